@@ -45,7 +45,8 @@
 //
 // Amounts are decimal strings without sign or exponent: "2", "0.5",
 // "85899345920". COUNT, BYTES, UNIQUE and UNIFIED are whole, SHARES have at
-// most three decimals.
+// most three decimals. The slot's name tells the scale: SHARES end in
+// ".shares", BYTES in ".mem", the others in neither.
 //
 // Errors: INVALID_ARGUMENT a malformed request or configuration, NOT_FOUND a
 // device that is not there, FAILED_PRECONDITION a device that is there but not
@@ -989,8 +990,10 @@ func (x *Check) GetDetail() string {
 
 type SlotType struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Kind  SlotType_Kind          `protobuf:"varint,2,opt,name=kind,proto3,enum=berth.accelerator.v1.SlotType_Kind" json:"kind,omitempty"`
+	// Key, dot, unit, for partitions a colon and the profile: "cuda.device",
+	// "cuda.device:1g.10gb-mig". At most 64 of a-z 0-9 . : + - .
+	Name string        `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Kind SlotType_Kind `protobuf:"varint,2,opt,name=kind,proto3,enum=berth.accelerator.v1.SlotType_Kind" json:"kind,omitempty"`
 	// Smallest step of an amount; empty = 1, and 0.001 for SHARES.
 	Quantum string `protobuf:"bytes,3,opt,name=quantum,proto3" json:"quantum,omitempty"`
 	// While any of this slot is allocated on a device, none of these may be on

@@ -45,7 +45,8 @@
 //
 // Amounts are decimal strings without sign or exponent: "2", "0.5",
 // "85899345920". COUNT, BYTES, UNIQUE and UNIFIED are whole, SHARES have at
-// most three decimals.
+// most three decimals. The slot's name tells the scale: SHARES end in
+// ".shares", BYTES in ".mem", the others in neither.
 //
 // Errors: INVALID_ARGUMENT a malformed request or configuration, NOT_FOUND a
 // device that is not there, FAILED_PRECONDITION a device that is there but not

@@ -1,0 +1,290 @@
+package accelerator
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// Limits of a snapshot: far above any real machine, far below what would hurt
+// the host.
+const (
+	MaxDevices = 1024
+	MaxSlots   = 128
+	MaxLinks   = MaxDevices * 64
+	maxText    = 1024
+	maxIssues  = 20 // enough to understand, short enough to log
+)
+
+var (
+	keyForm    = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+	slotForm   = regexp.MustCompile(`^[a-z][a-z0-9.:+-]{0,63}$`)
+	deviceForm = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`)
+	vendorForm = regexp.MustCompile(`^[0-9a-f]{4}$`)
+)
+
+// issues collects what is wrong with a message.
+type issues struct {
+	list []error
+	more int
+}
+
+func (i *issues) add(format string, args ...any) {
+	if len(i.list) == maxIssues {
+		i.more++
+		return
+	}
+	i.list = append(i.list, fmt.Errorf(format, args...))
+}
+
+func (i *issues) err() error {
+	if i.more > 0 {
+		i.list = append(i.list, fmt.Errorf("and %d more", i.more))
+	}
+	return errors.Join(i.list...)
+}
+
+// ValidateDescription checks a plugin's answer to Describe.
+func ValidateDescription(d *pb.DescribeResponse) error {
+	var is issues
+	if !keyForm.MatchString(d.GetKey()) {
+		is.add("key %.40q is malformed", d.GetKey())
+	}
+	if d.GetPluginVersion() == "" || d.GetVendor() == "" {
+		is.add("plugin_version and vendor must be set")
+	}
+	if n := len(d.GetSlots()); n == 0 || n > MaxSlots {
+		is.add("%d slots, want 1 to %d", n, MaxSlots)
+		return is.err()
+	}
+	slots(&is, d.GetKey(), d.GetSlots(), true)
+	for _, v := range d.GetPciVendors() {
+		if !vendorForm.MatchString(v) {
+			is.add("pci vendor %.40q is not four hexadecimal digits", v)
+		}
+	}
+	return is.err()
+}
+
+// slots checks slot types and returns them by name.
+func slots(is *issues, key string, list []*pb.SlotType, patterns bool) map[string]*pb.SlotType {
+	known := make(map[string]*pb.SlotType, len(list))
+	for _, s := range list {
+		name := s.GetName()
+		form := name
+		if patterns {
+			form = strings.Replace(name, ":*", ":x", 1)
+		}
+		switch {
+		case !slotForm.MatchString(form) || !strings.HasPrefix(name, key+"."):
+			is.add("slot %.80q is malformed or does not begin with %q", name, key+".")
+		case known[name] != nil:
+			is.add("slot %q is there twice", name)
+		case s.GetKind() != kindOf(name) && (kindOf(name) != pb.SlotType_COUNT || !whole(s.GetKind())):
+			is.add("slot %q: kind %v does not go with the name", name, s.GetKind())
+		case s.GetDisplayName() == "" || s.GetUnit() == "":
+			is.add("slot %q: display_name and unit must be set", name)
+		}
+		if q := s.GetQuantum(); q != "" {
+			if n, err := ParseAmount(s.GetKind(), q); err != nil || n == 0 {
+				is.add("slot %q: quantum %.40q is no amount", name, q)
+			}
+		}
+		known[name] = s
+	}
+	return known
+}
+
+// kindOf is the platform's rule: the name tells the scale.
+func kindOf(slot string) pb.SlotType_Kind {
+	switch {
+	case strings.HasSuffix(slot, ".shares"):
+		return pb.SlotType_SHARES
+	case strings.HasSuffix(slot, ".mem"):
+		return pb.SlotType_BYTES
+	}
+	return pb.SlotType_COUNT
+}
+
+func whole(k pb.SlotType_Kind) bool {
+	return k == pb.SlotType_COUNT || k == pb.SlotType_UNIQUE || k == pb.SlotType_UNIFIED
+}
+
+// Validate checks a snapshot against the plugin's description. Hosts call it
+// on every snapshot and use none that fails.
+func Validate(d *pb.DescribeResponse, s *pb.DeviceSnapshot) error {
+	var is issues
+	if n := len(s.GetDevices()); n > MaxDevices {
+		is.add("%d devices, at most %d", n, MaxDevices)
+	}
+	if n := len(s.GetSlots()); n > MaxSlots {
+		is.add("%d slots, at most %d", n, MaxSlots)
+	}
+	if n := len(s.GetLinks()); n > MaxLinks {
+		is.add("%d links, at most %d", n, MaxLinks)
+	}
+	if err := is.err(); err != nil {
+		return err
+	}
+	if s.GetRevision() == 0 {
+		is.add("revision must be above 0")
+	}
+	c := check{issues: &is, counters: map[string]map[string]int64{}, devices: map[string]*pb.Device{}}
+	c.slots = slots(&is, d.GetKey(), s.GetSlots(), false)
+	for name, slot := range c.slots {
+		if !described(d, slot) {
+			is.add("slot %q was not described", name)
+		}
+	}
+	c.counterSets(s.GetCounters())
+	for _, dev := range s.GetDevices() {
+		c.device(dev)
+	}
+	for _, dev := range s.GetDevices() {
+		if p := dev.GetParentId(); p == dev.GetId() && p != "" {
+			is.add("device %q is its own parent", p)
+		}
+	}
+	c.links(s.GetLinks())
+	return is.err()
+}
+
+// described reports whether Describe announced the slot, by name or pattern.
+func described(d *pb.DescribeResponse, s *pb.SlotType) bool {
+	for _, k := range d.GetSlots() {
+		if k.GetKind() == s.GetKind() && matches(k.GetName(), s.GetName()) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports whether name fits the pattern, in which one * may stand for
+// any run of characters.
+func matches(pattern, name string) bool {
+	before, after, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == name
+	}
+	return len(name) >= len(before)+len(after) && strings.HasPrefix(name, before) && strings.HasSuffix(name, after)
+}
+
+type check struct {
+	*issues
+	slots    map[string]*pb.SlotType
+	counters map[string]map[string]int64
+	devices  map[string]*pb.Device
+}
+
+func (c *check) counterSets(sets []*pb.CounterSet) {
+	for _, set := range sets {
+		if set.GetName() == "" || c.counters[set.GetName()] != nil {
+			c.add("counter set %.80q has no name or is there twice", set.GetName())
+			continue
+		}
+		c.counters[set.GetName()] = c.amounts("counter set "+set.GetName(), set.GetCounters())
+	}
+}
+
+func (c *check) amounts(where string, m map[string]string) map[string]int64 {
+	out := make(map[string]int64, len(m))
+	for k, v := range m {
+		n, err := ParseAmount(pb.SlotType_COUNT, v)
+		if err != nil {
+			c.add("%s, %s: %w", where, k, err)
+		}
+		out[k] = n
+	}
+	return out
+}
+
+func (c *check) device(d *pb.Device) {
+	id := d.GetId()
+	if !deviceForm.MatchString(id) {
+		c.add("device id %.140q is malformed", id)
+		return
+	}
+	if c.devices[id] != nil {
+		c.add("device %q is there twice", id)
+		return
+	}
+	c.devices[id] = d
+	if d.NumaNode != nil && (d.GetNumaNode() < 0 || d.GetNumaNode() > 1023) {
+		c.add("device %q: numa node %d; leave it unset when unknown", id, d.GetNumaNode())
+	}
+	if _, ok := pb.Health_name[int32(d.GetHealth())]; !ok {
+		c.add("device %q: unknown health %d", id, d.GetHealth())
+	}
+	switch {
+	case d.GetModel() == "":
+		c.add("device %q has no model", id)
+	case !d.GetAllocatable() && len(d.GetRejectReasons()) == 0:
+		c.add("device %q is not allocatable and does not say why", id)
+	case d.GetAllocatable() && len(d.GetRejectReasons()) > 0:
+		c.add("device %q is allocatable and has reject reasons", id)
+	case d.GetAllocatable() && d.GetHealth() == pb.Health_HEALTH_LOST:
+		c.add("device %q is lost and allocatable", id)
+	case d.GetAllocatable() && len(d.GetCapacity()) == 0:
+		c.add("device %q is allocatable and has no capacity", id)
+	}
+	for _, t := range append([]string{d.GetModel(), d.GetSerial(), d.GetHealthMessage()}, d.GetRejectReasons()...) {
+		if len(t) > maxText {
+			c.add("device %q: a text is longer than %d bytes", id, maxText)
+		}
+	}
+	c.capacity(d)
+	c.consumes(d)
+}
+
+func (c *check) capacity(d *pb.Device) {
+	for name, amount := range d.GetCapacity() {
+		slot := c.slots[name]
+		if slot == nil {
+			c.add("device %q: capacity for the unknown slot %.80q", d.GetId(), name)
+			continue
+		}
+		n, err := ParseAmount(slot.GetKind(), amount)
+		switch {
+		case err != nil:
+			c.add("device %q, %s: %w", d.GetId(), name, err)
+		case n == 0:
+			c.add("device %q, %s: capacity is 0; leave the slot out", d.GetId(), name)
+		case slot.GetKind() == pb.SlotType_UNIQUE && n != 1:
+			c.add("device %q, %s: capacity of a unique slot is 1, not %s", d.GetId(), name, amount)
+		case slot.GetKind() == pb.SlotType_BYTES && d.GetMemoryBytes() > 0 && uint64(n) > d.GetMemoryBytes():
+			c.add("device %q, %s: %d bytes to give of %d it has", d.GetId(), name, n, d.GetMemoryBytes())
+		}
+	}
+}
+
+func (c *check) consumes(d *pb.Device) {
+	for _, use := range d.GetConsumes() {
+		set, ok := c.counters[use.GetSet()]
+		if !ok {
+			c.add("device %q consumes from the unknown set %.80q", d.GetId(), use.GetSet())
+			continue
+		}
+		for k, n := range c.amounts("device "+d.GetId(), use.GetAmounts()) {
+			if have, ok := set[k]; !ok || n > have {
+				c.add("device %q consumes %d of %s/%s, which has %d", d.GetId(), n, use.GetSet(), k, have)
+			}
+		}
+	}
+}
+
+func (c *check) links(links []*pb.Link) {
+	for _, l := range links {
+		if c.devices[l.GetA()] == nil || c.devices[l.GetB()] == nil || l.GetA() == l.GetB() {
+			c.add("link from %.140q to %.140q does not join two known devices", l.GetA(), l.GetB())
+		}
+		if !finite(l.GetGbps()) || l.GetGbps() < 0 {
+			c.add("link from %q to %q: %v Gbit/s", l.GetA(), l.GetB(), l.GetGbps())
+		}
+	}
+}
+
+func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }

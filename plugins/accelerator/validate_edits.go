@@ -1,0 +1,86 @@
+package accelerator
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+var envForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// ValidateEdits checks the form of container edits: clean absolute paths, no
+// target named twice, no mount over the container's root or kernel file
+// systems. What a plugin may ask for beyond that is the host's policy.
+func ValidateEdits(e *pb.ContainerEdits) error {
+	var is issues
+	seen := map[string]bool{}
+	target := func(what, p string) {
+		switch {
+		case !clean(p):
+			is.add("%s %.200q is not a clean absolute path", what, p)
+		case p == "/" || p == "/dev" || p == "/proc" || p == "/sys" || strings.HasPrefix(p, "/proc/"):
+			is.add("%s %q may not be replaced", what, p)
+		case seen[p]:
+			is.add("%s %q is there twice", what, p)
+		}
+		seen[p] = true
+	}
+	for _, n := range e.GetDeviceNodes() {
+		target("device node", n.GetPath())
+		if h := n.GetHostPath(); h != "" && !clean(h) {
+			is.add("device node's host path %.200q is not a clean absolute path", h)
+		}
+		if strings.Trim(n.GetPermissions(), "rwm") != "" {
+			is.add("device node %q: permissions %q", n.GetPath(), n.GetPermissions())
+		}
+	}
+	for _, m := range e.GetMounts() {
+		target("mount", m.GetTarget())
+		if !clean(m.GetSource()) {
+			is.add("mount source %.200q is not a clean absolute path", m.GetSource())
+		}
+	}
+	for k, v := range e.GetEnv() {
+		if !envForm.MatchString(k) || strings.ContainsRune(v, 0) || len(v) > 32<<10 {
+			is.add("environment variable %.80q is malformed", k)
+		}
+	}
+	for _, p := range slices.Concat(e.GetLibraryDirs(), e.GetPreloadLibs()) {
+		if !clean(p) || strings.ContainsAny(p, ": ") {
+			is.add("library path %.200q is not a clean absolute path", p)
+		}
+	}
+	for _, r := range e.GetRlimits() {
+		if r.GetName() == "" || r.GetSoft() > r.GetHard() {
+			is.add("rlimit %q: soft %d, hard %d", r.GetName(), r.GetSoft(), r.GetHard())
+		}
+	}
+	return is.err()
+}
+
+func clean(p string) bool {
+	return strings.HasPrefix(p, "/") && path.Clean(p) == p && !strings.ContainsRune(p, 0)
+}
+
+// ValidateMetric checks one number. Hosts drop those that fail.
+func ValidateMetric(key string, m *pb.Metric) error {
+	switch {
+	case !strings.HasPrefix(m.GetName(), key+"_"):
+		return fmt.Errorf("metric %.80q does not begin with %q", m.GetName(), key+"_")
+	case m.GetQuality() == pb.Metric_UNKNOWN || pb.Metric_Quality_name[int32(m.GetQuality())] == "":
+		return fmt.Errorf("metric %q does not tell its quality", m.GetName())
+	case m.GetQuality() == pb.Metric_UNAVAILABLE:
+		return nil
+	case m.GetKind() == pb.Metric_UNSPECIFIED || m.GetUnit() == "":
+		return fmt.Errorf("metric %q has no kind or no unit", m.GetName())
+	case !finite(m.GetValue()) || m.GetValue() < 0:
+		return fmt.Errorf("metric %q is %v", m.GetName(), m.GetValue())
+	case m.Capacity != nil && (!finite(m.GetCapacity()) || m.GetValue() > m.GetCapacity()):
+		return fmt.Errorf("metric %q is %v of %v", m.GetName(), m.GetValue(), m.GetCapacity())
+	}
+	return nil
+}
