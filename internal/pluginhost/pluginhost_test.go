@@ -1,0 +1,210 @@
+package pluginhost_test
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/internal/pluginhost"
+)
+
+// child is a real process that does nothing.
+type child struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+func launch(context.Context) (*child, error) {
+	c := &child{cmd: exec.Command("sleep", "600"), done: make(chan struct{})}
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := c.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { defer close(c.done); _ = c.cmd.Wait() }()
+	return c, nil
+}
+
+func (c *child) Done() <-chan struct{} { return c.done }
+func (c *child) Close() error {
+	_ = c.cmd.Process.Kill()
+	<-c.done
+	return nil
+}
+func (c *child) kill() { _ = c.cmd.Process.Kill() }
+
+// run runs a host for the length of the test.
+func run(t *testing.T, cfg pluginhost.Config[*child]) *pluginhost.Host[*child] {
+	t.Helper()
+	h := pluginhost.New(cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = h.Run(ctx) })
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	return h
+}
+
+func wait(t *testing.T, h *pluginhost.Host[*child]) *child {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c, err := h.Wait(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within 10 s: %s", what)
+		}
+	}
+}
+
+func TestKilledProcessIsBackWithinASecond(t *testing.T) {
+	h := run(t, pluginhost.Config[*child]{Name: "x", Launch: launch})
+	first := wait(t, h)
+	began := time.Now()
+	first.kill()
+	<-first.done
+	second := wait(t, h)
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("restart took %v", took)
+	}
+	if second == first || second.cmd.Process.Pid == first.cmd.Process.Pid {
+		t.Error("got the dead process")
+	}
+	if s := h.Status(); s.State != pluginhost.Running || s.Restarts != 1 {
+		t.Errorf("status %+v, want running after 1 restart", s)
+	}
+}
+
+func TestBackoffGrowsAndIsVisible(t *testing.T) {
+	var starts []time.Time
+	var mu sync.Mutex
+	h := run(t, pluginhost.Config[*child]{Name: "x", Launch: func(context.Context) (*child, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		starts = append(starts, time.Now())
+		return nil, errors.New("no driver")
+	}})
+	count := func() int { mu.Lock(); defer mu.Unlock(); return len(starts) }
+	eventually(t, "three attempts", func() bool { return count() >= 3 })
+	if gap := starts[1].Sub(starts[0]); gap > 250*time.Millisecond {
+		t.Errorf("first restart after %v, want at once", gap)
+	}
+	if gap := starts[2].Sub(starts[1]); gap < 450*time.Millisecond {
+		t.Errorf("second restart after %v, want about 500 ms", gap)
+	}
+	eventually(t, "back-off state", func() bool { return h.Status().State == pluginhost.Backoff })
+	if s := h.Status(); s.Message != "no driver" || s.Restarts < 1 {
+		t.Errorf("status %+v", s)
+	}
+	if _, err := h.Get(t.Context()); !errdefs.IsUnavailable(err) {
+		t.Errorf("Get: %v, want unavailable", err)
+	}
+}
+
+func TestStableRunForgetsFailures(t *testing.T) {
+	h := run(t, pluginhost.Config[*child]{Name: "x", Launch: launch, StableAfter: time.Millisecond})
+	for range 4 { // without the reset the fourth start would wait 2 s
+		c := wait(t, h)
+		eventually(t, "running", func() bool { return time.Since(h.Status().Since) > 2*time.Millisecond })
+		began := time.Now()
+		c.kill()
+		<-c.done
+		wait(t, h)
+		if took := time.Since(began); took > 400*time.Millisecond {
+			t.Fatalf("restart took %v", took)
+		}
+	}
+}
+
+func TestSilentProcessIsReplaced(t *testing.T) {
+	var silent atomic.Pointer[child]
+	h := run(t, pluginhost.Config[*child]{
+		Name: "x", Launch: launch,
+		ProbeEvery: 20 * time.Millisecond, ProbeTimeout: 20 * time.Millisecond,
+		Probe: func(ctx context.Context, c *child) error {
+			if silent.Load() != c {
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		},
+	})
+	first := wait(t, h)
+	silent.Store(first)
+	select {
+	case <-first.done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("a silent process was not ended")
+	}
+	if wait(t, h) == first {
+		t.Fatal("got the silent process")
+	}
+}
+
+func TestDisableEndsAttempts(t *testing.T) {
+	n := 0
+	h := pluginhost.New(pluginhost.Config[*child]{Name: "x", Launch: func(context.Context) (*child, error) {
+		n++
+		return nil, errors.Join(errors.New("checksums did not match"), pluginhost.ErrDisable)
+	}})
+	if err := h.Run(t.Context()); !errors.Is(err, pluginhost.ErrDisable) || n != 1 {
+		t.Errorf("Run: %v after %d attempts", err, n)
+	}
+	if _, err := h.Wait(t.Context()); !errdefs.IsUnavailable(err) {
+		t.Errorf("Wait: %v, want unavailable at once", err)
+	}
+}
+
+func TestNotHandedOutBeforeReady(t *testing.T) {
+	var tries atomic.Int32
+	var refused atomic.Pointer[child]
+	h := run(t, pluginhost.Config[*child]{
+		Name: "x", Launch: launch,
+		Ready: func(_ context.Context, c *child) error {
+			if tries.Add(1) == 1 {
+				refused.Store(c)
+				return errors.New("bad configuration")
+			}
+			return nil
+		},
+	})
+	if wait(t, h) == refused.Load() {
+		t.Error("handed out a process that was not ready")
+	}
+	select {
+	case <-refused.Load().done:
+	default:
+		t.Error("the refused process still runs")
+	}
+}
+
+func TestStopLeavesNoProcess(t *testing.T) {
+	h := pluginhost.New(pluginhost.Config[*child]{Name: "x", Launch: launch})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- h.Run(ctx) }()
+	c := wait(t, h)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(c.cmd.Process.Pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("process still there: %v", err)
+	}
+	if s := h.Status(); s.State != pluginhost.Disabled {
+		t.Errorf("state %v, want disabled", s.State)
+	}
+}
