@@ -15,14 +15,14 @@
 //   1. The proxy starts the program, checks its SHA-256 when one is pinned,
 //      agrees on a protocol version and a mutual-TLS unix socket.
 //   2. Describe, once. No volume exists yet; it must not touch the product.
-//   3. Open for every configured volume of this backend. Repeating Open with
+//   3. OpenVolume for every configured volume of this backend. Repeating it with
 //      equal arguments changes nothing; with others it replaces them. The
-//      answer's capabilities hold until the next Open: a capability that the
+//      answer's capabilities hold until the next OpenVolume: a capability that the
 //      product lacks today (no licence, no quota support in the kernel) is
 //      not listed, and the calls that need it answer UNIMPLEMENTED.
 //   4. Any call, concurrently. The proxy limits calls in flight for a volume,
 //      sets a deadline on each and repeats only what is marked retryable.
-//   5. Close, then the process ends with its parent. If it dies instead, it
+//   5. CloseVolume, then the process ends with its parent. If it dies instead, it
 //      is started again with growing pauses and goes through 2 and 3; until
 //      then scope calls fail as UNAVAILABLE while uploads and downloads go on.
 //
@@ -391,7 +391,7 @@ type DescribeResponse struct {
 	Vendor        string                 `protobuf:"bytes,1,opt,name=vendor,proto3" json:"vendor,omitempty"`
 	Backend       string                 `protobuf:"bytes,2,opt,name=backend,proto3" json:"backend,omitempty"` // the name in a volume's configuration: "vfs", "xfs", "netapp"
 	Version       string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
-	OptionsSchema string                 `protobuf:"bytes,4,opt,name=options_schema,json=optionsSchema,proto3" json:"options_schema,omitempty"` // JSON Schema of OpenRequest.options_json; "" takes no options
+	OptionsSchema string                 `protobuf:"bytes,4,opt,name=options_schema,json=optionsSchema,proto3" json:"options_schema,omitempty"` // JSON Schema of OpenVolumeRequest.options_json; "" takes no options
 	Secrets       []string               `protobuf:"bytes,5,rep,name=secrets,proto3" json:"secrets,omitempty"`                                  // options whose values must not be shown or logged
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -462,7 +462,7 @@ func (x *DescribeResponse) GetSecrets() []string {
 	return nil
 }
 
-type OpenRequest struct {
+type OpenVolumeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Volume        string                 `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
 	MountPath     string                 `protobuf:"bytes,2,opt,name=mount_path,json=mountPath,proto3" json:"mount_path,omitempty"`       // absolute; the proxy has checked that it is mounted
@@ -471,20 +471,20 @@ type OpenRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *OpenRequest) Reset() {
-	*x = OpenRequest{}
+func (x *OpenVolumeRequest) Reset() {
+	*x = OpenVolumeRequest{}
 	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *OpenRequest) String() string {
+func (x *OpenVolumeRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*OpenRequest) ProtoMessage() {}
+func (*OpenVolumeRequest) ProtoMessage() {}
 
-func (x *OpenRequest) ProtoReflect() protoreflect.Message {
+func (x *OpenVolumeRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -496,33 +496,33 @@ func (x *OpenRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use OpenRequest.ProtoReflect.Descriptor instead.
-func (*OpenRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use OpenVolumeRequest.ProtoReflect.Descriptor instead.
+func (*OpenVolumeRequest) Descriptor() ([]byte, []int) {
 	return file_plugins_volume_volumepb_volume_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *OpenRequest) GetVolume() string {
+func (x *OpenVolumeRequest) GetVolume() string {
 	if x != nil {
 		return x.Volume
 	}
 	return ""
 }
 
-func (x *OpenRequest) GetMountPath() string {
+func (x *OpenVolumeRequest) GetMountPath() string {
 	if x != nil {
 		return x.MountPath
 	}
 	return ""
 }
 
-func (x *OpenRequest) GetOptionsJson() string {
+func (x *OpenVolumeRequest) GetOptionsJson() string {
 	if x != nil {
 		return x.OptionsJson
 	}
 	return ""
 }
 
-type OpenResponse struct {
+type OpenVolumeResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Capabilities  []Capability           `protobuf:"varint,1,rep,packed,name=capabilities,proto3,enum=berth.volume.v1.Capability" json:"capabilities,omitempty"`
 	Enforcement   Enforcement            `protobuf:"varint,2,opt,name=enforcement,proto3,enum=berth.volume.v1.Enforcement" json:"enforcement,omitempty"`
@@ -530,20 +530,20 @@ type OpenResponse struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *OpenResponse) Reset() {
-	*x = OpenResponse{}
+func (x *OpenVolumeResponse) Reset() {
+	*x = OpenVolumeResponse{}
 	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *OpenResponse) String() string {
+func (x *OpenVolumeResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*OpenResponse) ProtoMessage() {}
+func (*OpenVolumeResponse) ProtoMessage() {}
 
-func (x *OpenResponse) ProtoReflect() protoreflect.Message {
+func (x *OpenVolumeResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -555,19 +555,19 @@ func (x *OpenResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
-func (*OpenResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use OpenVolumeResponse.ProtoReflect.Descriptor instead.
+func (*OpenVolumeResponse) Descriptor() ([]byte, []int) {
 	return file_plugins_volume_volumepb_volume_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *OpenResponse) GetCapabilities() []Capability {
+func (x *OpenVolumeResponse) GetCapabilities() []Capability {
 	if x != nil {
 		return x.Capabilities
 	}
 	return nil
 }
 
-func (x *OpenResponse) GetEnforcement() Enforcement {
+func (x *OpenVolumeResponse) GetEnforcement() Enforcement {
 	if x != nil {
 		return x.Enforcement
 	}
@@ -618,26 +618,26 @@ func (x *VolumeRef) GetVolume() string {
 	return ""
 }
 
-type CloseResponse struct {
+type CloseVolumeResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *CloseResponse) Reset() {
-	*x = CloseResponse{}
+func (x *CloseVolumeResponse) Reset() {
+	*x = CloseVolumeResponse{}
 	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *CloseResponse) String() string {
+func (x *CloseVolumeResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*CloseResponse) ProtoMessage() {}
+func (*CloseVolumeResponse) ProtoMessage() {}
 
-func (x *CloseResponse) ProtoReflect() protoreflect.Message {
+func (x *CloseVolumeResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -649,8 +649,8 @@ func (x *CloseResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use CloseResponse.ProtoReflect.Descriptor instead.
-func (*CloseResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use CloseVolumeResponse.ProtoReflect.Descriptor instead.
+func (*CloseVolumeResponse) Descriptor() ([]byte, []int) {
 	return file_plugins_volume_volumepb_volume_proto_rawDescGZIP(), []int{5}
 }
 
@@ -1731,18 +1731,18 @@ const file_plugins_volume_volumepb_volume_proto_rawDesc = "" +
 	"\abackend\x18\x02 \x01(\tR\abackend\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\tR\aversion\x12%\n" +
 	"\x0eoptions_schema\x18\x04 \x01(\tR\roptionsSchema\x12\x18\n" +
-	"\asecrets\x18\x05 \x03(\tR\asecrets\"g\n" +
-	"\vOpenRequest\x12\x16\n" +
+	"\asecrets\x18\x05 \x03(\tR\asecrets\"m\n" +
+	"\x11OpenVolumeRequest\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x1d\n" +
 	"\n" +
 	"mount_path\x18\x02 \x01(\tR\tmountPath\x12!\n" +
-	"\foptions_json\x18\x03 \x01(\tR\voptionsJson\"\x8f\x01\n" +
-	"\fOpenResponse\x12?\n" +
+	"\foptions_json\x18\x03 \x01(\tR\voptionsJson\"\x95\x01\n" +
+	"\x12OpenVolumeResponse\x12?\n" +
 	"\fcapabilities\x18\x01 \x03(\x0e2\x1b.berth.volume.v1.CapabilityR\fcapabilities\x12>\n" +
 	"\venforcement\x18\x02 \x01(\x0e2\x1c.berth.volume.v1.EnforcementR\venforcement\"#\n" +
 	"\tVolumeRef\x12\x16\n" +
-	"\x06volume\x18\x01 \x01(\tR\x06volume\"\x0f\n" +
-	"\rCloseResponse\"\xb3\x02\n" +
+	"\x06volume\x18\x01 \x01(\tR\x06volume\"\x15\n" +
+	"\x13CloseVolumeResponse\"\xb3\x02\n" +
 	"\fHealthReport\x129\n" +
 	"\x05state\x18\x01 \x01(\x0e2#.berth.volume.v1.HealthReport.StateR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12G\n" +
@@ -1889,11 +1889,12 @@ const file_plugins_volume_volumepb_volume_proto_rawDesc = "" +
 	"\x04NONE\x10\x01\x12\x0f\n" +
 	"\vCOOPERATIVE\x10\x02\x12\v\n" +
 	"\aDELAYED\x10\x03\x12\b\n" +
-	"\x04HARD\x10\x042\xc7\t\n" +
+	"\x04HARD\x10\x042\xe5\t\n" +
 	"\x06Volume\x12O\n" +
-	"\bDescribe\x12 .berth.volume.v1.DescribeRequest\x1a!.berth.volume.v1.DescribeResponse\x12C\n" +
-	"\x04Open\x12\x1c.berth.volume.v1.OpenRequest\x1a\x1d.berth.volume.v1.OpenResponse\x12C\n" +
-	"\x05Close\x12\x1a.berth.volume.v1.VolumeRef\x1a\x1e.berth.volume.v1.CloseResponse\x12C\n" +
+	"\bDescribe\x12 .berth.volume.v1.DescribeRequest\x1a!.berth.volume.v1.DescribeResponse\x12U\n" +
+	"\n" +
+	"OpenVolume\x12\".berth.volume.v1.OpenVolumeRequest\x1a#.berth.volume.v1.OpenVolumeResponse\x12O\n" +
+	"\vCloseVolume\x12\x1a.berth.volume.v1.VolumeRef\x1a$.berth.volume.v1.CloseVolumeResponse\x12C\n" +
 	"\x06Health\x12\x1a.berth.volume.v1.VolumeRef\x1a\x1d.berth.volume.v1.HealthReport\x12G\n" +
 	"\bCapacity\x12\x1a.berth.volume.v1.VolumeRef\x1a\x1f.berth.volume.v1.CapacityReport\x12M\n" +
 	"\vPerformance\x12\x1a.berth.volume.v1.VolumeRef\x1a\".berth.volume.v1.PerformanceSample\x12D\n" +
@@ -1933,10 +1934,10 @@ var file_plugins_volume_volumepb_volume_proto_goTypes = []any{
 	(Entry_Type)(0),                // 4: berth.volume.v1.Entry.Type
 	(*DescribeRequest)(nil),        // 5: berth.volume.v1.DescribeRequest
 	(*DescribeResponse)(nil),       // 6: berth.volume.v1.DescribeResponse
-	(*OpenRequest)(nil),            // 7: berth.volume.v1.OpenRequest
-	(*OpenResponse)(nil),           // 8: berth.volume.v1.OpenResponse
+	(*OpenVolumeRequest)(nil),      // 7: berth.volume.v1.OpenVolumeRequest
+	(*OpenVolumeResponse)(nil),     // 8: berth.volume.v1.OpenVolumeResponse
 	(*VolumeRef)(nil),              // 9: berth.volume.v1.VolumeRef
-	(*CloseResponse)(nil),          // 10: berth.volume.v1.CloseResponse
+	(*CloseVolumeResponse)(nil),    // 10: berth.volume.v1.CloseVolumeResponse
 	(*HealthReport)(nil),           // 11: berth.volume.v1.HealthReport
 	(*CapacityReport)(nil),         // 12: berth.volume.v1.CapacityReport
 	(*PerformanceSample)(nil),      // 13: berth.volume.v1.PerformanceSample
@@ -1956,8 +1957,8 @@ var file_plugins_volume_volumepb_volume_proto_goTypes = []any{
 	nil,                            // 27: berth.volume.v1.HealthReport.MetadataEntry
 }
 var file_plugins_volume_volumepb_volume_proto_depIdxs = []int32{
-	0,  // 0: berth.volume.v1.OpenResponse.capabilities:type_name -> berth.volume.v1.Capability
-	1,  // 1: berth.volume.v1.OpenResponse.enforcement:type_name -> berth.volume.v1.Enforcement
+	0,  // 0: berth.volume.v1.OpenVolumeResponse.capabilities:type_name -> berth.volume.v1.Capability
+	1,  // 1: berth.volume.v1.OpenVolumeResponse.enforcement:type_name -> berth.volume.v1.Enforcement
 	2,  // 2: berth.volume.v1.HealthReport.state:type_name -> berth.volume.v1.HealthReport.State
 	27, // 3: berth.volume.v1.HealthReport.metadata:type_name -> berth.volume.v1.HealthReport.MetadataEntry
 	3,  // 4: berth.volume.v1.PerformanceSample.subject:type_name -> berth.volume.v1.PerformanceSample.Subject
@@ -1966,8 +1967,8 @@ var file_plugins_volume_volumepb_volume_proto_depIdxs = []int32{
 	24, // 7: berth.volume.v1.EntryBatch.entries:type_name -> berth.volume.v1.Entry
 	4,  // 8: berth.volume.v1.Entry.type:type_name -> berth.volume.v1.Entry.Type
 	5,  // 9: berth.volume.v1.Volume.Describe:input_type -> berth.volume.v1.DescribeRequest
-	7,  // 10: berth.volume.v1.Volume.Open:input_type -> berth.volume.v1.OpenRequest
-	9,  // 11: berth.volume.v1.Volume.Close:input_type -> berth.volume.v1.VolumeRef
+	7,  // 10: berth.volume.v1.Volume.OpenVolume:input_type -> berth.volume.v1.OpenVolumeRequest
+	9,  // 11: berth.volume.v1.Volume.CloseVolume:input_type -> berth.volume.v1.VolumeRef
 	9,  // 12: berth.volume.v1.Volume.Health:input_type -> berth.volume.v1.VolumeRef
 	9,  // 13: berth.volume.v1.Volume.Capacity:input_type -> berth.volume.v1.VolumeRef
 	9,  // 14: berth.volume.v1.Volume.Performance:input_type -> berth.volume.v1.VolumeRef
@@ -1983,8 +1984,8 @@ var file_plugins_volume_volumepb_volume_proto_depIdxs = []int32{
 	19, // 24: berth.volume.v1.Volume.ScanTree:input_type -> berth.volume.v1.TreeRef
 	15, // 25: berth.volume.v1.Volume.MountPlan:input_type -> berth.volume.v1.ScopeRef
 	6,  // 26: berth.volume.v1.Volume.Describe:output_type -> berth.volume.v1.DescribeResponse
-	8,  // 27: berth.volume.v1.Volume.Open:output_type -> berth.volume.v1.OpenResponse
-	10, // 28: berth.volume.v1.Volume.Close:output_type -> berth.volume.v1.CloseResponse
+	8,  // 27: berth.volume.v1.Volume.OpenVolume:output_type -> berth.volume.v1.OpenVolumeResponse
+	10, // 28: berth.volume.v1.Volume.CloseVolume:output_type -> berth.volume.v1.CloseVolumeResponse
 	11, // 29: berth.volume.v1.Volume.Health:output_type -> berth.volume.v1.HealthReport
 	12, // 30: berth.volume.v1.Volume.Capacity:output_type -> berth.volume.v1.CapacityReport
 	13, // 31: berth.volume.v1.Volume.Performance:output_type -> berth.volume.v1.PerformanceSample

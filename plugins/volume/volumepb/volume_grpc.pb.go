@@ -15,14 +15,14 @@
 //   1. The proxy starts the program, checks its SHA-256 when one is pinned,
 //      agrees on a protocol version and a mutual-TLS unix socket.
 //   2. Describe, once. No volume exists yet; it must not touch the product.
-//   3. Open for every configured volume of this backend. Repeating Open with
+//   3. OpenVolume for every configured volume of this backend. Repeating it with
 //      equal arguments changes nothing; with others it replaces them. The
-//      answer's capabilities hold until the next Open: a capability that the
+//      answer's capabilities hold until the next OpenVolume: a capability that the
 //      product lacks today (no licence, no quota support in the kernel) is
 //      not listed, and the calls that need it answer UNIMPLEMENTED.
 //   4. Any call, concurrently. The proxy limits calls in flight for a volume,
 //      sets a deadline on each and repeats only what is marked retryable.
-//   5. Close, then the process ends with its parent. If it dies instead, it
+//   5. CloseVolume, then the process ends with its parent. If it dies instead, it
 //      is started again with growing pauses and goes through 2 and 3; until
 //      then scope calls fail as UNAVAILABLE while uploads and downloads go on.
 //
@@ -61,8 +61,8 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	Volume_Describe_FullMethodName      = "/berth.volume.v1.Volume/Describe"
-	Volume_Open_FullMethodName          = "/berth.volume.v1.Volume/Open"
-	Volume_Close_FullMethodName         = "/berth.volume.v1.Volume/Close"
+	Volume_OpenVolume_FullMethodName    = "/berth.volume.v1.Volume/OpenVolume"
+	Volume_CloseVolume_FullMethodName   = "/berth.volume.v1.Volume/CloseVolume"
 	Volume_Health_FullMethodName        = "/berth.volume.v1.Volume/Health"
 	Volume_Capacity_FullMethodName      = "/berth.volume.v1.Volume/Capacity"
 	Volume_Performance_FullMethodName   = "/berth.volume.v1.Volume/Performance"
@@ -84,8 +84,8 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type VolumeClient interface {
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
-	Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenResponse, error)
-	Close(ctx context.Context, in *VolumeRef, opts ...grpc.CallOption) (*CloseResponse, error)
+	OpenVolume(ctx context.Context, in *OpenVolumeRequest, opts ...grpc.CallOption) (*OpenVolumeResponse, error)
+	CloseVolume(ctx context.Context, in *VolumeRef, opts ...grpc.CallOption) (*CloseVolumeResponse, error)
 	Health(ctx context.Context, in *VolumeRef, opts ...grpc.CallOption) (*HealthReport, error)
 	// Capacity needs CAPACITY, Performance needs METRICS.
 	Capacity(ctx context.Context, in *VolumeRef, opts ...grpc.CallOption) (*CapacityReport, error)
@@ -133,20 +133,20 @@ func (c *volumeClient) Describe(ctx context.Context, in *DescribeRequest, opts .
 	return out, nil
 }
 
-func (c *volumeClient) Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenResponse, error) {
+func (c *volumeClient) OpenVolume(ctx context.Context, in *OpenVolumeRequest, opts ...grpc.CallOption) (*OpenVolumeResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(OpenResponse)
-	err := c.cc.Invoke(ctx, Volume_Open_FullMethodName, in, out, cOpts...)
+	out := new(OpenVolumeResponse)
+	err := c.cc.Invoke(ctx, Volume_OpenVolume_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *volumeClient) Close(ctx context.Context, in *VolumeRef, opts ...grpc.CallOption) (*CloseResponse, error) {
+func (c *volumeClient) CloseVolume(ctx context.Context, in *VolumeRef, opts ...grpc.CallOption) (*CloseVolumeResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(CloseResponse)
-	err := c.cc.Invoke(ctx, Volume_Close_FullMethodName, in, out, cOpts...)
+	out := new(CloseVolumeResponse)
+	err := c.cc.Invoke(ctx, Volume_CloseVolume_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -343,8 +343,8 @@ func (c *volumeClient) MountPlan(ctx context.Context, in *ScopeRef, opts ...grpc
 // for forward compatibility.
 type VolumeServer interface {
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
-	Open(context.Context, *OpenRequest) (*OpenResponse, error)
-	Close(context.Context, *VolumeRef) (*CloseResponse, error)
+	OpenVolume(context.Context, *OpenVolumeRequest) (*OpenVolumeResponse, error)
+	CloseVolume(context.Context, *VolumeRef) (*CloseVolumeResponse, error)
 	Health(context.Context, *VolumeRef) (*HealthReport, error)
 	// Capacity needs CAPACITY, Performance needs METRICS.
 	Capacity(context.Context, *VolumeRef) (*CapacityReport, error)
@@ -385,11 +385,11 @@ type UnimplementedVolumeServer struct{}
 func (UnimplementedVolumeServer) Describe(context.Context, *DescribeRequest) (*DescribeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Describe not implemented")
 }
-func (UnimplementedVolumeServer) Open(context.Context, *OpenRequest) (*OpenResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Open not implemented")
+func (UnimplementedVolumeServer) OpenVolume(context.Context, *OpenVolumeRequest) (*OpenVolumeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method OpenVolume not implemented")
 }
-func (UnimplementedVolumeServer) Close(context.Context, *VolumeRef) (*CloseResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Close not implemented")
+func (UnimplementedVolumeServer) CloseVolume(context.Context, *VolumeRef) (*CloseVolumeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CloseVolume not implemented")
 }
 func (UnimplementedVolumeServer) Health(context.Context, *VolumeRef) (*HealthReport, error) {
 	return nil, status.Error(codes.Unimplemented, "method Health not implemented")
@@ -472,38 +472,38 @@ func _Volume_Describe_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Volume_Open_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(OpenRequest)
+func _Volume_OpenVolume_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(OpenVolumeRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(VolumeServer).Open(ctx, in)
+		return srv.(VolumeServer).OpenVolume(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: Volume_Open_FullMethodName,
+		FullMethod: Volume_OpenVolume_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(VolumeServer).Open(ctx, req.(*OpenRequest))
+		return srv.(VolumeServer).OpenVolume(ctx, req.(*OpenVolumeRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Volume_Close_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Volume_CloseVolume_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(VolumeRef)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(VolumeServer).Close(ctx, in)
+		return srv.(VolumeServer).CloseVolume(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: Volume_Close_FullMethodName,
+		FullMethod: Volume_CloseVolume_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(VolumeServer).Close(ctx, req.(*VolumeRef))
+		return srv.(VolumeServer).CloseVolume(ctx, req.(*VolumeRef))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -737,12 +737,12 @@ var Volume_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Volume_Describe_Handler,
 		},
 		{
-			MethodName: "Open",
-			Handler:    _Volume_Open_Handler,
+			MethodName: "OpenVolume",
+			Handler:    _Volume_OpenVolume_Handler,
 		},
 		{
-			MethodName: "Close",
-			Handler:    _Volume_Close_Handler,
+			MethodName: "CloseVolume",
+			Handler:    _Volume_CloseVolume_Handler,
 		},
 		{
 			MethodName: "Health",
