@@ -1,0 +1,172 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// Init is the first process of a container: it runs the bootstrap script when
+// one is mounted, then the command, passes signals on, reaps every orphan and
+// returns the command's exit code, 128+n when signal n ended it. Without a
+// command it idles until SIGTERM or SIGINT.
+func Init(command []string) int {
+	in := &initProcess{signals: make(chan os.Signal, 64), children: make(chan os.Signal, 1)}
+	// SIGCHLD has its own channel: it must not be crowded out, and one notice
+	// stands for any number of children.
+	signal.Notify(in.children, syscall.SIGCHLD)
+	signal.Notify(in.signals, forwarded...)
+
+	if _, err := os.Stat(BootstrapPath); err == nil {
+		if code := in.bootstrap(); code != 0 || in.ended {
+			return code
+		}
+	}
+	if len(command) == 0 {
+		return in.idle()
+	}
+	return in.run(command)
+}
+
+// forwarded are the signals passed on to the command. Job control and faults
+// of the runner itself are not among them.
+var forwarded = []os.Signal{
+	syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
+	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT,
+}
+
+type initProcess struct {
+	signals  chan os.Signal
+	children chan os.Signal
+	ended    bool // an end was asked for
+}
+
+// bootstrap runs the user's script. Without an interpreter line it is given to
+// the image's shell.
+func (in *initProcess) bootstrap() int {
+	command := []string{BootstrapPath}
+	if !hasInterpreter(BootstrapPath) {
+		shell, err := findShell()
+		if err != nil {
+			return complain(exitNotFound, "bootstrap script: %v", err)
+		}
+		command = append(shell, BootstrapPath)
+	}
+	code := in.run(command)
+	if code != 0 {
+		return complain(code, "bootstrap script ended with exit code %d", code)
+	}
+	return 0
+}
+
+func hasInterpreter(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var b [2]byte
+	n, _ := f.Read(b[:])
+	return n == 2 && string(b[:]) == "#!"
+}
+
+// run starts a command in a process group of its own, so that a signal reaches
+// also what a shell started, and waits for it.
+func (in *initProcess) run(command []string) int {
+	path, err := lookPath(command[0])
+	if err != nil {
+		return complain(exitNotFound, "%s: command not found", command[0])
+	}
+	pid, err := syscall.ForkExec(path, command, &syscall.ProcAttr{
+		Env:   os.Environ(),
+		Files: []uintptr{0, 1, 2},
+		Sys:   &syscall.SysProcAttr{Setpgid: true},
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return complain(exitNotFound, "%s: its interpreter is not in the image", command[0])
+	case err != nil:
+		return complain(exitNotExecutable, "%s: %v", command[0], err)
+	}
+	for {
+		select {
+		case s := <-in.signals:
+			in.note(s)
+			// The group is gone when only orphans of others are left.
+			_ = syscall.Kill(-pid, s.(syscall.Signal))
+		case <-in.children:
+			if code, ok := reap(pid); ok {
+				return code
+			}
+		}
+	}
+}
+
+// idle waits to be told to end.
+func (in *initProcess) idle() int {
+	for {
+		select {
+		case s := <-in.signals:
+			if in.note(s); in.ended {
+				return 0
+			}
+		case <-in.children:
+			reap(0)
+		}
+	}
+}
+
+func (in *initProcess) note(s os.Signal) {
+	if s == syscall.SIGTERM || s == syscall.SIGINT {
+		in.ended = true
+	}
+}
+
+// reap collects every ended child and tells the exit code when the awaited one
+// is among them.
+func reap(awaited int) (code int, ok bool) {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil || pid <= 0 {
+			return code, ok
+		}
+		if pid != awaited {
+			continue
+		}
+		ok, code = true, status.ExitStatus()
+		if status.Signaled() {
+			code = 128 + int(status.Signal())
+		}
+	}
+}
+
+// lookPath finds a command in PATH. A name with a slash is taken as it is.
+func lookPath(name string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	for dir := range strings.SplitSeq(os.Getenv("PATH"), ":") {
+		if dir == "" {
+			dir = "."
+		}
+		path := dir + "/" + name
+		if st, err := os.Stat(path); err == nil && !st.IsDir() && st.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", fs.ErrNotExist
+}
+
+// complain writes where the user looks, the kernel's log.
+func complain(code int, format string, args ...any) int {
+	fmt.Fprintf(os.Stderr, "berth: "+format+"\n", args...)
+	return code
+}

@@ -1,0 +1,87 @@
+package runner
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/berthhq/berth/agent/logs"
+)
+
+// LogSpec is the one argument of the log command: where to write and how much
+// to keep. The shim passes arguments in no particular order, hence only one.
+type LogSpec struct {
+	Dir       string
+	FileBytes int64
+	Files     int
+}
+
+// String is the form that ParseLogSpec reads: BYTES:FILES:DIR.
+func (s LogSpec) String() string { return fmt.Sprintf("%d:%d:%s", s.FileBytes, s.Files, s.Dir) }
+
+// ParseLogSpec is the inverse of LogSpec.String.
+func ParseLogSpec(text string) (LogSpec, error) {
+	parts := strings.SplitN(text, ":", 3)
+	if len(parts) != 3 {
+		return LogSpec{}, fmt.Errorf("log %q is not BYTES:FILES:DIR", text)
+	}
+	size, err := strconv.ParseInt(parts[0], 10, 64)
+	if err != nil {
+		return LogSpec{}, fmt.Errorf("log file size: %w", err)
+	}
+	files, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return LogSpec{}, fmt.Errorf("number of log files: %w", err)
+	}
+	return LogSpec{Dir: parts[2], FileBytes: size, Files: files}, nil
+}
+
+// Log is the shim's binary logger: the container's stdout and stderr come on
+// descriptors 3 and 4, and closing 5 says that it is ready. It ends when the
+// container's last writer has: signals are ignored, since the shim sends
+// SIGTERM while output may still be in the pipes.
+func Log(spec string) int {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+	s, err := ParseLogSpec(spec)
+	if err != nil {
+		return complain(exitUsage, "%v", err)
+	}
+	w, err := logs.NewWriter(s.Dir, s.FileBytes, s.Files)
+	if err != nil {
+		return complain(1, "%v", err)
+	}
+	ready := os.NewFile(5, "ready")
+	// One byte for the shim's second protocol, which tells ready from dead.
+	_, _ = ready.Write([]byte{1})
+	ready.Close()
+
+	var wg sync.WaitGroup
+	for fd := range uintptr(2) {
+		wg.Go(func() { drain(os.NewFile(3+fd, "output"), w) })
+	}
+	wg.Wait()
+	if err := w.Close(); err != nil {
+		return complain(1, "%v", err)
+	}
+	return 0
+}
+
+// drain never stops reading: when the disk is full, output is lost rather than
+// the container blocked.
+func drain(r io.Reader, w io.Writer) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			_, _ = w.Write(buf[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}

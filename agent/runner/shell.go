@@ -1,0 +1,32 @@
+package runner
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// Shell becomes the image's shell: $SHELL, else the best known one.
+func Shell() int {
+	shell, err := findShell()
+	if err != nil {
+		return complain(exitNotFound, "%v", err)
+	}
+	err = syscall.Exec(shell[0], shell, os.Environ())
+	return complain(exitNotExecutable, "%s: %v", shell[0], err)
+}
+
+// findShell returns the shell's path and the arguments it needs.
+func findShell() ([]string, error) {
+	for _, shell := range [][]string{
+		{os.Getenv("SHELL")}, {"/bin/bash"}, {"/usr/bin/bash"}, {"/bin/sh"}, {"/bin/busybox", "sh"},
+	} {
+		if shell[0] == "" {
+			continue
+		}
+		if st, err := os.Stat(shell[0]); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			return shell, nil
+		}
+	}
+	return nil, errors.New("the image has no shell")
+}

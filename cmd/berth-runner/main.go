@@ -1,0 +1,31 @@
+// Command berth-runner is the first process of every container and the writer
+// of its log. It is static and small, and people never call it themselves.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/berthhq/berth/agent/runner"
+)
+
+const usage = `berth-runner runs inside Berth's containers; the agent starts it.
+
+  berth-runner init [COMMAND [ARG...]]   be process 1: run COMMAND, or idle
+  berth-runner shell                     become the image's shell
+  berth-runner log BYTES:FILES:DIR       write descriptors 3 and 4 to DIR
+`
+
+func main() {
+	args := os.Args[1:]
+	switch {
+	case len(args) >= 1 && args[0] == "init":
+		os.Exit(runner.Init(args[1:]))
+	case len(args) == 1 && args[0] == "shell":
+		os.Exit(runner.Shell())
+	case len(args) == 2 && args[0] == "log":
+		os.Exit(runner.Log(args[1]))
+	}
+	fmt.Fprint(os.Stderr, usage)
+	os.Exit(2)
+}
