@@ -1,0 +1,67 @@
+package schema
+
+import (
+	"entgo.io/contrib/entgql"
+	"entgo.io/ent"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/id"
+)
+
+// Agent is one worker machine.
+type Agent struct{ ent.Schema }
+
+func (Agent) Mixin() []ent.Mixin {
+	return []ent.Mixin{identified{kind: id.Agent}}
+}
+
+func (Agent) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("name").Unique().NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
+		field.Enum("status").Values("alive", "lost", "terminated").Default("alive"),
+		field.Bool("schedulable").Default(true),
+		field.String("incarnation").Default("").Annotations(entgql.Skip()),
+		field.String("version").Default(""),
+		field.String("architecture").Default(""),
+		field.String("address").Default(""),
+		field.JSON("plugins", []AgentPlugin{}).Default([]AgentPlugin{}),
+		field.JSON("probes", []AgentProbe{}).Default([]AgentProbe{}),
+		field.JSON("volumes", []string{}).Default([]string{}).Annotations(entgql.Skip()),
+		field.Time("first_seen_at").Default(now).Immutable().Annotations(entgql.OrderField("FIRST_SEEN_AT")),
+		field.Time("last_seen_at").Default(now),
+		field.UUID("resource_group_id", uuid.UUID{}),
+	}
+}
+
+func (Agent) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.From("resource_group", ResourceGroup.Type).Ref("agents").Field("resource_group_id").Unique().Required(),
+		edge.To("devices", Device.Type),
+	}
+}
+
+func (Agent) Indexes() []ent.Index { return []ent.Index{index.Fields("resource_group_id")} }
+
+// AgentPlugin is an accelerator plugin as its agent reports it.
+type AgentPlugin struct {
+	Name     string `json:"name"`
+	Version  string `json:"version"`
+	State    string `json:"state"`
+	Message  string `json:"message"`
+	Restarts int    `json:"restarts"`
+}
+
+// AgentProbe is one ability that an agent looked for on its host.
+type AgentProbe struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+func (Agent) Annotations() []schema.Annotation {
+	return []schema.Annotation{entgql.RelayConnection(), entgql.QueryField(), entgql.MultiOrder()}
+}

@@ -1,0 +1,23 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/schema/field"
+
+	"github.com/berthhq/berth/internal/id"
+)
+
+// Fence holds the epoch of the leader: a transaction of an older one finds a
+// higher number here and changes nothing.
+type Fence struct{ ent.Schema }
+
+func (Fence) Mixin() []ent.Mixin {
+	return []ent.Mixin{identified{kind: id.Other}}
+}
+
+func (Fence) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("name").Unique().Immutable(),
+		field.Int64("epoch").Default(0),
+	}
+}

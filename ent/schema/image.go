@@ -1,0 +1,47 @@
+package schema
+
+import (
+	"entgo.io/contrib/entgql"
+	"entgo.io/ent"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/id"
+)
+
+// Image is a container image that sessions can start from.
+type Image struct{ ent.Schema }
+
+func (Image) Mixin() []ent.Mixin {
+	return []ent.Mixin{identified{kind: id.Image}, created{}}
+}
+
+func (Image) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("reference").Immutable(),
+		field.String("name").Immutable().Annotations(entgql.OrderField("NAME")),
+		field.String("architecture"),
+		field.String("digest"),
+		field.Int64("size_bytes").Default(0),
+		field.JSON("labels", map[string]string{}).Default(map[string]string{}),
+		field.Enum("status").Values("alive", "gone").Default("alive"),
+		field.UUID("registry_id", uuid.UUID{}).Immutable(),
+	}
+}
+
+func (Image) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.From("registry", Registry.Type).Ref("images").Field("registry_id").Unique().Required().Immutable(),
+	}
+}
+
+func (Image) Indexes() []ent.Index {
+	return []ent.Index{index.Fields("reference", "architecture").Unique(), index.Fields("name"), index.Fields("registry_id")}
+}
+
+func (Image) Annotations() []schema.Annotation {
+	return []schema.Annotation{entgql.RelayConnection(), entgql.QueryField(), entgql.MultiOrder()}
+}

@@ -1,0 +1,66 @@
+package schema
+
+import (
+	"time"
+)
+
+// PendingReport says why a session waits, as of the last decision.
+type PendingReport struct {
+	Position  int             `json:"position"`
+	DecidedAt time.Time       `json:"decided_at"`
+	Summary   string          `json:"summary"`
+	Agents    int             `json:"agents"`
+	Dropped   []DroppedAgents `json:"dropped"`
+	Limits    []LimitReached  `json:"limits"`
+	Nearest   *NearestFit     `json:"nearest,omitempty"`
+}
+
+// DroppedAgents counts the agents that one check dropped.
+type DroppedAgents struct {
+	Check string `json:"check"`
+	Slot  string `json:"slot"`
+	Count int    `json:"count"`
+}
+
+// LimitReached is one limit that keeps a session waiting; amounts are decimals.
+type LimitReached struct {
+	Scope     string `json:"scope"`
+	Policy    string `json:"policy"`
+	What      string `json:"what"`
+	Used      string `json:"used"`
+	Requested string `json:"requested"`
+	Limit     string `json:"limit"`
+}
+
+// NearestFit is what the agent that lacks least lacks.
+type NearestFit struct {
+	Agent     string `json:"agent"`
+	Slot      string `json:"slot"`
+	Requested string `json:"requested"`
+	Free      string `json:"free"`
+}
+
+// EventStep is one step of an attempt.
+type EventStep struct {
+	Name      string    `json:"name"`
+	StartedAt time.Time `json:"started_at"`
+	EndedAt   time.Time `json:"ended_at"`
+	OK        bool      `json:"ok"`
+	Message   string    `json:"message"`
+}
+
+// Metric is one sample of a kernel, a node or a device.
+type Metric struct {
+	Name     string  `json:"name"`
+	DeviceID string  `json:"device_id,omitempty"`
+	Value    float64 `json:"value"`
+	Capacity float64 `json:"capacity,omitempty"`
+	Unit     string  `json:"unit,omitempty"`
+	Quality  string  `json:"quality,omitempty"`
+}
+
+// Stats are the samples of one moment.
+type Stats struct {
+	At      time.Time `json:"at"`
+	Metrics []Metric  `json:"metrics"`
+}

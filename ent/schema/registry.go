@@ -1,0 +1,32 @@
+package schema
+
+import (
+	"entgo.io/contrib/entgql"
+	"entgo.io/ent"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+
+	"github.com/berthhq/berth/internal/id"
+)
+
+// Registry is a container registry that images come from.
+type Registry struct{ ent.Schema }
+
+func (Registry) Mixin() []ent.Mixin {
+	return []ent.Mixin{identified{kind: id.Registry}, created{}}
+}
+
+func (Registry) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("name").Unique().NotEmpty().MaxLen(64),
+		field.String("host").Unique().NotEmpty(),
+		field.Bool("plain_http").Default(false),
+		field.String("username").Default("").Annotations(entgql.Skip()),
+		field.String("password").Default("").Sensitive().Annotations(entgql.Skip()),
+		field.Time("last_scanned_at").Optional().Nillable(),
+	}
+}
+
+func (Registry) Edges() []ent.Edge {
+	return []ent.Edge{edge.To("images", Image.Type).Annotations(entgql.Skip())}
+}

@@ -1,0 +1,37 @@
+package schema
+
+import (
+	"entgo.io/contrib/entgql"
+	"entgo.io/ent"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+
+	"github.com/berthhq/berth/internal/id"
+)
+
+// ResourceGroup is a partition of agents with its own scheduler options.
+type ResourceGroup struct{ ent.Schema }
+
+func (ResourceGroup) Mixin() []ent.Mixin {
+	return []ent.Mixin{identified{kind: id.ResourceGroup}, created{}}
+}
+
+func (ResourceGroup) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("name").Unique().NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
+		field.String("description").Default(""),
+		field.Bool("active").Default(true),
+		field.Bool("public").Default(true),
+	}
+}
+
+func (ResourceGroup) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.To("agents", Agent.Type).Annotations(entgql.RelayConnection()),
+	}
+}
+
+func (ResourceGroup) Annotations() []schema.Annotation {
+	return []schema.Annotation{entgql.RelayConnection(), entgql.QueryField(), entgql.MultiOrder()}
+}

@@ -1,0 +1,87 @@
+package schema
+
+import (
+	"entgo.io/contrib/entgql"
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// statuses of sessions and kernels, in the order of life.
+var statuses = []string{
+	"pending", "scheduled", "preparing", "prepared", "creating", "running",
+	"terminating", "terminated", "cancelled", "error",
+}
+
+// Session is what a user asked for: kernels that live and end together.
+type Session struct{ ent.Schema }
+
+func (Session) Mixin() []ent.Mixin {
+	return []ent.Mixin{identified{kind: id.Session}, created{}, owned{}}
+}
+
+func (Session) Fields() []ent.Field {
+	return []ent.Field{
+		field.Int("version").Default(1), // grows with every change
+		field.String("name").NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
+		field.Enum("type").Values("interactive", "batch").Immutable(),
+		field.Enum("status").Values(statuses...).Default("pending"),
+		field.Enum("result").Values("undefined", "success", "failure").Default("undefined"),
+		field.Int("exit_code").Optional().Nillable(),
+		field.Int("priority").Default(10),
+		field.JSON("slots", resource.Slots{}).Immutable(), // the request as it was made
+		field.JSON("command", []string{}).Default([]string{}).Immutable(),
+		field.String("bootstrap_script").Default("").Immutable().Annotations(entgql.Skip()),
+		field.JSON("environment", map[string]string{}).Default(map[string]string{}).Immutable(),
+		field.Int64("shm_bytes").Default(0).Immutable().Annotations(entgql.Skip()),
+		field.String("idempotency_key").Optional().Nillable().Immutable().Annotations(entgql.Skip()),
+		field.Enum("termination_reason").Optional().Nillable().
+			Values("user_requested", "completed", "failed", "out_of_memory", "image_pull_failed", "start_failed",
+				"deadline_exceeded", "agent_lost", "kernel_lost", "shutdown"),
+		field.String("status_message").Default(""),
+		field.Time("scheduled_at").Optional().Nillable(),
+		field.Time("started_at").Optional().Nillable(),
+		field.Time("terminated_at").Optional().Nillable(),
+		field.Time("deadline_at").Optional().Nillable(),
+		field.Time("retry_at").Optional().Nillable().Annotations(entgql.Skip()), // not tried again before
+		field.Int("attempt").Default(1).Annotations(entgql.Skip()),
+		field.JSON("pending", &PendingReport{}).Optional(),
+		field.UUID("resource_group_id", uuid.UUID{}),
+		field.UUID("image_id", uuid.UUID{}).Immutable(),
+	}
+}
+
+func (Session) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.To("domain", Domain.Type).Field("domain_id").Unique().Required().Immutable(),
+		edge.To("project", Project.Type).Field("project_id").Unique().Required().Immutable(),
+		edge.To("owner", User.Type).Field("owner_id").Unique().Required().Immutable(),
+		edge.To("resource_group", ResourceGroup.Type).Field("resource_group_id").Unique().Required(),
+		edge.To("image", Image.Type).Field("image_id").Unique().Required().Immutable(),
+		edge.To("kernels", Kernel.Type),
+		edge.To("mounts", SessionMount.Type),
+		edge.To("history", SessionEvent.Type),
+	}
+}
+
+func (Session) Indexes() []ent.Index {
+	return []ent.Index{
+		// One live session of a user has a name; an idempotency key makes one session.
+		index.Fields("owner_id", "name").Unique().Annotations(entsql.IndexWhere("terminated_at IS NULL")),
+		index.Fields("owner_id", "idempotency_key").Unique(),
+		index.Fields("status").Annotations(entsql.IndexWhere("terminated_at IS NULL")),
+		index.Fields("created_at", "id").Annotations(entsql.DescColumns("created_at")),
+		index.Fields("owner_id", "created_at"),
+	}
+}
+
+func (Session) Annotations() []schema.Annotation {
+	return []schema.Annotation{entgql.RelayConnection(), entgql.QueryField(), entgql.MultiOrder()}
+}

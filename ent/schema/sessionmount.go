@@ -1,0 +1,41 @@
+package schema
+
+import (
+	"entgo.io/contrib/entgql"
+	"entgo.io/ent"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/id"
+)
+
+// SessionMount is a folder as a session mounts it.
+type SessionMount struct{ ent.Schema }
+
+func (SessionMount) Mixin() []ent.Mixin {
+	return []ent.Mixin{identified{kind: id.SessionMount}}
+}
+
+func (SessionMount) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("target").Immutable(),
+		field.String("subpath").Default("").Immutable(),
+		field.Bool("read_only").Default(false).Immutable(),
+		field.UUID("session_id", uuid.UUID{}).Immutable(),
+		field.UUID("vfolder_id", uuid.UUID{}).Immutable(),
+	}
+}
+
+func (SessionMount) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.From("session", Session.Type).Ref("mounts").Field("session_id").Unique().Required().Immutable().
+			Annotations(entgql.Skip()),
+		edge.From("vfolder", Vfolder.Type).Ref("mounts").Field("vfolder_id").Unique().Required().Immutable(),
+	}
+}
+
+func (SessionMount) Indexes() []ent.Index {
+	return []ent.Index{index.Fields("session_id", "target").Unique(), index.Fields("vfolder_id")}
+}

@@ -1,0 +1,59 @@
+package schema
+
+import (
+	"entgo.io/contrib/entgql"
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/id"
+)
+
+// Vfolder is a virtual folder: data that outlives sessions.
+type Vfolder struct{ ent.Schema }
+
+func (Vfolder) Mixin() []ent.Mixin {
+	return []ent.Mixin{identified{kind: id.Vfolder}, created{}}
+}
+
+func (Vfolder) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("name").NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
+		field.Enum("status").Values("ready", "deleting", "deleted").Default("ready"),
+		field.String("path").Default("").Annotations(entgql.Skip()), // below the volume's root
+		field.Time("deleted_at").Optional().Nillable(),              // set when deletion was asked for
+		field.UUID("domain_id", uuid.UUID{}).Immutable(),
+		field.UUID("owner_id", uuid.UUID{}).Optional().Nillable().Immutable(),
+		field.UUID("project_id", uuid.UUID{}).Optional().Nillable().Immutable(),
+		field.UUID("creator_id", uuid.UUID{}).Immutable(),
+		field.UUID("quota_scope_id", uuid.UUID{}).Immutable(),
+	}
+}
+
+func (Vfolder) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.To("quota_scope", QuotaScope.Type).Field("quota_scope_id").Unique().Required().Immutable(),
+		edge.To("owner", User.Type).Field("owner_id").Unique().Immutable(),
+		edge.To("project", Project.Type).Field("project_id").Unique().Immutable(),
+		edge.To("creator", User.Type).Field("creator_id").Unique().Required().Immutable(),
+		edge.To("mounts", SessionMount.Type).Annotations(entgql.Skip()),
+	}
+}
+
+func (Vfolder) Indexes() []ent.Index {
+	return []ent.Index{
+		// A name is free again as soon as deletion was asked for.
+		index.Fields("owner_id", "name").Unique().Annotations(entsql.IndexWhere("deleted_at IS NULL")),
+		index.Fields("project_id", "name").Unique().Annotations(entsql.IndexWhere("deleted_at IS NULL")),
+		index.Fields("quota_scope_id"),
+		index.Fields("status").Annotations(entsql.IndexWhere("status = 'deleting'")),
+	}
+}
+
+func (Vfolder) Annotations() []schema.Annotation {
+	return []schema.Annotation{entgql.RelayConnection(), entgql.QueryField(), entgql.MultiOrder()}
+}

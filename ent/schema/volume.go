@@ -1,0 +1,41 @@
+package schema
+
+import (
+	"entgo.io/contrib/entgql"
+	"entgo.io/ent"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/id"
+)
+
+// Volume is a place where folders live.
+type Volume struct{ ent.Schema }
+
+func (Volume) Mixin() []ent.Mixin {
+	return []ent.Mixin{identified{kind: id.Volume}, created{}}
+}
+
+func (Volume) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("name").Unique().NotEmpty().Immutable(),
+		field.String("backend").Default(""),
+		field.String("health").Default("unavailable"),
+		field.String("health_message").Default(""),
+		field.JSON("capabilities", []string{}).Default([]string{}),
+		field.Int64("total_bytes").Default(0),
+		field.Int64("used_bytes").Default(0),
+		field.UUID("proxy_id", uuid.UUID{}),
+	}
+}
+
+func (Volume) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.From("proxy", StorageProxy.Type).Ref("volumes").Field("proxy_id").Unique().Required().
+			Annotations(entgql.Skip()),
+	}
+}
+
+func (Volume) Indexes() []ent.Index { return []ent.Index{index.Fields("proxy_id")} }
