@@ -1,0 +1,197 @@
+// Package web serves the single-page web interface that is built into dist.
+//
+// The manager mounts Handler as the last route of its listener. A binary that
+// was compiled before the page was built still works: it answers with a short
+// page that says how to build it.
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The pattern also matches dist-missing.html, so that it always finds a file.
+//
+//go:embed all:dist*
+var files embed.FS
+
+const (
+	index   = "index.html"
+	missing = "dist-missing.html"
+)
+
+// asset is one file of the page, held as it is sent.
+type asset struct {
+	contentType string
+	cache       string
+	plain       []byte
+	gzipped     []byte // nil where compression does not pay
+}
+
+type handler struct {
+	assets map[string]asset // by path below dist, without a leading slash
+	index  asset
+	built  bool
+}
+
+// load reads the embedded page once; the result is shared by all handlers.
+var load = sync.OnceValue(func() *handler { return read(files) })
+
+// Handler serves the page: hashed assets for ever, index.html for every other
+// path, so that the router in the page can show it. Other methods than GET and
+// HEAD are refused.
+func Handler() http.Handler { return load() }
+
+// Built reports whether the page was there when the program was compiled.
+func Built() bool { return load().built }
+
+func read(root fs.FS) *handler {
+	h := &handler{assets: map[string]asset{}}
+	dist, err := fs.Sub(root, "dist")
+	if err == nil {
+		err = fs.WalkDir(dist, ".", func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			data, err := fs.ReadFile(dist, name)
+			if err != nil {
+				return err
+			}
+			h.assets[name] = newAsset(name, data)
+			return nil
+		})
+	}
+	if page, ok := h.assets[index]; ok && err == nil {
+		h.index, h.built = page, true
+		return h
+	}
+	data, err := fs.ReadFile(root, missing)
+	if err != nil {
+		data = []byte("The web interface was not built.")
+	}
+	h.index = newAsset(index, data)
+	return h
+}
+
+func newAsset(name string, data []byte) asset {
+	a := asset{plain: data, cache: "no-cache", contentType: contentType(name)}
+	if strings.HasPrefix(name, "assets/") {
+		a.cache = "public, max-age=31536000, immutable"
+	}
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return a
+	}
+	if _, err := w.Write(data); err != nil || w.Close() != nil {
+		return a
+	}
+	if packed.Len() < len(data)*9/10 {
+		a.gzipped = packed.Bytes()
+	}
+	return a
+}
+
+// contentType does not ask the host's MIME tables, which differ.
+func contentType(name string) string {
+	switch path.Ext(name) {
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	case ".json":
+		return "application/json"
+	}
+	if t := mime.TypeByExtension(path.Ext(name)); t != "" {
+		return t
+	}
+	return "application/octet-stream"
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	protect(w.Header(), r.Host)
+	name := strings.TrimPrefix(path.Clean("/"+r.URL.Path), "/")
+	a, ok := h.assets[name]
+	switch {
+	case ok:
+	case strings.HasPrefix(name, "assets/"):
+		// An old page asks for a chunk of a former build: index.html in its
+		// place would only fail later and less clearly.
+		http.NotFound(w, r)
+		return
+	default:
+		a = h.index
+	}
+	a.send(w, r)
+}
+
+func (a asset) send(w http.ResponseWriter, r *http.Request) {
+	head := w.Header()
+	head.Set("Content-Type", a.contentType)
+	head.Set("Cache-Control", a.cache)
+	head.Set("Vary", "Accept-Encoding")
+	body := a.plain
+	if a.gzipped != nil && acceptsGzip(r.Header.Get("Accept-Encoding")) {
+		head.Set("Content-Encoding", "gzip")
+		body = a.gzipped
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+}
+
+func acceptsGzip(header string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		coding, quality, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if coding == "gzip" || coding == "*" {
+			quality = strings.ReplaceAll(quality, " ", "")
+			return quality != "q=0" && !strings.HasPrefix(quality, "q=0.000")
+		}
+	}
+	return false
+}
+
+// protect sets what keeps a page of another origin, or injected text, from
+// acting as this one.
+func protect(head http.Header, host string) {
+	head.Set("Content-Security-Policy", policy(host))
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Set("Referrer-Policy", "no-referrer")
+	head.Set("Cross-Origin-Opener-Policy", "same-origin")
+}
+
+// policy names the host for WebSockets: not every browser lets 'self' cover
+// them. A host that could end the directive is left out.
+func policy(host string) string {
+	sockets := ""
+	if host != "" && strings.IndexFunc(host, notInHost) < 0 {
+		sockets = fmt.Sprintf(" ws://%s wss://%s", host, host)
+	}
+	return "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; " +
+		"img-src 'self' data:; connect-src 'self'" + sockets +
+		"; object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+}
+
+func notInHost(r rune) bool {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		return false
+	}
+	return !strings.ContainsRune(".-:[]_", r)
+}

@@ -1,0 +1,26 @@
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vitest/config";
+
+// Where the manager listens while one works on the page.
+const manager = process.env.BERTH_URL ?? "http://127.0.0.1:8080";
+const proxied = { target: manager, changeOrigin: false, ws: true };
+
+export default defineConfig({
+  plugins: [react()],
+  build: {
+    target: "es2023",
+    // The content policy allows no data: but images, and no inline script.
+    assetsInlineLimit: 0,
+    chunkSizeWarningLimit: 600,
+  },
+  server: {
+    host: "127.0.0.1",
+    proxy: {
+      "/graphql": proxied,
+      "/auth": proxied,
+      "/storage": proxied,
+      "^/sessions/[^/]+/(terminal|log|ports)": proxied,
+    },
+  },
+  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}"], css: false },
+});
