@@ -1,0 +1,157 @@
+# Berth. `make help` lists the targets.
+#
+# Binaries are file targets: they are rebuilt when a Go file, go.mod or the web
+# bundle is newer, so a second `make build` only compares times.
+
+SHELL         := /bin/bash -o pipefail
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.SECONDEXPANSION:
+MAKEFLAGS     += --no-print-directory
+
+DATA     ?= $(CURDIR)/var
+IMAGES   ?= python minimal
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+GO       ?= go
+# Under these, tests run a second time with the race detector.
+RACE     ?= ./internal/... ./plugins/... ./manager/scheduler/... ./agent/device/...
+
+STATIC   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+GO_FILES := $(shell find agent cmd ent graph internal manager plugins storage -name '*.go' -not -name '*_test.go' -o -name '*.sql' 2>/dev/null) go.mod go.sum
+WEB_SRC  := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
+CMDS     := $(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go)))
+VENDORS  := $(patsubst plugins/%/main.go,%,$(wildcard plugins/accelerator/*/main.go plugins/volume/*/main.go))
+# Plugins that link a vendor's C library.
+CGO      := accelerator/nvidia
+PROTOS   := $(shell find agent storage plugins internal -name '*.proto')
+
+BIN      := $(CMDS:%=bin/%) $(VENDORS:%=bin/plugins/%) bin/containerd-shim-runc-v2 bin/runc
+BUNDLE   := web/dist/index.html
+
+##@ Everyday
+
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## install what is missing from Debian 12 (as root); starts nothing
+	@tools/setup/debian.sh
+
+.PHONY: run
+run: setup build images ## set up, build and start the whole platform on this machine
+	@exec bin/berthd up --data "$(DATA)"
+
+.PHONY: demo
+demo: ## walk through the running platform: folder, batch session, result
+	@./demo/run.sh
+
+.PHONY: build
+build: $(BIN) ## build every binary into bin/
+
+.PHONY: images
+images: $(IMAGES:%=build/images/%/index.json) ## build the starter images into build/images
+
+.PHONY: web
+web: $(BUNDLE) ## build the web interface into web/dist
+
+.PHONY: clean
+clean: ## remove what was built; keeps the platform's data under var/
+	rm -rf bin build web/dist web/node_modules
+
+##@ Checks
+
+.PHONY: test
+test: setup build images test-web test-go ## every test: web units, Go, browser
+
+.PHONY: test-go
+test-go:
+	$(GO) test -timeout 20m ./...
+
+.PHONY: test-web
+test-web: web/node_modules/.package-lock.json
+	cd web && npm test --silent
+
+.PHONY: e2e
+e2e: setup build images ## whole-cluster and browser scenarios only
+	$(GO) test -count 1 -timeout 20m ./e2e/...
+
+.PHONY: lint
+lint: $(BUNDLE) bin/tools/staticcheck ## format, vet, staticcheck, repository rules
+	@test -z "$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go') | tee /dev/stderr)" || { echo 'run gofmt -w on the files above'; exit 1; }
+	$(GO) vet ./...
+	bin/tools/staticcheck ./...
+	$(GO) test -count 1 .
+
+.PHONY: race
+race: setup build ## the concurrent packages under the race detector
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m $(RACE)
+
+.PHONY: bench
+bench: setup build images ## measure beside bare engines; ratios, no pass or fail
+	$(GO) test -count 1 -timeout 30m -run '^$$' -bench . ./e2e/bench/...
+
+.PHONY: gen
+gen: bin/tools/protoc-gen-go bin/tools/protoc-gen-go-grpc web/node_modules/.package-lock.json ## regenerate protobuf, ent, gqlgen, schema.graphql, web types
+	PATH="$(CURDIR)/bin/tools:$$PATH" protoc -I . --go_out=. --go_opt=paths=source_relative --go-grpc_out=. --go-grpc_opt=paths=source_relative $(PROTOS)
+	$(GO) generate ./ent/... ./graph/...
+	cd web && npm run --silent gen
+
+.PHONY: current
+current: ## fail when `make gen` would change a file
+	@tools/ci/unchanged.sh $(MAKE) gen
+
+.PHONY: ci
+ci: setup current lint build images test-web race test-go ## what .ci/run runs
+
+##@ Files
+
+$(filter-out bin/berth-runner,$(CMDS:%=bin/%)) &: $(GO_FILES) $(BUNDLE)
+	@mkdir -p bin
+	$(STATIC) -o bin/ $(addprefix ./cmd/,$(filter-out berth-runner,$(CMDS)))
+	@touch $(addprefix bin/,$(filter-out berth-runner,$(CMDS)))
+
+bin/berth-runner: $(GO_FILES)
+	@mkdir -p bin
+	$(STATIC) -tags netgo,osusergo -o $@ ./cmd/berth-runner
+	@touch $@
+
+bin/plugins/%: $(GO_FILES)
+	@mkdir -p $(@D)
+	$(if $(filter $*,$(CGO)),CGO_ENABLED=1 CGO_CFLAGS=-Wno-deprecated-declarations $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)",$(STATIC)) -o $@ ./plugins/$*
+	@touch $@
+
+bin/containerd-shim-runc-v2: go.mod go.sum
+	@mkdir -p bin
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $@ github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
+	@touch $@
+
+bin/runc: go.mod go.sum
+	@mkdir -p bin
+	CGO_ENABLED=1 $(GO) build -trimpath -tags "seccomp netgo osusergo" -ldflags "-s -w -linkmode external -extldflags -static" -o $@ github.com/opencontainers/runc
+	@touch $@
+
+bin/tools/protoc-gen-go: go.mod
+	$(GO) build -o $@ google.golang.org/protobuf/cmd/protoc-gen-go
+
+bin/tools/protoc-gen-go-grpc: go.mod
+	$(GO) build -o $@ google.golang.org/grpc/cmd/protoc-gen-go-grpc
+
+bin/tools/staticcheck: tools/lint/go.mod
+	$(GO) build -modfile tools/lint/go.mod -o $@ honnef.co/go/tools/cmd/staticcheck
+
+bin/tools/mkimage: $(wildcard tools/mkimage/*.go internal/imagebuild/*.go) go.mod
+	$(GO) build -o $@ ./tools/mkimage
+	@touch $@
+
+build/images/%/index.json: $$(wildcard images/$$*/*) | setup bin/tools/mkimage
+	bin/tools/mkimage -o build/images/$* images/$*
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund
+	@touch $@
+
+$(BUNDLE): $(WEB_SRC) web/node_modules/.package-lock.json
+	cd web && npm run --silent build
+	@touch $@

@@ -1,0 +1,51 @@
+// Package proc keeps helper programs running as children of this process, and
+// makes sure that they end with it, however it ends. Import it to run a program
+// that has no life of its own (a private database, a plugin).
+package proc
+
+import (
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+// The kernel sends the parent death signal when the thread that forked ends,
+// not when the process does, and Go ends threads as it likes. So every child is
+// forked on one thread that a goroutine keeps for itself until the process ends.
+var forks = sync.OnceValue(func() chan<- func() {
+	c := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range c {
+			f()
+		}
+	}()
+	return c
+})
+
+// OnParentThread runs f on the thread that lives as long as this process. A
+// child that f starts with Pdeathsig set gets that signal exactly when this
+// process ends. f must return soon: all forks wait in one line.
+func OnParentThread(f func() error) error {
+	done := make(chan error, 1)
+	forks() <- func() { done <- f() }
+	return <-done
+}
+
+// StartChild starts cmd so that it gets signal when this process ends, even by
+// SIGKILL, and so that a terminal's Ctrl-C does not reach it: whoever owns the
+// child stops it in its turn. The command's extra files are closed here.
+func StartChild(cmd *exec.Cmd, signal syscall.Signal) error {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setsid = true
+	cmd.SysProcAttr.Pdeathsig = signal
+	defer func() {
+		for _, f := range cmd.ExtraFiles {
+			f.Close()
+		}
+	}()
+	return OnParentThread(cmd.Start)
+}

@@ -1,0 +1,59 @@
+// Package testenv gives tests the real stores: a fresh PostgreSQL database, Redis
+// and etcd, private to the test and gone with the test process, even when that is
+// killed. Only tests import it.
+package testenv
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// removeWhenAlone waits for the end of its input, which is the end of the test
+// process, and removes its directory; the stores' last writes may come between.
+const removeWhenAlone = `read -r _; for _ in 1 2 3 4 5; do rm -rf "$1" && exit; sleep 0.2; done`
+
+// lifeline is the cleaner's input. Held here, it is closed by our end only.
+var lifeline io.WriteCloser
+
+// workDir is this process's directory for all stores. A shell outlives us to
+// remove it: a test process has no moment of its own to clean up in.
+var workDir = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "berth-test-")
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("/bin/sh", "-c", removeWhenAlone, "sh", dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if lifeline, err = cmd.StdinPipe(); err != nil {
+		return "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", fmt.Errorf("start cleaner: %w", err)
+	}
+	return dir, nil
+})
+
+var count atomic.Int64
+
+// freshDir is a new directory for one store.
+func freshDir(t testing.TB, name string) string {
+	t.Helper()
+	dir, err := workDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, fmt.Sprintf("%s%d", name, count.Add(1)))
+}
+
+// logger shows what the stores complain about in the test's output.
+func logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}

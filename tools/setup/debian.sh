@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Installs what Berth needs from Debian 12 and is not there yet. Nothing is
+# started: databases run as private children of berthd, never as services.
+set -euo pipefail
+
+packages=(
+  ca-certificates git make         # fetch and build
+  gcc libc6-dev pkg-config libseccomp-dev  # runc is the one cgo program
+  protobuf-compiler                # make gen
+  postgresql-15 redis-server       # private children of berthd up
+  mmdebstrap                       # container images out of Debian packages
+  e2fsprogs iproute2               # mkfs.ext4 for scratch disks; ip in tests
+  chromium fonts-dejavu-core       # browser tests
+)
+
+say() { printf 'setup: %s\n' "$*"; }
+
+# missing prints the packages of the list that dpkg does not call installed.
+missing() {
+  local have p
+  have=" $(dpkg-query -W -f='${Package}:${db:Status-Status} ' "${packages[@]}" 2>/dev/null || true)"
+  for p in "${packages[@]}"; do
+    [[ $have == *" $p:installed "* ]] || printf '%s\n' "$p"
+  done
+}
+
+need_tool() { # NAME WHY
+  command -v "$1" >/dev/null || { say "$1 is missing: $2" >&2; exit 1; }
+}
+
+# no_autostart keeps the packages' install scripts from starting services, for
+# as long as this script runs, and PostgreSQL's from making a system cluster.
+no_autostart() {
+  if [[ ! -e /etc/postgresql-common/createcluster.conf ]]; then
+    mkdir -p /etc/postgresql-common
+    echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.conf
+    say "no system PostgreSQL cluster will be made (/etc/postgresql-common/createcluster.conf)"
+  fi
+  if [[ ! -e /usr/sbin/policy-rc.d ]]; then
+    printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+    chmod +x /usr/sbin/policy-rc.d
+    trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+  fi
+}
+
+# not_at_boot undoes what a freshly installed server package enables.
+not_at_boot() {
+  if [[ " $* " == *" redis-server "* ]] && command -v systemctl >/dev/null; then
+    systemctl disable redis-server.service >/dev/null 2>&1 || true
+  fi
+}
+
+need_tool go "install Go 1.26 or newer (https://go.dev/dl)"
+need_tool npm "install Node.js 20 or newer"
+need_tool dpkg-query "make setup knows Debian 12; elsewhere install by hand: ${packages[*]}"
+
+mapfile -t todo < <(missing)
+if ((${#todo[@]} == 0)); then
+  exit 0
+fi
+if ((EUID != 0)); then
+  say "missing: ${todo[*]}" >&2
+  say "run as root: make setup" >&2
+  exit 1
+fi
+
+say "installing ${todo[*]}"
+export DEBIAN_FRONTEND=noninteractive
+no_autostart
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends "${todo[@]}" >/dev/null
+not_at_boot "${todo[@]}"
+say "done"
