@@ -147,7 +147,7 @@ func database(t testing.TB, template string) string {
 }
 
 func create(ctx context.Context, s *postgres.Server, name, template string) error {
-	return execute(ctx, s, "CREATE DATABASE "+quote(name)+" TEMPLATE "+quote(template))
+	return execute(ctx, s, "CREATE DATABASE "+quote(name)+" TEMPLATE "+quote(template)+" STRATEGY FILE_COPY")
 }
 
 func execute(ctx context.Context, s *postgres.Server, sql string) error {

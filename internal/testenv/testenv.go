@@ -26,7 +26,7 @@ var lifeline io.WriteCloser
 // workDir is this process's directory for all stores. A shell outlives us to
 // remove it: a test process has no moment of its own to clean up in.
 var workDir = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "berth-test-")
+	dir, err := os.MkdirTemp(fastDir(), "berth-test-")
 	if err != nil {
 		return "", err
 	}
@@ -40,6 +40,24 @@ var workDir = sync.OnceValues(func() (string, error) {
 	}
 	return dir, nil
 })
+
+// A database is a thousand small files: five times quicker to make in memory.
+const (
+	memory     = "/dev/shm"
+	wantMemory = 2 << 30
+)
+
+// fastDir is memory when there is plenty and TMPDIR does not ask otherwise.
+func fastDir() string {
+	if os.Getenv("TMPDIR") != "" {
+		return ""
+	}
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(memory, &fs); err != nil || fs.Bavail*uint64(fs.Bsize) < wantMemory {
+		return ""
+	}
+	return memory
+}
 
 var count atomic.Int64
 
