@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// config is the plugin's section of the agent's configuration.
+type config struct {
+	Seed        int64             `json:"seed"`
+	Devices     int               `json:"devices"`
+	Model       string            `json:"model"`
+	MemoryBytes int64             `json:"memory_bytes"`
+	NUMANodes   int               `json:"numa_nodes"` // 0 = unknown
+	Links       string            `json:"links"`      // none, ring, full
+	Fractions   bool              `json:"fractions"`
+	Quantum     string            `json:"quantum"`      // smallest share
+	DeviceNodes bool              `json:"device_nodes"` // hand out /dev/zero as /dev/mockN
+	Faults      map[string]string `json:"faults"`
+}
+
+const schema = `{
+  "type": "object",
+  "additionalProperties": false,
+  "properties": {
+    "seed": {"type": "integer", "description": "Same seed, same devices and measurements"},
+    "devices": {"type": "integer", "minimum": 0, "maximum": 1024, "default": 2},
+    "model": {"type": "string", "default": "Mock Accelerator"},
+    "memory_bytes": {"type": "integer", "minimum": 1048576, "default": 17179869184},
+    "numa_nodes": {"type": "integer", "minimum": 0, "maximum": 64, "default": 2, "description": "0 = unknown"},
+    "links": {"enum": ["none", "ring", "full"], "default": "ring"},
+    "fractions": {"type": "boolean", "default": true, "description": "Offer mock.shares and mock.mem"},
+    "quantum": {"type": "string", "default": "0.01", "description": "Smallest share"},
+    "device_nodes": {"type": "boolean", "default": false, "description": "Hand out /dev/zero as /dev/mockN"},
+    "faults": {"type": "object", "additionalProperties": {"type": "string"}, "description": "crash, hang, lie, unplug, unhealthy"}
+  }
+}`
+
+func parse(raw []byte) (config, error) {
+	c := config{Devices: 2, Model: "Mock Accelerator", MemoryBytes: 16 << 30, NUMANodes: 2, Links: "ring", Fractions: true, Quantum: "0.01"}
+	if len(bytes.TrimSpace(raw)) > 0 {
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&c); err != nil {
+			return c, fmt.Errorf("config_json: %w", err)
+		}
+	}
+	q, err := accelerator.ParseAmount(pb.SlotType_SHARES, c.Quantum)
+	switch {
+	case c.Devices < 0 || c.Devices > accelerator.MaxDevices:
+		return c, fmt.Errorf("config_json: devices: %d is not between 0 and %d", c.Devices, accelerator.MaxDevices)
+	case c.Model == "":
+		return c, fmt.Errorf("config_json: model: must be set")
+	case c.MemoryBytes < 1<<20 || c.MemoryBytes > accelerator.MaxAmount:
+		return c, fmt.Errorf("config_json: memory_bytes: %d is not between 1048576 and %d", c.MemoryBytes, int64(accelerator.MaxAmount))
+	case c.NUMANodes < 0 || c.NUMANodes > 64:
+		return c, fmt.Errorf("config_json: numa_nodes: %d is not between 0 and 64", c.NUMANodes)
+	case !slices.Contains([]string{"none", "ring", "full"}, c.Links):
+		return c, fmt.Errorf("config_json: links: %q is not none, ring or full", c.Links)
+	case err != nil || q == 0 || q > 1000:
+		return c, fmt.Errorf("config_json: quantum: %q is not between 0.001 and 1", c.Quantum)
+	}
+	return c, checkFaults(c.Faults)
+}
+
+func (m *mock) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeResponse, error) {
+	m.faults.strike("Describe")
+	return &pb.DescribeResponse{
+		Key: "mock", PluginVersion: "1.0.0", Vendor: "Berth",
+		Capabilities: []pb.Capability{
+			pb.Capability_CAPABILITY_FRACTIONS, pb.Capability_CAPABILITY_WORKLOAD_METRICS,
+			pb.Capability_CAPABILITY_PROCESS_METRICS, pb.Capability_CAPABILITY_HEALTH,
+			pb.Capability_CAPABILITY_RECONFIGURE, pb.Capability_CAPABILITY_PREFER,
+		},
+		Slots:        slots(config{Fractions: true, Quantum: "0.001"}),
+		ConfigSchema: []byte(schema),
+	}, nil
+}
+
+func (m *mock) Configure(_ context.Context, req *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
+	m.faults.strike("Configure")
+	cfg, err := parse(req.GetConfigJson())
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	if req.GetDryRun() {
+		return &pb.ConfigureResponse{}, nil
+	}
+	m.mu.Lock()
+	m.cfg, m.mask = cfg, req.GetDeviceMask()
+	m.mu.Unlock()
+	dir := ""
+	if state := req.GetRoots().GetState(); state != "" {
+		dir = filepath.Join(state, "faults")
+	}
+	m.faults.configure(dir, cfg.Faults)
+	m.refresh(true)
+	m.once.Do(func() { go m.follow() })
+	return &pb.ConfigureResponse{}, nil
+}
+
+// follow turns fault files into new snapshots for the life of the process.
+func (m *mock) follow() {
+	for range time.Tick(100 * time.Millisecond) {
+		m.faults.crash()
+		m.refresh(false)
+	}
+}
+
+func (m *mock) Preflight(context.Context, *pb.PreflightRequest) (*pb.PreflightResponse, error) {
+	m.faults.strike("Preflight")
+	s, err := m.ready()
+	if err != nil {
+		return nil, err
+	}
+	return &pb.PreflightResponse{
+		Checks:     []*pb.Check{{Name: "driver", Ok: true, Detail: fmt.Sprintf("%d imaginary devices", len(s.GetDevices()))}},
+		DriverInfo: map[string]string{"driver": "mock 1.0.0"},
+	}, nil
+}

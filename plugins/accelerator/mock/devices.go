@@ -1,0 +1,169 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// The three ways to give away one device: whole, by thousandths, by bytes.
+const (
+	whole  = "mock.device"
+	shares = "mock.shares"
+	memory = "mock.mem"
+)
+
+type mock struct {
+	pb.UnimplementedAcceleratorServer
+	faults faults
+	feed   accelerator.Feed
+	ledger accelerator.Ledger
+	once   sync.Once
+
+	mu   sync.Mutex
+	cfg  config
+	mask []string
+	seen string // faults in the present snapshot
+}
+
+func slots(c config) []*pb.SlotType {
+	list := []*pb.SlotType{{
+		Name: whole, Kind: pb.SlotType_COUNT, DisplayName: "Mock", Unit: "device", Icon: "mock",
+		Description: "Whole mock device", ExclusiveWith: []string{shares, memory},
+	}}
+	if !c.Fractions {
+		return list
+	}
+	return append(list, &pb.SlotType{
+		Name: shares, Kind: pb.SlotType_SHARES, Quantum: c.Quantum, DisplayName: "fMock", Unit: "device", Icon: "mock",
+		Description: "Part of a mock device; 1 is all of it", ExclusiveWith: []string{whole, memory},
+	}, &pb.SlotType{
+		Name: memory, Kind: pb.SlotType_BYTES, Quantum: "1048576", DisplayName: "Mock memory", Unit: "GiB", Icon: "mock",
+		Description: "Part of a mock device by its memory", ExclusiveWith: []string{whole, shares},
+	})
+}
+
+// refresh renders the configured machine as the faults leave it, unless neither
+// has changed.
+func (m *mock) refresh(reconfigured bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seen := m.faults.of("lie", "unplug", "unhealthy")
+	if seen == m.seen && !reconfigured {
+		return
+	}
+	m.seen = seen
+	s := &pb.DeviceSnapshot{Slots: slots(m.cfg), DriverInfo: map[string]string{"driver": "mock 1.0.0"}}
+	unplugged := m.faults.unplugged()
+	for i := range m.cfg.Devices {
+		d := device(m.cfg, i)
+		if slices.Contains(m.mask, d.Id) || slices.Contains(unplugged, i) {
+			continue
+		}
+		m.faults.ail(d)
+		s.Devices = append(s.Devices, d)
+	}
+	s.Links = links(m.cfg.Links, s.Devices)
+	m.faults.lie(s)
+	m.feed.Set(s)
+}
+
+func device(c config, i int) *pb.Device {
+	d := &pb.Device{
+		Id: fmt.Sprintf("gpu-%d", i), Model: c.Model, Serial: fmt.Sprintf("MOCK-%04X-%04d", uint16(c.Seed), i),
+		PciAddress:  fmt.Sprintf("0000:%02x:00.0", i%256),
+		MemoryBytes: uint64(c.MemoryBytes), ProcessingUnits: 64,
+		Attributes: map[string]string{"index": fmt.Sprint(i)},
+		Capacity:   map[string]string{whole: "1"},
+		Health:     pb.Health_HEALTH_HEALTHY, Allocatable: true,
+	}
+	if c.NUMANodes > 0 {
+		n := int32(i * c.NUMANodes / c.Devices)
+		d.NumaNode = &n
+	}
+	if c.Fractions {
+		d.Capacity[shares] = "1"
+		d.Capacity[memory] = fmt.Sprint(c.MemoryBytes)
+	}
+	return d
+}
+
+func links(kind string, d []*pb.Device) []*pb.Link {
+	var out []*pb.Link
+	join := func(a, b *pb.Device) {
+		out = append(out, &pb.Link{A: a.Id, B: b.Id, Type: pb.Link_NVLINK, Distance: 1, Gbps: 400, P2P: true})
+	}
+	for i := range d {
+		switch {
+		case kind == "ring" && len(d) > 1 && (i+1 < len(d) || len(d) > 2):
+			join(d[i], d[(i+1)%len(d)])
+		case kind == "full" && len(d) <= 64:
+			for j := i + 1; j < len(d); j++ {
+				join(d[i], d[j])
+			}
+		}
+	}
+	return out
+}
+
+// ready returns the present snapshot, or the error of a call that came before
+// Configure.
+func (m *mock) ready() (*pb.DeviceSnapshot, error) {
+	if s := m.feed.Snapshot(); s != nil {
+		return s, nil
+	}
+	return nil, status.Error(codes.FailedPrecondition, "the plugin is not configured")
+}
+
+func (m *mock) WatchDevices(_ *pb.WatchDevicesRequest, out pb.Accelerator_WatchDevicesServer) error {
+	m.faults.strike("WatchDevices")
+	if _, err := m.ready(); err != nil {
+		return err
+	}
+	return m.feed.Watch(out.Context(), out.Send)
+}
+
+func (m *mock) WatchHealth(_ *pb.WatchHealthRequest, out pb.Accelerator_WatchHealthServer) error {
+	m.faults.strike("WatchHealth")
+	if _, err := m.ready(); err != nil {
+		return err
+	}
+	return m.feed.WatchHealth(out.Context(), out.Send)
+}
+
+// Prefer ranks devices on the NUMA node of those already chosen first.
+func (m *mock) Prefer(_ context.Context, req *pb.PreferRequest) (*pb.PreferResponse, error) {
+	m.faults.strike("Prefer")
+	s, err := m.ready()
+	if err != nil {
+		return nil, err
+	}
+	node := map[string]int32{}
+	for _, d := range s.GetDevices() {
+		node[d.GetId()] = d.GetNumaNode()
+	}
+	far := func(id string) int {
+		for _, r := range req.GetRequired() {
+			if node[id] != node[r] {
+				return 1
+			}
+		}
+		return 0
+	}
+	ids := slices.Clone(req.GetCandidates())
+	for _, id := range ids {
+		if _, ok := node[id]; !ok {
+			return nil, status.Errorf(codes.NotFound, "candidates: there is no device %.140q", id)
+		}
+	}
+	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(far(a), far(b)) })
+	return &pb.PreferResponse{DeviceIds: ids}, nil
+}

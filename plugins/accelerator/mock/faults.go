@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// faults are the misdeeds asked for, each by name: first a file of that name
+// in the directory counts, then the configuration.
+//
+//	crash      end the process; the file is removed first, so that it happens
+//	           once, unless it says "always"
+//	hang       calls do not return while it is there; names of calls, or
+//	           nothing for all
+//	lie        tell untruths about devices: negative, nan, duplicate, million,
+//	           foreign
+//	unplug     numbers of devices to pull out
+//	unhealthy  one "id state message" a line; state as in the contract
+type faults struct {
+	mu     sync.Mutex
+	dir    string
+	preset map[string]string
+}
+
+var faultNames = []string{"crash", "hang", "lie", "unplug", "unhealthy"}
+
+func checkFaults(m map[string]string) error {
+	for name := range m {
+		if !slices.Contains(faultNames, name) {
+			return fmt.Errorf("config_json: faults: %q is none of %v", name, faultNames)
+		}
+	}
+	return nil
+}
+
+// configure takes the presets; a directory given in the environment stays.
+func (f *faults) configure(dir string, preset map[string]string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.preset = preset
+	if f.dir == "" || os.Getenv("BERTH_MOCK_FAULTS") == "" {
+		f.dir = dir
+	}
+}
+
+func (f *faults) get(name string) (text, file string, on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dir != "" {
+		file = filepath.Join(f.dir, name)
+		if b, err := os.ReadFile(file); err == nil {
+			return strings.TrimSpace(string(b)), file, true
+		}
+	}
+	text, on = f.preset[name]
+	return text, "", on
+}
+
+// of returns what is asked for by these names, for comparison.
+func (f *faults) of(names ...string) string {
+	var all strings.Builder
+	for _, n := range names {
+		text, _, on := f.get(n)
+		fmt.Fprintf(&all, "%s %v %q\n", n, on, text)
+	}
+	return all.String()
+}
+
+// strike crashes or hangs a call when that is asked for. It does not look at
+// the call's context: a plugin that hangs does not either.
+func (f *faults) strike(call string) {
+	f.crash()
+	for {
+		calls, _, on := f.get("hang")
+		if !on || calls != "" && !slices.Contains(strings.Fields(calls), call) {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func (f *faults) crash() {
+	text, file, on := f.get("crash")
+	if !on {
+		return
+	}
+	if file != "" && text != "always" {
+		_ = os.Remove(file)
+	}
+	panic("crash, as ordered")
+}
+
+func (f *faults) unplugged() []int {
+	text, _, _ := f.get("unplug")
+	var out []int
+	for _, w := range strings.Fields(text) {
+		if n, err := strconv.Atoi(w); err == nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// ail applies unhealthy states to a device.
+func (f *faults) ail(d *pb.Device) {
+	text, _, _ := f.get("unhealthy")
+	for line := range strings.Lines(text) {
+		w := strings.Fields(line)
+		if len(w) < 2 || w[0] != d.Id {
+			continue
+		}
+		h, ok := pb.Health_value["HEALTH_"+strings.ToUpper(w[1])]
+		if !ok {
+			continue
+		}
+		d.Health, d.HealthMessage = pb.Health(h), strings.Join(w[2:], " ")
+		if d.Health != pb.Health_HEALTH_HEALTHY && d.Health != pb.Health_HEALTH_DEGRADED {
+			d.Allocatable, d.RejectReasons = false, []string{"device is " + strings.ToLower(w[1])}
+		}
+	}
+}
+
+// lie spoils a snapshot in the way asked for.
+func (f *faults) lie(s *pb.DeviceSnapshot) {
+	kind, _, on := f.get("lie")
+	if !on {
+		return
+	}
+	if kind == "million" {
+		for i := range 1_000_000 {
+			s.Devices = append(s.Devices, &pb.Device{Id: strconv.Itoa(i)})
+		}
+	}
+	if len(s.Devices) == 0 {
+		return
+	}
+	d := s.Devices[0]
+	switch kind {
+	case "negative":
+		d.Capacity[whole] = "-4"
+	case "nan":
+		d.Capacity[whole] = "NaN"
+	case "duplicate":
+		s.Devices = append(s.Devices, d)
+	case "foreign":
+		d.Capacity = map[string]string{"cuda.device": "8"}
+	}
+}

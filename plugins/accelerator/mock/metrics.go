@@ -1,0 +1,102 @@
+package main
+
+import (
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// load is how busy a device is in [0, 1] at a moment: a seeded walk that is the
+// same for every caller, because it depends on nothing but its arguments. It
+// moves between one random level a minute and the next.
+func load(seed int64, id string, at time.Time) float64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id))
+	level := func(minute int64) float64 {
+		return rand.New(rand.NewPCG(uint64(seed)^h.Sum64(), uint64(minute))).Float64()
+	}
+	minute, into := at.Unix()/60, float64(at.UnixMilli()%60_000)/60_000
+	smooth := (1 - math.Cos(math.Pi*into)) / 2
+	return level(minute)*(1-smooth) + level(minute+1)*smooth
+}
+
+func gauge(name, id, unit string, value, limit float64, q pb.Metric_Quality) *pb.Metric {
+	return &pb.Metric{Name: "mock_" + name, DeviceId: id, Unit: unit, Value: value, Capacity: &limit, Kind: pb.Metric_GAUGE, Quality: q}
+}
+
+func (m *mock) seed() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.cfg.Seed
+}
+
+func (m *mock) WatchNodeMetrics(req *pb.WatchNodeMetricsRequest, out pb.Accelerator_WatchNodeMetricsServer) error {
+	m.faults.strike("WatchNodeMetrics")
+	if _, err := m.ready(); err != nil {
+		return err
+	}
+	return accelerator.Every(out.Context(), req.GetIntervalMs(), func() error {
+		m.faults.strike("WatchNodeMetrics")
+		now := time.Now()
+		s := &pb.NodeSample{UnixMs: now.UnixMilli()}
+		for _, d := range m.feed.Snapshot().GetDevices() {
+			id, mem := d.GetId(), float64(d.GetMemoryBytes())
+			busy := load(m.seed(), id, now)
+			s.Metrics = append(s.Metrics,
+				gauge("util", id, "percent", 100*busy, 100, pb.Metric_MEASURED),
+				gauge("mem", id, "bytes", math.Floor(busy*mem), mem, pb.Metric_MEASURED),
+				gauge("power", id, "watt", 40+260*busy, 300, pb.Metric_MEASURED),
+				gauge("temperature", id, "celsius", 30+50*busy, 95, pb.Metric_ESTIMATED),
+			)
+		}
+		return out.Send(s)
+	})
+}
+
+func (m *mock) WatchWorkloadMetrics(stream pb.Accelerator_WatchWorkloadMetricsServer) error {
+	m.faults.strike("WatchWorkloadMetrics")
+	if _, err := m.ready(); err != nil {
+		return err
+	}
+	return accelerator.ServeWorkloads(stream, func(set *pb.WorkloadSet) *pb.WorkloadSample {
+		s := m.feed.Snapshot()
+		out := &pb.WorkloadSample{}
+		for _, w := range set.GetWorkloads() {
+			out.Workloads = append(out.Workloads, m.workload(s, w, set.GetPerProcess()))
+		}
+		return out
+	})
+}
+
+// workload charges a container with its part of what its devices do, so that
+// all containers together never use more than the device.
+func (m *mock) workload(s *pb.DeviceSnapshot, w *pb.Workload, each bool) *pb.WorkloadMetrics {
+	out := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}
+	grants, err := accelerator.Grants(s, w.GetAllocations())
+	if err != nil {
+		return out // the device is gone; so are its figures
+	}
+	for _, g := range grants {
+		id, mem := g.Device.GetId(), float64(g.Device.GetMemoryBytes())
+		busy := load(m.seed(), id, time.Now())
+		out.Metrics = append(out.Metrics,
+			gauge("util", id, "percent", 100*busy*g.Part, 100*g.Part, pb.Metric_ATTRIBUTED),
+			gauge("mem", id, "bytes", math.Floor(busy*mem*g.Part), mem*g.Part, pb.Metric_ATTRIBUTED),
+		)
+	}
+	if n := float64(len(w.GetHostPids())); each && n > 0 {
+		for _, pid := range w.GetHostPids() {
+			p := &pb.ProcessMetrics{HostPid: pid}
+			for _, x := range out.Metrics {
+				p.Metrics = append(p.Metrics, &pb.Metric{Name: x.Name, DeviceId: x.DeviceId, Unit: x.Unit,
+					Value: x.Value / n, Kind: x.Kind, Quality: pb.Metric_ESTIMATED})
+			}
+			out.Processes = append(out.Processes, p)
+		}
+	}
+	return out
+}
