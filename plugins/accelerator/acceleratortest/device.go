@@ -1,0 +1,164 @@
+package acceleratortest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+var deviceChecks = []Check{
+	{"snapshot", "the first snapshot comes within 5 s and keeps the rules", firstSnapshot},
+	{"stable", "another process on the same hardware gives the same snapshot", stable},
+	{"mask", "masked devices are left out, the others stay", mask},
+	{"no-hardware", "without hardware and driver the plugin is healthy and empty", noHardware},
+	{"health", "WatchHealth tells every device that is not healthy", health},
+	{"prefer", "Prefer returns candidates only, or is UNIMPLEMENTED", prefer},
+}
+
+func firstSnapshot(ctx context.Context, b *bench) error {
+	_, _, err := b.ready(ctx)
+	return err
+}
+
+func stable(ctx context.Context, b *bench) error {
+	_, first, err := b.ready(ctx)
+	if err != nil {
+		return err
+	}
+	_, second, err := b.ready(ctx)
+	if err != nil {
+		return err
+	}
+	return equal("snapshots of two processes differ", first, second)
+}
+
+func mask(ctx context.Context, b *bench) error {
+	c, before, err := b.withDevices(ctx)
+	if err != nil {
+		return err
+	}
+	gone := before.GetDevices()[0].GetId()
+	req := b.request()
+	req.DeviceMask = []string{gone, "no-such-device"}
+	if _, err := c.Configure(ctx, req); err != nil {
+		return err
+	}
+	after, err := snapshot(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, d := range before.GetDevices() {
+		masked := d.GetId() == gone || d.GetParentId() == gone
+		if here := device(after, d.GetId()) != nil; here == masked {
+			return fmt.Errorf("device %s: shown %v after %s was masked", d.GetId(), here, gone)
+		}
+	}
+	return nil
+}
+
+func device(s *pb.DeviceSnapshot, id string) *pb.Device {
+	for _, d := range s.GetDevices() {
+		if d.GetId() == id {
+			return d
+		}
+	}
+	return nil
+}
+
+// noHardware points every root at an empty directory. Plugins that name no PCI
+// vendor may have devices that do not come from there.
+func noHardware(ctx context.Context, b *bench) error {
+	empty := filepath.Join(b.dir, "empty")
+	if err := os.Mkdir(empty, 0o755); err != nil {
+		return err
+	}
+	b.plugin.Roots = &pb.Roots{Sys: empty, Dev: empty, Proc: empty, Driver: empty, Path: []string{empty}}
+	c, s, err := b.ready(ctx)
+	if err != nil {
+		return err
+	}
+	if n := len(s.GetDevices()); n > 0 && len(c.Description.GetPciVendors()) > 0 {
+		return fmt.Errorf("%d devices out of nothing", n)
+	}
+	if _, err := c.Preflight(ctx, &pb.PreflightRequest{}); err != nil {
+		return err
+	}
+	if log := b.logs.String(); len(log) > 0 {
+		return fmt.Errorf("logs at info level or above although nothing is wrong: %s", log)
+	}
+	return nil
+}
+
+func has(d *pb.DescribeResponse, c pb.Capability) bool {
+	return slices.Contains(d.GetCapabilities(), c)
+}
+
+func health(ctx context.Context, b *bench) error {
+	c, s, err := b.ready(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w, err := c.WatchHealth(ctx, &pb.WatchHealthRequest{})
+	if err != nil {
+		return err
+	}
+	if !has(c.Description, pb.Capability_CAPABILITY_HEALTH) {
+		_, err := w.Recv()
+		return want("WatchHealth without the capability", err, codes.Unimplemented)
+	}
+	ill := map[string]pb.Health{}
+	for _, d := range s.GetDevices() {
+		if d.GetHealth() != pb.Health_HEALTH_HEALTHY {
+			ill[d.GetId()] = d.GetHealth()
+		}
+	}
+	for n := len(ill); n > 0; n-- {
+		e, err := w.Recv()
+		if err != nil {
+			return err
+		}
+		if ill[e.GetDeviceId()] != e.GetHealth() || e.GetUnixMs() == 0 {
+			return fmt.Errorf("event %v does not go with the snapshot", e)
+		}
+	}
+	return nil
+}
+
+func prefer(ctx context.Context, b *bench) error {
+	c, s, err := b.ready(ctx)
+	if err != nil {
+		return err
+	}
+	devices := usable(s)
+	req := &pb.PreferRequest{Slot: c.Description.GetSlots()[0].GetName(), Amount: "1"}
+	for _, d := range devices {
+		req.Candidates = append(req.Candidates, d.GetId())
+	}
+	got, err := c.Prefer(ctx, req)
+	if !has(c.Description, pb.Capability_CAPABILITY_PREFER) {
+		return want("Prefer without the capability", err, codes.Unimplemented)
+	}
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, id := range got.GetDeviceIds() {
+		if !slices.Contains(req.Candidates, id) || seen[id] {
+			return fmt.Errorf("%q is no candidate or is there twice", id)
+		}
+		seen[id] = true
+	}
+	if len(devices) > 0 && len(seen) == 0 {
+		return errors.New("no candidate was returned")
+	}
+	return nil
+}
