@@ -12,7 +12,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/resourcegroup"
-	"github.com/berthhq/berth/ent/schema"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
 
@@ -36,9 +36,9 @@ type Agent struct {
 	// Address holds the value of the "address" field.
 	Address string `json:"address,omitempty"`
 	// Plugins holds the value of the "plugins" field.
-	Plugins []schema.AgentPlugin `json:"plugins,omitempty"`
+	Plugins []report.Plugin `json:"plugins,omitempty"`
 	// Probes holds the value of the "probes" field.
-	Probes []schema.AgentProbe `json:"probes,omitempty"`
+	Probes []report.Probe `json:"probes,omitempty"`
 	// Volumes holds the value of the "volumes" field.
 	Volumes []string `json:"volumes,omitempty"`
 	// FirstSeenAt holds the value of the "first_seen_at" field.

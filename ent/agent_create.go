@@ -15,7 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/resourcegroup"
-	"github.com/berthhq/berth/ent/schema"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
 
@@ -118,13 +118,13 @@ func (_c *AgentCreate) SetNillableAddress(v *string) *AgentCreate {
 }
 
 // SetPlugins sets the "plugins" field.
-func (_c *AgentCreate) SetPlugins(v []schema.AgentPlugin) *AgentCreate {
+func (_c *AgentCreate) SetPlugins(v []report.Plugin) *AgentCreate {
 	_c.mutation.SetPlugins(v)
 	return _c
 }
 
 // SetProbes sets the "probes" field.
-func (_c *AgentCreate) SetProbes(v []schema.AgentProbe) *AgentCreate {
+func (_c *AgentCreate) SetProbes(v []report.Probe) *AgentCreate {
 	_c.mutation.SetProbes(v)
 	return _c
 }
@@ -596,7 +596,7 @@ func (u *AgentUpsert) UpdateAddress() *AgentUpsert {
 }
 
 // SetPlugins sets the "plugins" field.
-func (u *AgentUpsert) SetPlugins(v []schema.AgentPlugin) *AgentUpsert {
+func (u *AgentUpsert) SetPlugins(v []report.Plugin) *AgentUpsert {
 	u.Set(agent.FieldPlugins, v)
 	return u
 }
@@ -608,7 +608,7 @@ func (u *AgentUpsert) UpdatePlugins() *AgentUpsert {
 }
 
 // SetProbes sets the "probes" field.
-func (u *AgentUpsert) SetProbes(v []schema.AgentProbe) *AgentUpsert {
+func (u *AgentUpsert) SetProbes(v []report.Probe) *AgentUpsert {
 	u.Set(agent.FieldProbes, v)
 	return u
 }
@@ -805,7 +805,7 @@ func (u *AgentUpsertOne) UpdateAddress() *AgentUpsertOne {
 }
 
 // SetPlugins sets the "plugins" field.
-func (u *AgentUpsertOne) SetPlugins(v []schema.AgentPlugin) *AgentUpsertOne {
+func (u *AgentUpsertOne) SetPlugins(v []report.Plugin) *AgentUpsertOne {
 	return u.Update(func(s *AgentUpsert) {
 		s.SetPlugins(v)
 	})
@@ -819,7 +819,7 @@ func (u *AgentUpsertOne) UpdatePlugins() *AgentUpsertOne {
 }
 
 // SetProbes sets the "probes" field.
-func (u *AgentUpsertOne) SetProbes(v []schema.AgentProbe) *AgentUpsertOne {
+func (u *AgentUpsertOne) SetProbes(v []report.Probe) *AgentUpsertOne {
 	return u.Update(func(s *AgentUpsert) {
 		s.SetProbes(v)
 	})
@@ -1191,7 +1191,7 @@ func (u *AgentUpsertBulk) UpdateAddress() *AgentUpsertBulk {
 }
 
 // SetPlugins sets the "plugins" field.
-func (u *AgentUpsertBulk) SetPlugins(v []schema.AgentPlugin) *AgentUpsertBulk {
+func (u *AgentUpsertBulk) SetPlugins(v []report.Plugin) *AgentUpsertBulk {
 	return u.Update(func(s *AgentUpsert) {
 		s.SetPlugins(v)
 	})
@@ -1205,7 +1205,7 @@ func (u *AgentUpsertBulk) UpdatePlugins() *AgentUpsertBulk {
 }
 
 // SetProbes sets the "probes" field.
-func (u *AgentUpsertBulk) SetProbes(v []schema.AgentProbe) *AgentUpsertBulk {
+func (u *AgentUpsertBulk) SetProbes(v []report.Probe) *AgentUpsertBulk {
 	return u.Update(func(s *AgentUpsert) {
 		s.SetProbes(v)
 	})

@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/resourcegroup"
-	"github.com/berthhq/berth/ent/schema"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
 
@@ -133,25 +133,25 @@ func (_u *AgentUpdate) SetNillableAddress(v *string) *AgentUpdate {
 }
 
 // SetPlugins sets the "plugins" field.
-func (_u *AgentUpdate) SetPlugins(v []schema.AgentPlugin) *AgentUpdate {
+func (_u *AgentUpdate) SetPlugins(v []report.Plugin) *AgentUpdate {
 	_u.mutation.SetPlugins(v)
 	return _u
 }
 
 // AppendPlugins appends value to the "plugins" field.
-func (_u *AgentUpdate) AppendPlugins(v []schema.AgentPlugin) *AgentUpdate {
+func (_u *AgentUpdate) AppendPlugins(v []report.Plugin) *AgentUpdate {
 	_u.mutation.AppendPlugins(v)
 	return _u
 }
 
 // SetProbes sets the "probes" field.
-func (_u *AgentUpdate) SetProbes(v []schema.AgentProbe) *AgentUpdate {
+func (_u *AgentUpdate) SetProbes(v []report.Probe) *AgentUpdate {
 	_u.mutation.SetProbes(v)
 	return _u
 }
 
 // AppendProbes appends value to the "probes" field.
-func (_u *AgentUpdate) AppendProbes(v []schema.AgentProbe) *AgentUpdate {
+func (_u *AgentUpdate) AppendProbes(v []report.Probe) *AgentUpdate {
 	_u.mutation.AppendProbes(v)
 	return _u
 }
@@ -554,25 +554,25 @@ func (_u *AgentUpdateOne) SetNillableAddress(v *string) *AgentUpdateOne {
 }
 
 // SetPlugins sets the "plugins" field.
-func (_u *AgentUpdateOne) SetPlugins(v []schema.AgentPlugin) *AgentUpdateOne {
+func (_u *AgentUpdateOne) SetPlugins(v []report.Plugin) *AgentUpdateOne {
 	_u.mutation.SetPlugins(v)
 	return _u
 }
 
 // AppendPlugins appends value to the "plugins" field.
-func (_u *AgentUpdateOne) AppendPlugins(v []schema.AgentPlugin) *AgentUpdateOne {
+func (_u *AgentUpdateOne) AppendPlugins(v []report.Plugin) *AgentUpdateOne {
 	_u.mutation.AppendPlugins(v)
 	return _u
 }
 
 // SetProbes sets the "probes" field.
-func (_u *AgentUpdateOne) SetProbes(v []schema.AgentProbe) *AgentUpdateOne {
+func (_u *AgentUpdateOne) SetProbes(v []report.Probe) *AgentUpdateOne {
 	_u.mutation.SetProbes(v)
 	return _u
 }
 
 // AppendProbes appends value to the "probes" field.
-func (_u *AgentUpdateOne) AppendProbes(v []schema.AgentProbe) *AgentUpdateOne {
+func (_u *AgentUpdateOne) AppendProbes(v []report.Probe) *AgentUpdateOne {
 	_u.mutation.AppendProbes(v)
 	return _u
 }

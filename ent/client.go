@@ -539,7 +539,8 @@ func (c *AccessTokenClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *AccessTokenClient) Interceptors() []Interceptor {
-	return c.inters.AccessToken
+	inters := c.inters.AccessToken
+	return append(inters[:len(inters):len(inters)], accesstoken.Interceptors[:]...)
 }
 
 func (c *AccessTokenClient) mutate(ctx context.Context, m *AccessTokenMutation) (Value, error) {
@@ -704,7 +705,8 @@ func (c *AgentClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *AgentClient) Interceptors() []Interceptor {
-	return c.inters.Agent
+	inters := c.inters.Agent
+	return append(inters[:len(inters):len(inters)], agent.Interceptors[:]...)
 }
 
 func (c *AgentClient) mutate(ctx context.Context, m *AgentMutation) (Value, error) {
@@ -869,7 +871,8 @@ func (c *AllocationClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *AllocationClient) Interceptors() []Interceptor {
-	return c.inters.Allocation
+	inters := c.inters.Allocation
+	return append(inters[:len(inters):len(inters)], allocation.Interceptors[:]...)
 }
 
 func (c *AllocationClient) mutate(ctx context.Context, m *AllocationMutation) (Value, error) {
@@ -1002,7 +1005,8 @@ func (c *AuditEntryClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *AuditEntryClient) Interceptors() []Interceptor {
-	return c.inters.AuditEntry
+	inters := c.inters.AuditEntry
+	return append(inters[:len(inters):len(inters)], auditentry.Interceptors[:]...)
 }
 
 func (c *AuditEntryClient) mutate(ctx context.Context, m *AuditEntryMutation) (Value, error) {
@@ -1151,7 +1155,8 @@ func (c *DeviceClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *DeviceClient) Interceptors() []Interceptor {
-	return c.inters.Device
+	inters := c.inters.Device
+	return append(inters[:len(inters):len(inters)], device.Interceptors[:]...)
 }
 
 func (c *DeviceClient) mutate(ctx context.Context, m *DeviceMutation) (Value, error) {
@@ -1332,7 +1337,8 @@ func (c *DomainClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *DomainClient) Interceptors() []Interceptor {
-	return c.inters.Domain
+	inters := c.inters.Domain
+	return append(inters[:len(inters):len(inters)], domain.Interceptors[:]...)
 }
 
 func (c *DomainClient) mutate(ctx context.Context, m *DomainMutation) (Value, error) {
@@ -1465,7 +1471,8 @@ func (c *FenceClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *FenceClient) Interceptors() []Interceptor {
-	return c.inters.Fence
+	inters := c.inters.Fence
+	return append(inters[:len(inters):len(inters)], fence.Interceptors[:]...)
 }
 
 func (c *FenceClient) mutate(ctx context.Context, m *FenceMutation) (Value, error) {
@@ -1614,7 +1621,8 @@ func (c *ImageClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *ImageClient) Interceptors() []Interceptor {
-	return c.inters.Image
+	inters := c.inters.Image
+	return append(inters[:len(inters):len(inters)], image.Interceptors[:]...)
 }
 
 func (c *ImageClient) mutate(ctx context.Context, m *ImageMutation) (Value, error) {
@@ -1747,7 +1755,8 @@ func (c *JoinTokenClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *JoinTokenClient) Interceptors() []Interceptor {
-	return c.inters.JoinToken
+	inters := c.inters.JoinToken
+	return append(inters[:len(inters):len(inters)], jointoken.Interceptors[:]...)
 }
 
 func (c *JoinTokenClient) mutate(ctx context.Context, m *JoinTokenMutation) (Value, error) {
@@ -1928,7 +1937,8 @@ func (c *KernelClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *KernelClient) Interceptors() []Interceptor {
-	return c.inters.Kernel
+	inters := c.inters.Kernel
+	return append(inters[:len(inters):len(inters)], kernel.Interceptors[:]...)
 }
 
 func (c *KernelClient) mutate(ctx context.Context, m *KernelMutation) (Value, error) {
@@ -2077,7 +2087,8 @@ func (c *LoginSessionClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *LoginSessionClient) Interceptors() []Interceptor {
-	return c.inters.LoginSession
+	inters := c.inters.LoginSession
+	return append(inters[:len(inters):len(inters)], loginsession.Interceptors[:]...)
 }
 
 func (c *LoginSessionClient) mutate(ctx context.Context, m *LoginSessionMutation) (Value, error) {
@@ -2242,7 +2253,8 @@ func (c *MembershipClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *MembershipClient) Interceptors() []Interceptor {
-	return c.inters.Membership
+	inters := c.inters.Membership
+	return append(inters[:len(inters):len(inters)], membership.Interceptors[:]...)
 }
 
 func (c *MembershipClient) mutate(ctx context.Context, m *MembershipMutation) (Value, error) {
@@ -2423,7 +2435,8 @@ func (c *ProjectClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *ProjectClient) Interceptors() []Interceptor {
-	return c.inters.Project
+	inters := c.inters.Project
+	return append(inters[:len(inters):len(inters)], project.Interceptors[:]...)
 }
 
 func (c *ProjectClient) mutate(ctx context.Context, m *ProjectMutation) (Value, error) {
@@ -2572,7 +2585,8 @@ func (c *QuotaScopeClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *QuotaScopeClient) Interceptors() []Interceptor {
-	return c.inters.QuotaScope
+	inters := c.inters.QuotaScope
+	return append(inters[:len(inters):len(inters)], quotascope.Interceptors[:]...)
 }
 
 func (c *QuotaScopeClient) mutate(ctx context.Context, m *QuotaScopeMutation) (Value, error) {
@@ -2721,7 +2735,8 @@ func (c *RegistryClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *RegistryClient) Interceptors() []Interceptor {
-	return c.inters.Registry
+	inters := c.inters.Registry
+	return append(inters[:len(inters):len(inters)], registry.Interceptors[:]...)
 }
 
 func (c *RegistryClient) mutate(ctx context.Context, m *RegistryMutation) (Value, error) {
@@ -2870,7 +2885,8 @@ func (c *ResourceGroupClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *ResourceGroupClient) Interceptors() []Interceptor {
-	return c.inters.ResourceGroup
+	inters := c.inters.ResourceGroup
+	return append(inters[:len(inters):len(inters)], resourcegroup.Interceptors[:]...)
 }
 
 func (c *ResourceGroupClient) mutate(ctx context.Context, m *ResourceGroupMutation) (Value, error) {
@@ -3003,7 +3019,8 @@ func (c *ResourcePolicyClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *ResourcePolicyClient) Interceptors() []Interceptor {
-	return c.inters.ResourcePolicy
+	inters := c.inters.ResourcePolicy
+	return append(inters[:len(inters):len(inters)], resourcepolicy.Interceptors[:]...)
 }
 
 func (c *ResourcePolicyClient) mutate(ctx context.Context, m *ResourcePolicyMutation) (Value, error) {
@@ -3264,7 +3281,8 @@ func (c *SessionClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *SessionClient) Interceptors() []Interceptor {
-	return c.inters.Session
+	inters := c.inters.Session
+	return append(inters[:len(inters):len(inters)], session.Interceptors[:]...)
 }
 
 func (c *SessionClient) mutate(ctx context.Context, m *SessionMutation) (Value, error) {
@@ -3413,7 +3431,8 @@ func (c *SessionEventClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *SessionEventClient) Interceptors() []Interceptor {
-	return c.inters.SessionEvent
+	inters := c.inters.SessionEvent
+	return append(inters[:len(inters):len(inters)], sessionevent.Interceptors[:]...)
 }
 
 func (c *SessionEventClient) mutate(ctx context.Context, m *SessionEventMutation) (Value, error) {
@@ -3578,7 +3597,8 @@ func (c *SessionMountClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *SessionMountClient) Interceptors() []Interceptor {
-	return c.inters.SessionMount
+	inters := c.inters.SessionMount
+	return append(inters[:len(inters):len(inters)], sessionmount.Interceptors[:]...)
 }
 
 func (c *SessionMountClient) mutate(ctx context.Context, m *SessionMountMutation) (Value, error) {
@@ -3711,7 +3731,8 @@ func (c *SlotTypeClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *SlotTypeClient) Interceptors() []Interceptor {
-	return c.inters.SlotType
+	inters := c.inters.SlotType
+	return append(inters[:len(inters):len(inters)], slottype.Interceptors[:]...)
 }
 
 func (c *SlotTypeClient) mutate(ctx context.Context, m *SlotTypeMutation) (Value, error) {
@@ -3860,7 +3881,8 @@ func (c *StorageProxyClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *StorageProxyClient) Interceptors() []Interceptor {
-	return c.inters.StorageProxy
+	inters := c.inters.StorageProxy
+	return append(inters[:len(inters):len(inters)], storageproxy.Interceptors[:]...)
 }
 
 func (c *StorageProxyClient) mutate(ctx context.Context, m *StorageProxyMutation) (Value, error) {
@@ -4073,7 +4095,8 @@ func (c *UserClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *UserClient) Interceptors() []Interceptor {
-	return c.inters.User
+	inters := c.inters.User
+	return append(inters[:len(inters):len(inters)], user.Interceptors[:]...)
 }
 
 func (c *UserClient) mutate(ctx context.Context, m *UserMutation) (Value, error) {
@@ -4286,7 +4309,8 @@ func (c *VfolderClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *VfolderClient) Interceptors() []Interceptor {
-	return c.inters.Vfolder
+	inters := c.inters.Vfolder
+	return append(inters[:len(inters):len(inters)], vfolder.Interceptors[:]...)
 }
 
 func (c *VfolderClient) mutate(ctx context.Context, m *VfolderMutation) (Value, error) {
@@ -4435,7 +4459,8 @@ func (c *VolumeClient) Hooks() []Hook {
 
 // Interceptors returns the client interceptors.
 func (c *VolumeClient) Interceptors() []Interceptor {
-	return c.inters.Volume
+	inters := c.inters.Volume
+	return append(inters[:len(inters):len(inters)], volume.Interceptors[:]...)
 }
 
 func (c *VolumeClient) mutate(ctx context.Context, m *VolumeMutation) (Value, error) {

@@ -33,6 +33,7 @@ import (
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/google/uuid"
 )
 
@@ -3837,10 +3838,10 @@ type KernelWhereInput struct {
 	HostnameContainsFold *string  `json:"hostnameContainsFold,omitempty"`
 
 	// "status" field predicates.
-	Status      *kernel.Status  `json:"status,omitempty"`
-	StatusNEQ   *kernel.Status  `json:"statusNEQ,omitempty"`
-	StatusIn    []kernel.Status `json:"statusIn,omitempty"`
-	StatusNotIn []kernel.Status `json:"statusNotIn,omitempty"`
+	Status      *lifecycle.Status  `json:"status,omitempty"`
+	StatusNEQ   *lifecycle.Status  `json:"statusNEQ,omitempty"`
+	StatusIn    []lifecycle.Status `json:"statusIn,omitempty"`
+	StatusNotIn []lifecycle.Status `json:"statusNotIn,omitempty"`
 
 	// "status_message" field predicates.
 	StatusMessage             *string  `json:"statusMessage,omitempty"`
@@ -6989,10 +6990,10 @@ type SessionWhereInput struct {
 	TypeNotIn []session.Type `json:"typeNotIn,omitempty"`
 
 	// "status" field predicates.
-	Status      *session.Status  `json:"status,omitempty"`
-	StatusNEQ   *session.Status  `json:"statusNEQ,omitempty"`
-	StatusIn    []session.Status `json:"statusIn,omitempty"`
-	StatusNotIn []session.Status `json:"statusNotIn,omitempty"`
+	Status      *lifecycle.Status  `json:"status,omitempty"`
+	StatusNEQ   *lifecycle.Status  `json:"statusNEQ,omitempty"`
+	StatusIn    []lifecycle.Status `json:"statusIn,omitempty"`
+	StatusNotIn []lifecycle.Status `json:"statusNotIn,omitempty"`
 
 	// "result" field predicates.
 	Result      *session.Result  `json:"result,omitempty"`
@@ -7845,20 +7846,20 @@ type SessionEventWhereInput struct {
 	PhaseContainsFold *string  `json:"phaseContainsFold,omitempty"`
 
 	// "from_status" field predicates.
-	FromStatus       *sessionevent.FromStatus  `json:"fromStatus,omitempty"`
-	FromStatusNEQ    *sessionevent.FromStatus  `json:"fromStatusNEQ,omitempty"`
-	FromStatusIn     []sessionevent.FromStatus `json:"fromStatusIn,omitempty"`
-	FromStatusNotIn  []sessionevent.FromStatus `json:"fromStatusNotIn,omitempty"`
-	FromStatusIsNil  bool                      `json:"fromStatusIsNil,omitempty"`
-	FromStatusNotNil bool                      `json:"fromStatusNotNil,omitempty"`
+	FromStatus       *lifecycle.Status  `json:"fromStatus,omitempty"`
+	FromStatusNEQ    *lifecycle.Status  `json:"fromStatusNEQ,omitempty"`
+	FromStatusIn     []lifecycle.Status `json:"fromStatusIn,omitempty"`
+	FromStatusNotIn  []lifecycle.Status `json:"fromStatusNotIn,omitempty"`
+	FromStatusIsNil  bool               `json:"fromStatusIsNil,omitempty"`
+	FromStatusNotNil bool               `json:"fromStatusNotNil,omitempty"`
 
 	// "to_status" field predicates.
-	ToStatus       *sessionevent.ToStatus  `json:"toStatus,omitempty"`
-	ToStatusNEQ    *sessionevent.ToStatus  `json:"toStatusNEQ,omitempty"`
-	ToStatusIn     []sessionevent.ToStatus `json:"toStatusIn,omitempty"`
-	ToStatusNotIn  []sessionevent.ToStatus `json:"toStatusNotIn,omitempty"`
-	ToStatusIsNil  bool                    `json:"toStatusIsNil,omitempty"`
-	ToStatusNotNil bool                    `json:"toStatusNotNil,omitempty"`
+	ToStatus       *lifecycle.Status  `json:"toStatus,omitempty"`
+	ToStatusNEQ    *lifecycle.Status  `json:"toStatusNEQ,omitempty"`
+	ToStatusIn     []lifecycle.Status `json:"toStatusIn,omitempty"`
+	ToStatusNotIn  []lifecycle.Status `json:"toStatusNotIn,omitempty"`
+	ToStatusIsNil  bool               `json:"toStatusIsNil,omitempty"`
+	ToStatusNotNil bool               `json:"toStatusNotNil,omitempty"`
 
 	// "result" field predicates.
 	Result      *sessionevent.Result  `json:"result,omitempty"`

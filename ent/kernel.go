@@ -12,8 +12,9 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/kernel"
-	"github.com/berthhq/berth/ent/schema"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
 )
@@ -38,7 +39,7 @@ type Kernel struct {
 	// Hostname holds the value of the "hostname" field.
 	Hostname string `json:"hostname,omitempty"`
 	// Status holds the value of the "status" field.
-	Status kernel.Status `json:"status,omitempty"`
+	Status lifecycle.Status `json:"status,omitempty"`
 	// StatusMessage holds the value of the "status_message" field.
 	StatusMessage string `json:"status_message,omitempty"`
 	// ExitCode holds the value of the "exit_code" field.
@@ -50,7 +51,7 @@ type Kernel struct {
 	// ContainerID holds the value of the "container_id" field.
 	ContainerID string `json:"container_id,omitempty"`
 	// LastStats holds the value of the "last_stats" field.
-	LastStats *schema.Stats `json:"last_stats,omitempty"`
+	LastStats *report.Stats `json:"last_stats,omitempty"`
 	// Forgotten holds the value of the "forgotten" field.
 	Forgotten bool `json:"forgotten,omitempty"`
 	// StartedAt holds the value of the "started_at" field.
@@ -201,7 +202,7 @@ func (_m *Kernel) assignValues(columns []string, values []any) error {
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field status", values[i])
 			} else if value.Valid {
-				_m.Status = kernel.Status(value.String)
+				_m.Status = lifecycle.Status(value.String)
 			}
 		case kernel.FieldStatusMessage:
 			if value, ok := values[i].(*sql.NullString); !ok {

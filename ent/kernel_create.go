@@ -15,8 +15,9 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/kernel"
-	"github.com/berthhq/berth/ent/schema"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
 )
@@ -104,13 +105,13 @@ func (_c *KernelCreate) SetNillableHostname(v *string) *KernelCreate {
 }
 
 // SetStatus sets the "status" field.
-func (_c *KernelCreate) SetStatus(v kernel.Status) *KernelCreate {
+func (_c *KernelCreate) SetStatus(v lifecycle.Status) *KernelCreate {
 	_c.mutation.SetStatus(v)
 	return _c
 }
 
 // SetNillableStatus sets the "status" field if the given value is not nil.
-func (_c *KernelCreate) SetNillableStatus(v *kernel.Status) *KernelCreate {
+func (_c *KernelCreate) SetNillableStatus(v *lifecycle.Status) *KernelCreate {
 	if v != nil {
 		_c.SetStatus(*v)
 	}
@@ -180,7 +181,7 @@ func (_c *KernelCreate) SetNillableContainerID(v *string) *KernelCreate {
 }
 
 // SetLastStats sets the "last_stats" field.
-func (_c *KernelCreate) SetLastStats(v *schema.Stats) *KernelCreate {
+func (_c *KernelCreate) SetLastStats(v *report.Stats) *KernelCreate {
 	_c.mutation.SetLastStats(v)
 	return _c
 }
@@ -627,7 +628,7 @@ type (
 )
 
 // SetStatus sets the "status" field.
-func (u *KernelUpsert) SetStatus(v kernel.Status) *KernelUpsert {
+func (u *KernelUpsert) SetStatus(v lifecycle.Status) *KernelUpsert {
 	u.Set(kernel.FieldStatus, v)
 	return u
 }
@@ -705,7 +706,7 @@ func (u *KernelUpsert) UpdateContainerID() *KernelUpsert {
 }
 
 // SetLastStats sets the "last_stats" field.
-func (u *KernelUpsert) SetLastStats(v *schema.Stats) *KernelUpsert {
+func (u *KernelUpsert) SetLastStats(v *report.Stats) *KernelUpsert {
 	u.Set(kernel.FieldLastStats, v)
 	return u
 }
@@ -864,7 +865,7 @@ func (u *KernelUpsertOne) Update(set func(*KernelUpsert)) *KernelUpsertOne {
 }
 
 // SetStatus sets the "status" field.
-func (u *KernelUpsertOne) SetStatus(v kernel.Status) *KernelUpsertOne {
+func (u *KernelUpsertOne) SetStatus(v lifecycle.Status) *KernelUpsertOne {
 	return u.Update(func(s *KernelUpsert) {
 		s.SetStatus(v)
 	})
@@ -955,7 +956,7 @@ func (u *KernelUpsertOne) UpdateContainerID() *KernelUpsertOne {
 }
 
 // SetLastStats sets the "last_stats" field.
-func (u *KernelUpsertOne) SetLastStats(v *schema.Stats) *KernelUpsertOne {
+func (u *KernelUpsertOne) SetLastStats(v *report.Stats) *KernelUpsertOne {
 	return u.Update(func(s *KernelUpsert) {
 		s.SetLastStats(v)
 	})
@@ -1295,7 +1296,7 @@ func (u *KernelUpsertBulk) Update(set func(*KernelUpsert)) *KernelUpsertBulk {
 }
 
 // SetStatus sets the "status" field.
-func (u *KernelUpsertBulk) SetStatus(v kernel.Status) *KernelUpsertBulk {
+func (u *KernelUpsertBulk) SetStatus(v lifecycle.Status) *KernelUpsertBulk {
 	return u.Update(func(s *KernelUpsert) {
 		s.SetStatus(v)
 	})
@@ -1386,7 +1387,7 @@ func (u *KernelUpsertBulk) UpdateContainerID() *KernelUpsertBulk {
 }
 
 // SetLastStats sets the "last_stats" field.
-func (u *KernelUpsertBulk) SetLastStats(v *schema.Stats) *KernelUpsertBulk {
+func (u *KernelUpsertBulk) SetLastStats(v *report.Stats) *KernelUpsertBulk {
 	return u.Update(func(s *KernelUpsert) {
 		s.SetLastStats(v)
 	})

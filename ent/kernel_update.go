@@ -15,7 +15,8 @@ import (
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/predicate"
-	"github.com/berthhq/berth/ent/schema"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
 
@@ -34,13 +35,13 @@ func (_u *KernelUpdate) Where(ps ...predicate.Kernel) *KernelUpdate {
 }
 
 // SetStatus sets the "status" field.
-func (_u *KernelUpdate) SetStatus(v kernel.Status) *KernelUpdate {
+func (_u *KernelUpdate) SetStatus(v lifecycle.Status) *KernelUpdate {
 	_u.mutation.SetStatus(v)
 	return _u
 }
 
 // SetNillableStatus sets the "status" field if the given value is not nil.
-func (_u *KernelUpdate) SetNillableStatus(v *kernel.Status) *KernelUpdate {
+func (_u *KernelUpdate) SetNillableStatus(v *lifecycle.Status) *KernelUpdate {
 	if v != nil {
 		_u.SetStatus(*v)
 	}
@@ -124,7 +125,7 @@ func (_u *KernelUpdate) SetNillableContainerID(v *string) *KernelUpdate {
 }
 
 // SetLastStats sets the "last_stats" field.
-func (_u *KernelUpdate) SetLastStats(v *schema.Stats) *KernelUpdate {
+func (_u *KernelUpdate) SetLastStats(v *report.Stats) *KernelUpdate {
 	_u.mutation.SetLastStats(v)
 	return _u
 }
@@ -461,13 +462,13 @@ type KernelUpdateOne struct {
 }
 
 // SetStatus sets the "status" field.
-func (_u *KernelUpdateOne) SetStatus(v kernel.Status) *KernelUpdateOne {
+func (_u *KernelUpdateOne) SetStatus(v lifecycle.Status) *KernelUpdateOne {
 	_u.mutation.SetStatus(v)
 	return _u
 }
 
 // SetNillableStatus sets the "status" field if the given value is not nil.
-func (_u *KernelUpdateOne) SetNillableStatus(v *kernel.Status) *KernelUpdateOne {
+func (_u *KernelUpdateOne) SetNillableStatus(v *lifecycle.Status) *KernelUpdateOne {
 	if v != nil {
 		_u.SetStatus(*v)
 	}
@@ -551,7 +552,7 @@ func (_u *KernelUpdateOne) SetNillableContainerID(v *string) *KernelUpdateOne {
 }
 
 // SetLastStats sets the "last_stats" field.
-func (_u *KernelUpdateOne) SetLastStats(v *schema.Stats) *KernelUpdateOne {
+func (_u *KernelUpdateOne) SetLastStats(v *report.Stats) *KernelUpdateOne {
 	_u.mutation.SetLastStats(v)
 	return _u
 }

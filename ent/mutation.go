@@ -29,7 +29,6 @@ import (
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepolicy"
-	"github.com/berthhq/berth/ent/schema"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
@@ -38,6 +37,8 @@ import (
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
 )
@@ -915,10 +916,10 @@ type AgentMutation struct {
 	version               *string
 	architecture          *string
 	address               *string
-	plugins               *[]schema.AgentPlugin
-	appendplugins         []schema.AgentPlugin
-	probes                *[]schema.AgentProbe
-	appendprobes          []schema.AgentProbe
+	plugins               *[]report.Plugin
+	appendplugins         []report.Plugin
+	probes                *[]report.Probe
+	appendprobes          []report.Probe
 	volumes               *[]string
 	appendvolumes         []string
 	first_seen_at         *time.Time
@@ -1291,13 +1292,13 @@ func (m *AgentMutation) ResetAddress() {
 }
 
 // SetPlugins sets the "plugins" field.
-func (m *AgentMutation) SetPlugins(sp []schema.AgentPlugin) {
-	m.plugins = &sp
+func (m *AgentMutation) SetPlugins(r []report.Plugin) {
+	m.plugins = &r
 	m.appendplugins = nil
 }
 
 // Plugins returns the value of the "plugins" field in the mutation.
-func (m *AgentMutation) Plugins() (r []schema.AgentPlugin, exists bool) {
+func (m *AgentMutation) Plugins() (r []report.Plugin, exists bool) {
 	v := m.plugins
 	if v == nil {
 		return
@@ -1308,7 +1309,7 @@ func (m *AgentMutation) Plugins() (r []schema.AgentPlugin, exists bool) {
 // OldPlugins returns the old "plugins" field's value of the Agent entity.
 // If the Agent object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *AgentMutation) OldPlugins(ctx context.Context) (v []schema.AgentPlugin, err error) {
+func (m *AgentMutation) OldPlugins(ctx context.Context) (v []report.Plugin, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldPlugins is only allowed on UpdateOne operations")
 	}
@@ -1322,13 +1323,13 @@ func (m *AgentMutation) OldPlugins(ctx context.Context) (v []schema.AgentPlugin,
 	return oldValue.Plugins, nil
 }
 
-// AppendPlugins adds sp to the "plugins" field.
-func (m *AgentMutation) AppendPlugins(sp []schema.AgentPlugin) {
-	m.appendplugins = append(m.appendplugins, sp...)
+// AppendPlugins adds r to the "plugins" field.
+func (m *AgentMutation) AppendPlugins(r []report.Plugin) {
+	m.appendplugins = append(m.appendplugins, r...)
 }
 
 // AppendedPlugins returns the list of values that were appended to the "plugins" field in this mutation.
-func (m *AgentMutation) AppendedPlugins() ([]schema.AgentPlugin, bool) {
+func (m *AgentMutation) AppendedPlugins() ([]report.Plugin, bool) {
 	if len(m.appendplugins) == 0 {
 		return nil, false
 	}
@@ -1342,13 +1343,13 @@ func (m *AgentMutation) ResetPlugins() {
 }
 
 // SetProbes sets the "probes" field.
-func (m *AgentMutation) SetProbes(sp []schema.AgentProbe) {
-	m.probes = &sp
+func (m *AgentMutation) SetProbes(r []report.Probe) {
+	m.probes = &r
 	m.appendprobes = nil
 }
 
 // Probes returns the value of the "probes" field in the mutation.
-func (m *AgentMutation) Probes() (r []schema.AgentProbe, exists bool) {
+func (m *AgentMutation) Probes() (r []report.Probe, exists bool) {
 	v := m.probes
 	if v == nil {
 		return
@@ -1359,7 +1360,7 @@ func (m *AgentMutation) Probes() (r []schema.AgentProbe, exists bool) {
 // OldProbes returns the old "probes" field's value of the Agent entity.
 // If the Agent object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *AgentMutation) OldProbes(ctx context.Context) (v []schema.AgentProbe, err error) {
+func (m *AgentMutation) OldProbes(ctx context.Context) (v []report.Probe, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldProbes is only allowed on UpdateOne operations")
 	}
@@ -1373,13 +1374,13 @@ func (m *AgentMutation) OldProbes(ctx context.Context) (v []schema.AgentProbe, e
 	return oldValue.Probes, nil
 }
 
-// AppendProbes adds sp to the "probes" field.
-func (m *AgentMutation) AppendProbes(sp []schema.AgentProbe) {
-	m.appendprobes = append(m.appendprobes, sp...)
+// AppendProbes adds r to the "probes" field.
+func (m *AgentMutation) AppendProbes(r []report.Probe) {
+	m.appendprobes = append(m.appendprobes, r...)
 }
 
 // AppendedProbes returns the list of values that were appended to the "probes" field in this mutation.
-func (m *AgentMutation) AppendedProbes() ([]schema.AgentProbe, bool) {
+func (m *AgentMutation) AppendedProbes() ([]report.Probe, bool) {
 	if len(m.appendprobes) == 0 {
 		return nil, false
 	}
@@ -1834,14 +1835,14 @@ func (m *AgentMutation) SetField(name string, value ent.Value) error {
 		m.SetAddress(v)
 		return nil
 	case agent.FieldPlugins:
-		v, ok := value.([]schema.AgentPlugin)
+		v, ok := value.([]report.Plugin)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetPlugins(v)
 		return nil
 	case agent.FieldProbes:
-		v, ok := value.([]schema.AgentProbe)
+		v, ok := value.([]report.Probe)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
@@ -7475,7 +7476,7 @@ type KernelMutation struct {
 	index              *int
 	addindex           *int
 	hostname           *string
-	status             *kernel.Status
+	status             *lifecycle.Status
 	status_message     *string
 	exit_code          *int
 	addexit_code       *int
@@ -7483,7 +7484,7 @@ type KernelMutation struct {
 	launch_epoch       *int64
 	addlaunch_epoch    *int64
 	container_id       *string
-	last_stats         **schema.Stats
+	last_stats         **report.Stats
 	forgotten          *bool
 	started_at         *time.Time
 	terminated_at      *time.Time
@@ -7877,12 +7878,12 @@ func (m *KernelMutation) ResetHostname() {
 }
 
 // SetStatus sets the "status" field.
-func (m *KernelMutation) SetStatus(k kernel.Status) {
-	m.status = &k
+func (m *KernelMutation) SetStatus(l lifecycle.Status) {
+	m.status = &l
 }
 
 // Status returns the value of the "status" field in the mutation.
-func (m *KernelMutation) Status() (r kernel.Status, exists bool) {
+func (m *KernelMutation) Status() (r lifecycle.Status, exists bool) {
 	v := m.status
 	if v == nil {
 		return
@@ -7893,7 +7894,7 @@ func (m *KernelMutation) Status() (r kernel.Status, exists bool) {
 // OldStatus returns the old "status" field's value of the Kernel entity.
 // If the Kernel object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *KernelMutation) OldStatus(ctx context.Context) (v kernel.Status, err error) {
+func (m *KernelMutation) OldStatus(ctx context.Context) (v lifecycle.Status, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
 	}
@@ -8147,12 +8148,12 @@ func (m *KernelMutation) ResetContainerID() {
 }
 
 // SetLastStats sets the "last_stats" field.
-func (m *KernelMutation) SetLastStats(s *schema.Stats) {
-	m.last_stats = &s
+func (m *KernelMutation) SetLastStats(r *report.Stats) {
+	m.last_stats = &r
 }
 
 // LastStats returns the value of the "last_stats" field in the mutation.
-func (m *KernelMutation) LastStats() (r *schema.Stats, exists bool) {
+func (m *KernelMutation) LastStats() (r *report.Stats, exists bool) {
 	v := m.last_stats
 	if v == nil {
 		return
@@ -8163,7 +8164,7 @@ func (m *KernelMutation) LastStats() (r *schema.Stats, exists bool) {
 // OldLastStats returns the old "last_stats" field's value of the Kernel entity.
 // If the Kernel object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *KernelMutation) OldLastStats(ctx context.Context) (v *schema.Stats, err error) {
+func (m *KernelMutation) OldLastStats(ctx context.Context) (v *report.Stats, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldLastStats is only allowed on UpdateOne operations")
 	}
@@ -8766,7 +8767,7 @@ func (m *KernelMutation) SetField(name string, value ent.Value) error {
 		m.SetHostname(v)
 		return nil
 	case kernel.FieldStatus:
-		v, ok := value.(kernel.Status)
+		v, ok := value.(lifecycle.Status)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
@@ -8808,7 +8809,7 @@ func (m *KernelMutation) SetField(name string, value ent.Value) error {
 		m.SetContainerID(v)
 		return nil
 	case kernel.FieldLastStats:
-		v, ok := value.(*schema.Stats)
+		v, ok := value.(*report.Stats)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
@@ -14577,7 +14578,7 @@ type SessionMutation struct {
 	addversion            *int
 	name                  *string
 	_type                 *session.Type
-	status                *session.Status
+	status                *lifecycle.Status
 	result                *session.Result
 	exit_code             *int
 	addexit_code          *int
@@ -14600,7 +14601,7 @@ type SessionMutation struct {
 	retry_at              *time.Time
 	attempt               *int
 	addattempt            *int
-	pending               **schema.PendingReport
+	pending               **report.Pending
 	clearedFields         map[string]struct{}
 	domain                *uuid.UUID
 	cleareddomain         bool
@@ -15003,12 +15004,12 @@ func (m *SessionMutation) ResetType() {
 }
 
 // SetStatus sets the "status" field.
-func (m *SessionMutation) SetStatus(s session.Status) {
-	m.status = &s
+func (m *SessionMutation) SetStatus(l lifecycle.Status) {
+	m.status = &l
 }
 
 // Status returns the value of the "status" field in the mutation.
-func (m *SessionMutation) Status() (r session.Status, exists bool) {
+func (m *SessionMutation) Status() (r lifecycle.Status, exists bool) {
 	v := m.status
 	if v == nil {
 		return
@@ -15019,7 +15020,7 @@ func (m *SessionMutation) Status() (r session.Status, exists bool) {
 // OldStatus returns the old "status" field's value of the Session entity.
 // If the Session object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *SessionMutation) OldStatus(ctx context.Context) (v session.Status, err error) {
+func (m *SessionMutation) OldStatus(ctx context.Context) (v lifecycle.Status, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
 	}
@@ -15851,12 +15852,12 @@ func (m *SessionMutation) ResetAttempt() {
 }
 
 // SetPending sets the "pending" field.
-func (m *SessionMutation) SetPending(sr *schema.PendingReport) {
-	m.pending = &sr
+func (m *SessionMutation) SetPending(r *report.Pending) {
+	m.pending = &r
 }
 
 // Pending returns the value of the "pending" field in the mutation.
-func (m *SessionMutation) Pending() (r *schema.PendingReport, exists bool) {
+func (m *SessionMutation) Pending() (r *report.Pending, exists bool) {
 	v := m.pending
 	if v == nil {
 		return
@@ -15867,7 +15868,7 @@ func (m *SessionMutation) Pending() (r *schema.PendingReport, exists bool) {
 // OldPending returns the old "pending" field's value of the Session entity.
 // If the Session object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *SessionMutation) OldPending(ctx context.Context) (v *schema.PendingReport, err error) {
+func (m *SessionMutation) OldPending(ctx context.Context) (v *report.Pending, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldPending is only allowed on UpdateOne operations")
 	}
@@ -16575,7 +16576,7 @@ func (m *SessionMutation) SetField(name string, value ent.Value) error {
 		m.SetType(v)
 		return nil
 	case session.FieldStatus:
-		v, ok := value.(session.Status)
+		v, ok := value.(lifecycle.Status)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
@@ -16701,7 +16702,7 @@ func (m *SessionMutation) SetField(name string, value ent.Value) error {
 		m.SetAttempt(v)
 		return nil
 	case session.FieldPending:
-		v, ok := value.(*schema.PendingReport)
+		v, ok := value.(*report.Pending)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
@@ -17212,15 +17213,15 @@ type SessionEventMutation struct {
 	id             *uuid.UUID
 	at             *time.Time
 	phase          *string
-	from_status    *sessionevent.FromStatus
-	to_status      *sessionevent.ToStatus
+	from_status    *lifecycle.Status
+	to_status      *lifecycle.Status
 	result         *sessionevent.Result
 	attempt        *int
 	addattempt     *int
 	code           *string
 	message        *string
-	steps          *[]schema.EventStep
-	appendsteps    []schema.EventStep
+	steps          *[]report.Step
+	appendsteps    []report.Step
 	clearedFields  map[string]struct{}
 	session        *uuid.UUID
 	clearedsession bool
@@ -17406,12 +17407,12 @@ func (m *SessionEventMutation) ResetPhase() {
 }
 
 // SetFromStatus sets the "from_status" field.
-func (m *SessionEventMutation) SetFromStatus(ss sessionevent.FromStatus) {
-	m.from_status = &ss
+func (m *SessionEventMutation) SetFromStatus(l lifecycle.Status) {
+	m.from_status = &l
 }
 
 // FromStatus returns the value of the "from_status" field in the mutation.
-func (m *SessionEventMutation) FromStatus() (r sessionevent.FromStatus, exists bool) {
+func (m *SessionEventMutation) FromStatus() (r lifecycle.Status, exists bool) {
 	v := m.from_status
 	if v == nil {
 		return
@@ -17422,7 +17423,7 @@ func (m *SessionEventMutation) FromStatus() (r sessionevent.FromStatus, exists b
 // OldFromStatus returns the old "from_status" field's value of the SessionEvent entity.
 // If the SessionEvent object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *SessionEventMutation) OldFromStatus(ctx context.Context) (v *sessionevent.FromStatus, err error) {
+func (m *SessionEventMutation) OldFromStatus(ctx context.Context) (v *lifecycle.Status, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldFromStatus is only allowed on UpdateOne operations")
 	}
@@ -17455,12 +17456,12 @@ func (m *SessionEventMutation) ResetFromStatus() {
 }
 
 // SetToStatus sets the "to_status" field.
-func (m *SessionEventMutation) SetToStatus(ss sessionevent.ToStatus) {
-	m.to_status = &ss
+func (m *SessionEventMutation) SetToStatus(l lifecycle.Status) {
+	m.to_status = &l
 }
 
 // ToStatus returns the value of the "to_status" field in the mutation.
-func (m *SessionEventMutation) ToStatus() (r sessionevent.ToStatus, exists bool) {
+func (m *SessionEventMutation) ToStatus() (r lifecycle.Status, exists bool) {
 	v := m.to_status
 	if v == nil {
 		return
@@ -17471,7 +17472,7 @@ func (m *SessionEventMutation) ToStatus() (r sessionevent.ToStatus, exists bool)
 // OldToStatus returns the old "to_status" field's value of the SessionEvent entity.
 // If the SessionEvent object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *SessionEventMutation) OldToStatus(ctx context.Context) (v *sessionevent.ToStatus, err error) {
+func (m *SessionEventMutation) OldToStatus(ctx context.Context) (v *lifecycle.Status, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldToStatus is only allowed on UpdateOne operations")
 	}
@@ -17668,13 +17669,13 @@ func (m *SessionEventMutation) ResetMessage() {
 }
 
 // SetSteps sets the "steps" field.
-func (m *SessionEventMutation) SetSteps(ss []schema.EventStep) {
-	m.steps = &ss
+func (m *SessionEventMutation) SetSteps(r []report.Step) {
+	m.steps = &r
 	m.appendsteps = nil
 }
 
 // Steps returns the value of the "steps" field in the mutation.
-func (m *SessionEventMutation) Steps() (r []schema.EventStep, exists bool) {
+func (m *SessionEventMutation) Steps() (r []report.Step, exists bool) {
 	v := m.steps
 	if v == nil {
 		return
@@ -17685,7 +17686,7 @@ func (m *SessionEventMutation) Steps() (r []schema.EventStep, exists bool) {
 // OldSteps returns the old "steps" field's value of the SessionEvent entity.
 // If the SessionEvent object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *SessionEventMutation) OldSteps(ctx context.Context) (v []schema.EventStep, err error) {
+func (m *SessionEventMutation) OldSteps(ctx context.Context) (v []report.Step, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldSteps is only allowed on UpdateOne operations")
 	}
@@ -17699,13 +17700,13 @@ func (m *SessionEventMutation) OldSteps(ctx context.Context) (v []schema.EventSt
 	return oldValue.Steps, nil
 }
 
-// AppendSteps adds ss to the "steps" field.
-func (m *SessionEventMutation) AppendSteps(ss []schema.EventStep) {
-	m.appendsteps = append(m.appendsteps, ss...)
+// AppendSteps adds r to the "steps" field.
+func (m *SessionEventMutation) AppendSteps(r []report.Step) {
+	m.appendsteps = append(m.appendsteps, r...)
 }
 
 // AppendedSteps returns the list of values that were appended to the "steps" field in this mutation.
-func (m *SessionEventMutation) AppendedSteps() ([]schema.EventStep, bool) {
+func (m *SessionEventMutation) AppendedSteps() ([]report.Step, bool) {
 	if len(m.appendsteps) == 0 {
 		return nil, false
 	}
@@ -17927,14 +17928,14 @@ func (m *SessionEventMutation) SetField(name string, value ent.Value) error {
 		m.SetPhase(v)
 		return nil
 	case sessionevent.FieldFromStatus:
-		v, ok := value.(sessionevent.FromStatus)
+		v, ok := value.(lifecycle.Status)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetFromStatus(v)
 		return nil
 	case sessionevent.FieldToStatus:
-		v, ok := value.(sessionevent.ToStatus)
+		v, ok := value.(lifecycle.Status)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
@@ -17969,7 +17970,7 @@ func (m *SessionEventMutation) SetField(name string, value ent.Value) error {
 		m.SetMessage(v)
 		return nil
 	case sessionevent.FieldSteps:
-		v, ok := value.([]schema.EventStep)
+		v, ok := value.([]report.Step)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}

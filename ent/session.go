@@ -14,9 +14,10 @@ import (
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/resourcegroup"
-	"github.com/berthhq/berth/ent/schema"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
 )
@@ -41,7 +42,7 @@ type Session struct {
 	// Type holds the value of the "type" field.
 	Type session.Type `json:"type,omitempty"`
 	// Status holds the value of the "status" field.
-	Status session.Status `json:"status,omitempty"`
+	Status lifecycle.Status `json:"status,omitempty"`
 	// Result holds the value of the "result" field.
 	Result session.Result `json:"result,omitempty"`
 	// ExitCode holds the value of the "exit_code" field.
@@ -77,7 +78,7 @@ type Session struct {
 	// Attempt holds the value of the "attempt" field.
 	Attempt int `json:"attempt,omitempty"`
 	// Pending holds the value of the "pending" field.
-	Pending *schema.PendingReport `json:"pending,omitempty"`
+	Pending *report.Pending `json:"pending,omitempty"`
 	// ResourceGroupID holds the value of the "resource_group_id" field.
 	ResourceGroupID uuid.UUID `json:"resource_group_id,omitempty"`
 	// ImageID holds the value of the "image_id" field.
@@ -281,7 +282,7 @@ func (_m *Session) assignValues(columns []string, values []any) error {
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field status", values[i])
 			} else if value.Valid {
-				_m.Status = session.Status(value.String)
+				_m.Status = lifecycle.Status(value.String)
 			}
 		case session.FieldResult:
 			if value, ok := values[i].(*sql.NullString); !ok {

@@ -17,11 +17,12 @@ import (
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/resourcegroup"
-	"github.com/berthhq/berth/ent/schema"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
 )
@@ -93,13 +94,13 @@ func (_c *SessionCreate) SetType(v session.Type) *SessionCreate {
 }
 
 // SetStatus sets the "status" field.
-func (_c *SessionCreate) SetStatus(v session.Status) *SessionCreate {
+func (_c *SessionCreate) SetStatus(v lifecycle.Status) *SessionCreate {
 	_c.mutation.SetStatus(v)
 	return _c
 }
 
 // SetNillableStatus sets the "status" field if the given value is not nil.
-func (_c *SessionCreate) SetNillableStatus(v *session.Status) *SessionCreate {
+func (_c *SessionCreate) SetNillableStatus(v *lifecycle.Status) *SessionCreate {
 	if v != nil {
 		_c.SetStatus(*v)
 	}
@@ -321,7 +322,7 @@ func (_c *SessionCreate) SetNillableAttempt(v *int) *SessionCreate {
 }
 
 // SetPending sets the "pending" field.
-func (_c *SessionCreate) SetPending(v *schema.PendingReport) *SessionCreate {
+func (_c *SessionCreate) SetPending(v *report.Pending) *SessionCreate {
 	_c.mutation.SetPending(v)
 	return _c
 }
@@ -950,7 +951,7 @@ func (u *SessionUpsert) UpdateName() *SessionUpsert {
 }
 
 // SetStatus sets the "status" field.
-func (u *SessionUpsert) SetStatus(v session.Status) *SessionUpsert {
+func (u *SessionUpsert) SetStatus(v lifecycle.Status) *SessionUpsert {
 	u.Set(session.FieldStatus, v)
 	return u
 }
@@ -1154,7 +1155,7 @@ func (u *SessionUpsert) AddAttempt(v int) *SessionUpsert {
 }
 
 // SetPending sets the "pending" field.
-func (u *SessionUpsert) SetPending(v *schema.PendingReport) *SessionUpsert {
+func (u *SessionUpsert) SetPending(v *report.Pending) *SessionUpsert {
 	u.Set(session.FieldPending, v)
 	return u
 }
@@ -1303,7 +1304,7 @@ func (u *SessionUpsertOne) UpdateName() *SessionUpsertOne {
 }
 
 // SetStatus sets the "status" field.
-func (u *SessionUpsertOne) SetStatus(v session.Status) *SessionUpsertOne {
+func (u *SessionUpsertOne) SetStatus(v lifecycle.Status) *SessionUpsertOne {
 	return u.Update(func(s *SessionUpsert) {
 		s.SetStatus(v)
 	})
@@ -1541,7 +1542,7 @@ func (u *SessionUpsertOne) UpdateAttempt() *SessionUpsertOne {
 }
 
 // SetPending sets the "pending" field.
-func (u *SessionUpsertOne) SetPending(v *schema.PendingReport) *SessionUpsertOne {
+func (u *SessionUpsertOne) SetPending(v *report.Pending) *SessionUpsertOne {
 	return u.Update(func(s *SessionUpsert) {
 		s.SetPending(v)
 	})
@@ -1862,7 +1863,7 @@ func (u *SessionUpsertBulk) UpdateName() *SessionUpsertBulk {
 }
 
 // SetStatus sets the "status" field.
-func (u *SessionUpsertBulk) SetStatus(v session.Status) *SessionUpsertBulk {
+func (u *SessionUpsertBulk) SetStatus(v lifecycle.Status) *SessionUpsertBulk {
 	return u.Update(func(s *SessionUpsert) {
 		s.SetStatus(v)
 	})
@@ -2100,7 +2101,7 @@ func (u *SessionUpsertBulk) UpdateAttempt() *SessionUpsertBulk {
 }
 
 // SetPending sets the "pending" field.
-func (u *SessionUpsertBulk) SetPending(v *schema.PendingReport) *SessionUpsertBulk {
+func (u *SessionUpsertBulk) SetPending(v *report.Pending) *SessionUpsertBulk {
 	return u.Update(func(s *SessionUpsert) {
 		s.SetPending(v)
 	})

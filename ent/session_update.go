@@ -14,10 +14,11 @@ import (
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/resourcegroup"
-	"github.com/berthhq/berth/ent/schema"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
 
@@ -71,13 +72,13 @@ func (_u *SessionUpdate) SetNillableName(v *string) *SessionUpdate {
 }
 
 // SetStatus sets the "status" field.
-func (_u *SessionUpdate) SetStatus(v session.Status) *SessionUpdate {
+func (_u *SessionUpdate) SetStatus(v lifecycle.Status) *SessionUpdate {
 	_u.mutation.SetStatus(v)
 	return _u
 }
 
 // SetNillableStatus sets the "status" field if the given value is not nil.
-func (_u *SessionUpdate) SetNillableStatus(v *session.Status) *SessionUpdate {
+func (_u *SessionUpdate) SetNillableStatus(v *lifecycle.Status) *SessionUpdate {
 	if v != nil {
 		_u.SetStatus(*v)
 	}
@@ -302,7 +303,7 @@ func (_u *SessionUpdate) AddAttempt(v int) *SessionUpdate {
 }
 
 // SetPending sets the "pending" field.
-func (_u *SessionUpdate) SetPending(v *schema.PendingReport) *SessionUpdate {
+func (_u *SessionUpdate) SetPending(v *report.Pending) *SessionUpdate {
 	_u.mutation.SetPending(v)
 	return _u
 }
@@ -842,13 +843,13 @@ func (_u *SessionUpdateOne) SetNillableName(v *string) *SessionUpdateOne {
 }
 
 // SetStatus sets the "status" field.
-func (_u *SessionUpdateOne) SetStatus(v session.Status) *SessionUpdateOne {
+func (_u *SessionUpdateOne) SetStatus(v lifecycle.Status) *SessionUpdateOne {
 	_u.mutation.SetStatus(v)
 	return _u
 }
 
 // SetNillableStatus sets the "status" field if the given value is not nil.
-func (_u *SessionUpdateOne) SetNillableStatus(v *session.Status) *SessionUpdateOne {
+func (_u *SessionUpdateOne) SetNillableStatus(v *lifecycle.Status) *SessionUpdateOne {
 	if v != nil {
 		_u.SetStatus(*v)
 	}
@@ -1073,7 +1074,7 @@ func (_u *SessionUpdateOne) AddAttempt(v int) *SessionUpdateOne {
 }
 
 // SetPending sets the "pending" field.
-func (_u *SessionUpdateOne) SetPending(v *schema.PendingReport) *SessionUpdateOne {
+func (_u *SessionUpdateOne) SetPending(v *report.Pending) *SessionUpdateOne {
 	_u.mutation.SetPending(v)
 	return _u
 }

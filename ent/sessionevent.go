@@ -10,9 +10,10 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/berthhq/berth/ent/schema"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
 
@@ -26,9 +27,9 @@ type SessionEvent struct {
 	// Phase holds the value of the "phase" field.
 	Phase string `json:"phase,omitempty"`
 	// FromStatus holds the value of the "from_status" field.
-	FromStatus *sessionevent.FromStatus `json:"from_status,omitempty"`
+	FromStatus *lifecycle.Status `json:"from_status,omitempty"`
 	// ToStatus holds the value of the "to_status" field.
-	ToStatus *sessionevent.ToStatus `json:"to_status,omitempty"`
+	ToStatus *lifecycle.Status `json:"to_status,omitempty"`
 	// Result holds the value of the "result" field.
 	Result sessionevent.Result `json:"result,omitempty"`
 	// Attempt holds the value of the "attempt" field.
@@ -38,7 +39,7 @@ type SessionEvent struct {
 	// Message holds the value of the "message" field.
 	Message string `json:"message,omitempty"`
 	// Steps holds the value of the "steps" field.
-	Steps []schema.EventStep `json:"steps,omitempty"`
+	Steps []report.Step `json:"steps,omitempty"`
 	// SessionID holds the value of the "session_id" field.
 	SessionID uuid.UUID `json:"session_id,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -119,15 +120,15 @@ func (_m *SessionEvent) assignValues(columns []string, values []any) error {
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field from_status", values[i])
 			} else if value.Valid {
-				_m.FromStatus = new(sessionevent.FromStatus)
-				*_m.FromStatus = sessionevent.FromStatus(value.String)
+				_m.FromStatus = new(lifecycle.Status)
+				*_m.FromStatus = lifecycle.Status(value.String)
 			}
 		case sessionevent.FieldToStatus:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field to_status", values[i])
 			} else if value.Valid {
-				_m.ToStatus = new(sessionevent.ToStatus)
-				*_m.ToStatus = sessionevent.ToStatus(value.String)
+				_m.ToStatus = new(lifecycle.Status)
+				*_m.ToStatus = lifecycle.Status(value.String)
 			}
 		case sessionevent.FieldResult:
 			if value, ok := values[i].(*sql.NullString); !ok {

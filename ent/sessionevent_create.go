@@ -12,9 +12,10 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/berthhq/berth/ent/schema"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
 
@@ -47,13 +48,13 @@ func (_c *SessionEventCreate) SetPhase(v string) *SessionEventCreate {
 }
 
 // SetFromStatus sets the "from_status" field.
-func (_c *SessionEventCreate) SetFromStatus(v sessionevent.FromStatus) *SessionEventCreate {
+func (_c *SessionEventCreate) SetFromStatus(v lifecycle.Status) *SessionEventCreate {
 	_c.mutation.SetFromStatus(v)
 	return _c
 }
 
 // SetNillableFromStatus sets the "from_status" field if the given value is not nil.
-func (_c *SessionEventCreate) SetNillableFromStatus(v *sessionevent.FromStatus) *SessionEventCreate {
+func (_c *SessionEventCreate) SetNillableFromStatus(v *lifecycle.Status) *SessionEventCreate {
 	if v != nil {
 		_c.SetFromStatus(*v)
 	}
@@ -61,13 +62,13 @@ func (_c *SessionEventCreate) SetNillableFromStatus(v *sessionevent.FromStatus) 
 }
 
 // SetToStatus sets the "to_status" field.
-func (_c *SessionEventCreate) SetToStatus(v sessionevent.ToStatus) *SessionEventCreate {
+func (_c *SessionEventCreate) SetToStatus(v lifecycle.Status) *SessionEventCreate {
 	_c.mutation.SetToStatus(v)
 	return _c
 }
 
 // SetNillableToStatus sets the "to_status" field if the given value is not nil.
-func (_c *SessionEventCreate) SetNillableToStatus(v *sessionevent.ToStatus) *SessionEventCreate {
+func (_c *SessionEventCreate) SetNillableToStatus(v *lifecycle.Status) *SessionEventCreate {
 	if v != nil {
 		_c.SetToStatus(*v)
 	}
@@ -123,7 +124,7 @@ func (_c *SessionEventCreate) SetNillableMessage(v *string) *SessionEventCreate 
 }
 
 // SetSteps sets the "steps" field.
-func (_c *SessionEventCreate) SetSteps(v []schema.EventStep) *SessionEventCreate {
+func (_c *SessionEventCreate) SetSteps(v []report.Step) *SessionEventCreate {
 	_c.mutation.SetSteps(v)
 	return _c
 }

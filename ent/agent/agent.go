@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"time"
 
+	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"github.com/berthhq/berth/ent/schema"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
 
@@ -95,7 +96,13 @@ func ValidColumn(column string) bool {
 	return false
 }
 
+// Note that the variables below are initialized by the runtime
+// package on the initialization of the application. Therefore,
+// it should be imported in the main as follows:
+//
+//	import _ "github.com/berthhq/berth/ent/runtime"
 var (
+	Interceptors [1]ent.Interceptor
 	// NameValidator is a validator for the "name" field. It is called by the builders before save.
 	NameValidator func(string) error
 	// DefaultSchedulable holds the default value on creation for the "schedulable" field.
@@ -109,9 +116,9 @@ var (
 	// DefaultAddress holds the default value on creation for the "address" field.
 	DefaultAddress string
 	// DefaultPlugins holds the default value on creation for the "plugins" field.
-	DefaultPlugins []schema.AgentPlugin
+	DefaultPlugins []report.Plugin
 	// DefaultProbes holds the default value on creation for the "probes" field.
-	DefaultProbes []schema.AgentProbe
+	DefaultProbes []report.Probe
 	// DefaultVolumes holds the default value on creation for the "volumes" field.
 	DefaultVolumes []string
 	// DefaultFirstSeenAt holds the default value on creation for the "first_seen_at" field.

@@ -5,6 +5,7 @@ package auditentry
 import (
 	"time"
 
+	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 )
@@ -54,7 +55,13 @@ func ValidColumn(column string) bool {
 	return false
 }
 
+// Note that the variables below are initialized by the runtime
+// package on the initialization of the application. Therefore,
+// it should be imported in the main as follows:
+//
+//	import _ "github.com/berthhq/berth/ent/runtime"
 var (
+	Interceptors [1]ent.Interceptor
 	// DefaultAt holds the default value on creation for the "at" field.
 	DefaultAt func() time.Time
 	// DefaultRequestID holds the default value on creation for the "request_id" field.

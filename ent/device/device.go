@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 
+	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/berthhq/berth/internal/resource"
@@ -82,7 +83,13 @@ func ValidColumn(column string) bool {
 	return false
 }
 
+// Note that the variables below are initialized by the runtime
+// package on the initialization of the application. Therefore,
+// it should be imported in the main as follows:
+//
+//	import _ "github.com/berthhq/berth/ent/runtime"
 var (
+	Interceptors [1]ent.Interceptor
 	// DefaultPlugin holds the default value on creation for the "plugin" field.
 	DefaultPlugin string
 	// DefaultVendor holds the default value on creation for the "vendor" field.

@@ -3,6 +3,7 @@
 package fence
 
 import (
+	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 )
@@ -37,7 +38,13 @@ func ValidColumn(column string) bool {
 	return false
 }
 
+// Note that the variables below are initialized by the runtime
+// package on the initialization of the application. Therefore,
+// it should be imported in the main as follows:
+//
+//	import _ "github.com/berthhq/berth/ent/runtime"
 var (
+	Interceptors [1]ent.Interceptor
 	// DefaultEpoch holds the default value on creation for the "epoch" field.
 	DefaultEpoch int64
 	// DefaultID holds the default value on creation for the "id" field.

@@ -8,6 +8,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/google/uuid"
 )
 
@@ -417,23 +418,33 @@ func HostnameContainsFold(v string) predicate.Kernel {
 }
 
 // StatusEQ applies the EQ predicate on the "status" field.
-func StatusEQ(v Status) predicate.Kernel {
-	return predicate.Kernel(sql.FieldEQ(FieldStatus, v))
+func StatusEQ(v lifecycle.Status) predicate.Kernel {
+	vc := v
+	return predicate.Kernel(sql.FieldEQ(FieldStatus, vc))
 }
 
 // StatusNEQ applies the NEQ predicate on the "status" field.
-func StatusNEQ(v Status) predicate.Kernel {
-	return predicate.Kernel(sql.FieldNEQ(FieldStatus, v))
+func StatusNEQ(v lifecycle.Status) predicate.Kernel {
+	vc := v
+	return predicate.Kernel(sql.FieldNEQ(FieldStatus, vc))
 }
 
 // StatusIn applies the In predicate on the "status" field.
-func StatusIn(vs ...Status) predicate.Kernel {
-	return predicate.Kernel(sql.FieldIn(FieldStatus, vs...))
+func StatusIn(vs ...lifecycle.Status) predicate.Kernel {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = vs[i]
+	}
+	return predicate.Kernel(sql.FieldIn(FieldStatus, v...))
 }
 
 // StatusNotIn applies the NotIn predicate on the "status" field.
-func StatusNotIn(vs ...Status) predicate.Kernel {
-	return predicate.Kernel(sql.FieldNotIn(FieldStatus, vs...))
+func StatusNotIn(vs ...lifecycle.Status) predicate.Kernel {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = vs[i]
+	}
+	return predicate.Kernel(sql.FieldNotIn(FieldStatus, v...))
 }
 
 // StatusMessageEQ applies the EQ predicate on the "status_message" field.

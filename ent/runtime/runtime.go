@@ -2,7 +2,966 @@
 
 package runtime
 
-// The schema-stitching logic is generated in github.com/berthhq/berth/ent/runtime.go
+import (
+	"time"
+
+	"github.com/berthhq/berth/ent/accesstoken"
+	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/fence"
+	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/jointoken"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/loginsession"
+	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/schema"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/slottype"
+	"github.com/berthhq/berth/ent/storageproxy"
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/google/uuid"
+)
+
+// The init function reads all schema descriptors with runtime code
+// (default values, validators, hooks and policies) and stitches it
+// to their package variables.
+func init() {
+	accesstokenMixin := schema.AccessToken{}.Mixin()
+	accesstokenInters := schema.AccessToken{}.Interceptors()
+	accesstoken.Interceptors[0] = accesstokenInters[0]
+	accesstokenMixinFields0 := accesstokenMixin[0].Fields()
+	_ = accesstokenMixinFields0
+	accesstokenMixinFields1 := accesstokenMixin[1].Fields()
+	_ = accesstokenMixinFields1
+	accesstokenFields := schema.AccessToken{}.Fields()
+	_ = accesstokenFields
+	// accesstokenDescCreatedAt is the schema descriptor for created_at field.
+	accesstokenDescCreatedAt := accesstokenMixinFields1[0].Descriptor()
+	// accesstoken.DefaultCreatedAt holds the default value on creation for the created_at field.
+	accesstoken.DefaultCreatedAt = accesstokenDescCreatedAt.Default.(func() time.Time)
+	// accesstokenDescName is the schema descriptor for name field.
+	accesstokenDescName := accesstokenFields[0].Descriptor()
+	// accesstoken.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	accesstoken.NameValidator = func() func(string) error {
+		validators := accesstokenDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// accesstokenDescID is the schema descriptor for id field.
+	accesstokenDescID := accesstokenMixinFields0[0].Descriptor()
+	// accesstoken.DefaultID holds the default value on creation for the id field.
+	accesstoken.DefaultID = accesstokenDescID.Default.(func() uuid.UUID)
+	agentMixin := schema.Agent{}.Mixin()
+	agentInters := schema.Agent{}.Interceptors()
+	agent.Interceptors[0] = agentInters[0]
+	agentMixinFields0 := agentMixin[0].Fields()
+	_ = agentMixinFields0
+	agentFields := schema.Agent{}.Fields()
+	_ = agentFields
+	// agentDescName is the schema descriptor for name field.
+	agentDescName := agentFields[0].Descriptor()
+	// agent.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	agent.NameValidator = func() func(string) error {
+		validators := agentDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// agentDescSchedulable is the schema descriptor for schedulable field.
+	agentDescSchedulable := agentFields[2].Descriptor()
+	// agent.DefaultSchedulable holds the default value on creation for the schedulable field.
+	agent.DefaultSchedulable = agentDescSchedulable.Default.(bool)
+	// agentDescIncarnation is the schema descriptor for incarnation field.
+	agentDescIncarnation := agentFields[3].Descriptor()
+	// agent.DefaultIncarnation holds the default value on creation for the incarnation field.
+	agent.DefaultIncarnation = agentDescIncarnation.Default.(string)
+	// agentDescVersion is the schema descriptor for version field.
+	agentDescVersion := agentFields[4].Descriptor()
+	// agent.DefaultVersion holds the default value on creation for the version field.
+	agent.DefaultVersion = agentDescVersion.Default.(string)
+	// agentDescArchitecture is the schema descriptor for architecture field.
+	agentDescArchitecture := agentFields[5].Descriptor()
+	// agent.DefaultArchitecture holds the default value on creation for the architecture field.
+	agent.DefaultArchitecture = agentDescArchitecture.Default.(string)
+	// agentDescAddress is the schema descriptor for address field.
+	agentDescAddress := agentFields[6].Descriptor()
+	// agent.DefaultAddress holds the default value on creation for the address field.
+	agent.DefaultAddress = agentDescAddress.Default.(string)
+	// agentDescPlugins is the schema descriptor for plugins field.
+	agentDescPlugins := agentFields[7].Descriptor()
+	// agent.DefaultPlugins holds the default value on creation for the plugins field.
+	agent.DefaultPlugins = agentDescPlugins.Default.([]report.Plugin)
+	// agentDescProbes is the schema descriptor for probes field.
+	agentDescProbes := agentFields[8].Descriptor()
+	// agent.DefaultProbes holds the default value on creation for the probes field.
+	agent.DefaultProbes = agentDescProbes.Default.([]report.Probe)
+	// agentDescVolumes is the schema descriptor for volumes field.
+	agentDescVolumes := agentFields[9].Descriptor()
+	// agent.DefaultVolumes holds the default value on creation for the volumes field.
+	agent.DefaultVolumes = agentDescVolumes.Default.([]string)
+	// agentDescFirstSeenAt is the schema descriptor for first_seen_at field.
+	agentDescFirstSeenAt := agentFields[10].Descriptor()
+	// agent.DefaultFirstSeenAt holds the default value on creation for the first_seen_at field.
+	agent.DefaultFirstSeenAt = agentDescFirstSeenAt.Default.(func() time.Time)
+	// agentDescLastSeenAt is the schema descriptor for last_seen_at field.
+	agentDescLastSeenAt := agentFields[11].Descriptor()
+	// agent.DefaultLastSeenAt holds the default value on creation for the last_seen_at field.
+	agent.DefaultLastSeenAt = agentDescLastSeenAt.Default.(func() time.Time)
+	// agentDescID is the schema descriptor for id field.
+	agentDescID := agentMixinFields0[0].Descriptor()
+	// agent.DefaultID holds the default value on creation for the id field.
+	agent.DefaultID = agentDescID.Default.(func() uuid.UUID)
+	allocationMixin := schema.Allocation{}.Mixin()
+	allocationInters := schema.Allocation{}.Interceptors()
+	allocation.Interceptors[0] = allocationInters[0]
+	allocationMixinFields0 := allocationMixin[0].Fields()
+	_ = allocationMixinFields0
+	allocationMixinFields1 := allocationMixin[1].Fields()
+	_ = allocationMixinFields1
+	allocationFields := schema.Allocation{}.Fields()
+	_ = allocationFields
+	// allocationDescCreatedAt is the schema descriptor for created_at field.
+	allocationDescCreatedAt := allocationMixinFields1[0].Descriptor()
+	// allocation.DefaultCreatedAt holds the default value on creation for the created_at field.
+	allocation.DefaultCreatedAt = allocationDescCreatedAt.Default.(func() time.Time)
+	// allocationDescAmount is the schema descriptor for amount field.
+	allocationDescAmount := allocationFields[1].Descriptor()
+	// allocation.AmountValidator is a validator for the "amount" field. It is called by the builders before save.
+	allocation.AmountValidator = allocationDescAmount.Validators[0].(func(int64) error)
+	// allocationDescID is the schema descriptor for id field.
+	allocationDescID := allocationMixinFields0[0].Descriptor()
+	// allocation.DefaultID holds the default value on creation for the id field.
+	allocation.DefaultID = allocationDescID.Default.(func() uuid.UUID)
+	auditentryMixin := schema.AuditEntry{}.Mixin()
+	auditentryInters := schema.AuditEntry{}.Interceptors()
+	auditentry.Interceptors[0] = auditentryInters[0]
+	auditentryMixinFields0 := auditentryMixin[0].Fields()
+	_ = auditentryMixinFields0
+	auditentryFields := schema.AuditEntry{}.Fields()
+	_ = auditentryFields
+	// auditentryDescAt is the schema descriptor for at field.
+	auditentryDescAt := auditentryFields[0].Descriptor()
+	// auditentry.DefaultAt holds the default value on creation for the at field.
+	auditentry.DefaultAt = auditentryDescAt.Default.(func() time.Time)
+	// auditentryDescRequestID is the schema descriptor for request_id field.
+	auditentryDescRequestID := auditentryFields[3].Descriptor()
+	// auditentry.DefaultRequestID holds the default value on creation for the request_id field.
+	auditentry.DefaultRequestID = auditentryDescRequestID.Default.(string)
+	// auditentryDescClientAddress is the schema descriptor for client_address field.
+	auditentryDescClientAddress := auditentryFields[4].Descriptor()
+	// auditentry.DefaultClientAddress holds the default value on creation for the client_address field.
+	auditentry.DefaultClientAddress = auditentryDescClientAddress.Default.(string)
+	// auditentryDescMessage is the schema descriptor for message field.
+	auditentryDescMessage := auditentryFields[6].Descriptor()
+	// auditentry.DefaultMessage holds the default value on creation for the message field.
+	auditentry.DefaultMessage = auditentryDescMessage.Default.(string)
+	// auditentryDescID is the schema descriptor for id field.
+	auditentryDescID := auditentryMixinFields0[0].Descriptor()
+	// auditentry.DefaultID holds the default value on creation for the id field.
+	auditentry.DefaultID = auditentryDescID.Default.(func() uuid.UUID)
+	deviceMixin := schema.Device{}.Mixin()
+	deviceInters := schema.Device{}.Interceptors()
+	device.Interceptors[0] = deviceInters[0]
+	deviceMixinFields0 := deviceMixin[0].Fields()
+	_ = deviceMixinFields0
+	deviceFields := schema.Device{}.Fields()
+	_ = deviceFields
+	// deviceDescPlugin is the schema descriptor for plugin field.
+	deviceDescPlugin := deviceFields[1].Descriptor()
+	// device.DefaultPlugin holds the default value on creation for the plugin field.
+	device.DefaultPlugin = deviceDescPlugin.Default.(string)
+	// deviceDescVendor is the schema descriptor for vendor field.
+	deviceDescVendor := deviceFields[2].Descriptor()
+	// device.DefaultVendor holds the default value on creation for the vendor field.
+	device.DefaultVendor = deviceDescVendor.Default.(string)
+	// deviceDescModel is the schema descriptor for model field.
+	deviceDescModel := deviceFields[3].Descriptor()
+	// device.DefaultModel holds the default value on creation for the model field.
+	device.DefaultModel = deviceDescModel.Default.(string)
+	// deviceDescCapacity is the schema descriptor for capacity field.
+	deviceDescCapacity := deviceFields[4].Descriptor()
+	// device.DefaultCapacity holds the default value on creation for the capacity field.
+	device.DefaultCapacity = deviceDescCapacity.Default.(resource.Slots)
+	// deviceDescAttributes is the schema descriptor for attributes field.
+	deviceDescAttributes := deviceFields[5].Descriptor()
+	// device.DefaultAttributes holds the default value on creation for the attributes field.
+	device.DefaultAttributes = deviceDescAttributes.Default.(map[string]string)
+	// deviceDescHealthMessage is the schema descriptor for health_message field.
+	deviceDescHealthMessage := deviceFields[8].Descriptor()
+	// device.DefaultHealthMessage holds the default value on creation for the health_message field.
+	device.DefaultHealthMessage = deviceDescHealthMessage.Default.(string)
+	// deviceDescAllocatable is the schema descriptor for allocatable field.
+	deviceDescAllocatable := deviceFields[9].Descriptor()
+	// device.DefaultAllocatable holds the default value on creation for the allocatable field.
+	device.DefaultAllocatable = deviceDescAllocatable.Default.(bool)
+	// deviceDescRejectReasons is the schema descriptor for reject_reasons field.
+	deviceDescRejectReasons := deviceFields[10].Descriptor()
+	// device.DefaultRejectReasons holds the default value on creation for the reject_reasons field.
+	device.DefaultRejectReasons = deviceDescRejectReasons.Default.([]string)
+	// deviceDescID is the schema descriptor for id field.
+	deviceDescID := deviceMixinFields0[0].Descriptor()
+	// device.DefaultID holds the default value on creation for the id field.
+	device.DefaultID = deviceDescID.Default.(func() uuid.UUID)
+	domainMixin := schema.Domain{}.Mixin()
+	domainInters := schema.Domain{}.Interceptors()
+	domain.Interceptors[0] = domainInters[0]
+	domainMixinFields0 := domainMixin[0].Fields()
+	_ = domainMixinFields0
+	domainMixinFields1 := domainMixin[1].Fields()
+	_ = domainMixinFields1
+	domainFields := schema.Domain{}.Fields()
+	_ = domainFields
+	// domainDescCreatedAt is the schema descriptor for created_at field.
+	domainDescCreatedAt := domainMixinFields1[0].Descriptor()
+	// domain.DefaultCreatedAt holds the default value on creation for the created_at field.
+	domain.DefaultCreatedAt = domainDescCreatedAt.Default.(func() time.Time)
+	// domainDescName is the schema descriptor for name field.
+	domainDescName := domainFields[0].Descriptor()
+	// domain.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	domain.NameValidator = func() func(string) error {
+		validators := domainDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// domainDescDescription is the schema descriptor for description field.
+	domainDescDescription := domainFields[1].Descriptor()
+	// domain.DefaultDescription holds the default value on creation for the description field.
+	domain.DefaultDescription = domainDescDescription.Default.(string)
+	// domainDescActive is the schema descriptor for active field.
+	domainDescActive := domainFields[2].Descriptor()
+	// domain.DefaultActive holds the default value on creation for the active field.
+	domain.DefaultActive = domainDescActive.Default.(bool)
+	// domainDescID is the schema descriptor for id field.
+	domainDescID := domainMixinFields0[0].Descriptor()
+	// domain.DefaultID holds the default value on creation for the id field.
+	domain.DefaultID = domainDescID.Default.(func() uuid.UUID)
+	fenceMixin := schema.Fence{}.Mixin()
+	fenceInters := schema.Fence{}.Interceptors()
+	fence.Interceptors[0] = fenceInters[0]
+	fenceMixinFields0 := fenceMixin[0].Fields()
+	_ = fenceMixinFields0
+	fenceFields := schema.Fence{}.Fields()
+	_ = fenceFields
+	// fenceDescEpoch is the schema descriptor for epoch field.
+	fenceDescEpoch := fenceFields[1].Descriptor()
+	// fence.DefaultEpoch holds the default value on creation for the epoch field.
+	fence.DefaultEpoch = fenceDescEpoch.Default.(int64)
+	// fenceDescID is the schema descriptor for id field.
+	fenceDescID := fenceMixinFields0[0].Descriptor()
+	// fence.DefaultID holds the default value on creation for the id field.
+	fence.DefaultID = fenceDescID.Default.(func() uuid.UUID)
+	imageMixin := schema.Image{}.Mixin()
+	imageInters := schema.Image{}.Interceptors()
+	image.Interceptors[0] = imageInters[0]
+	imageMixinFields0 := imageMixin[0].Fields()
+	_ = imageMixinFields0
+	imageMixinFields1 := imageMixin[1].Fields()
+	_ = imageMixinFields1
+	imageFields := schema.Image{}.Fields()
+	_ = imageFields
+	// imageDescCreatedAt is the schema descriptor for created_at field.
+	imageDescCreatedAt := imageMixinFields1[0].Descriptor()
+	// image.DefaultCreatedAt holds the default value on creation for the created_at field.
+	image.DefaultCreatedAt = imageDescCreatedAt.Default.(func() time.Time)
+	// imageDescSizeBytes is the schema descriptor for size_bytes field.
+	imageDescSizeBytes := imageFields[4].Descriptor()
+	// image.DefaultSizeBytes holds the default value on creation for the size_bytes field.
+	image.DefaultSizeBytes = imageDescSizeBytes.Default.(int64)
+	// imageDescLabels is the schema descriptor for labels field.
+	imageDescLabels := imageFields[5].Descriptor()
+	// image.DefaultLabels holds the default value on creation for the labels field.
+	image.DefaultLabels = imageDescLabels.Default.(map[string]string)
+	// imageDescID is the schema descriptor for id field.
+	imageDescID := imageMixinFields0[0].Descriptor()
+	// image.DefaultID holds the default value on creation for the id field.
+	image.DefaultID = imageDescID.Default.(func() uuid.UUID)
+	jointokenMixin := schema.JoinToken{}.Mixin()
+	jointokenInters := schema.JoinToken{}.Interceptors()
+	jointoken.Interceptors[0] = jointokenInters[0]
+	jointokenMixinFields0 := jointokenMixin[0].Fields()
+	_ = jointokenMixinFields0
+	jointokenMixinFields1 := jointokenMixin[1].Fields()
+	_ = jointokenMixinFields1
+	jointokenFields := schema.JoinToken{}.Fields()
+	_ = jointokenFields
+	// jointokenDescCreatedAt is the schema descriptor for created_at field.
+	jointokenDescCreatedAt := jointokenMixinFields1[0].Descriptor()
+	// jointoken.DefaultCreatedAt holds the default value on creation for the created_at field.
+	jointoken.DefaultCreatedAt = jointokenDescCreatedAt.Default.(func() time.Time)
+	// jointokenDescUsedBy is the schema descriptor for used_by field.
+	jointokenDescUsedBy := jointokenFields[4].Descriptor()
+	// jointoken.DefaultUsedBy holds the default value on creation for the used_by field.
+	jointoken.DefaultUsedBy = jointokenDescUsedBy.Default.(string)
+	// jointokenDescID is the schema descriptor for id field.
+	jointokenDescID := jointokenMixinFields0[0].Descriptor()
+	// jointoken.DefaultID holds the default value on creation for the id field.
+	jointoken.DefaultID = jointokenDescID.Default.(func() uuid.UUID)
+	kernelMixin := schema.Kernel{}.Mixin()
+	kernelInters := schema.Kernel{}.Interceptors()
+	kernel.Interceptors[0] = kernelInters[0]
+	kernelMixinFields0 := kernelMixin[0].Fields()
+	_ = kernelMixinFields0
+	kernelMixinFields1 := kernelMixin[1].Fields()
+	_ = kernelMixinFields1
+	kernelFields := schema.Kernel{}.Fields()
+	_ = kernelFields
+	// kernelDescCreatedAt is the schema descriptor for created_at field.
+	kernelDescCreatedAt := kernelMixinFields1[0].Descriptor()
+	// kernel.DefaultCreatedAt holds the default value on creation for the created_at field.
+	kernel.DefaultCreatedAt = kernelDescCreatedAt.Default.(func() time.Time)
+	// kernelDescIndex is the schema descriptor for index field.
+	kernelDescIndex := kernelFields[1].Descriptor()
+	// kernel.DefaultIndex holds the default value on creation for the index field.
+	kernel.DefaultIndex = kernelDescIndex.Default.(int)
+	// kernelDescHostname is the schema descriptor for hostname field.
+	kernelDescHostname := kernelFields[2].Descriptor()
+	// kernel.DefaultHostname holds the default value on creation for the hostname field.
+	kernel.DefaultHostname = kernelDescHostname.Default.(string)
+	// kernelDescStatusMessage is the schema descriptor for status_message field.
+	kernelDescStatusMessage := kernelFields[4].Descriptor()
+	// kernel.DefaultStatusMessage holds the default value on creation for the status_message field.
+	kernel.DefaultStatusMessage = kernelDescStatusMessage.Default.(string)
+	// kernelDescLaunchEpoch is the schema descriptor for launch_epoch field.
+	kernelDescLaunchEpoch := kernelFields[7].Descriptor()
+	// kernel.DefaultLaunchEpoch holds the default value on creation for the launch_epoch field.
+	kernel.DefaultLaunchEpoch = kernelDescLaunchEpoch.Default.(int64)
+	// kernelDescContainerID is the schema descriptor for container_id field.
+	kernelDescContainerID := kernelFields[8].Descriptor()
+	// kernel.DefaultContainerID holds the default value on creation for the container_id field.
+	kernel.DefaultContainerID = kernelDescContainerID.Default.(string)
+	// kernelDescForgotten is the schema descriptor for forgotten field.
+	kernelDescForgotten := kernelFields[10].Descriptor()
+	// kernel.DefaultForgotten holds the default value on creation for the forgotten field.
+	kernel.DefaultForgotten = kernelDescForgotten.Default.(bool)
+	// kernelDescID is the schema descriptor for id field.
+	kernelDescID := kernelMixinFields0[0].Descriptor()
+	// kernel.DefaultID holds the default value on creation for the id field.
+	kernel.DefaultID = kernelDescID.Default.(func() uuid.UUID)
+	loginsessionMixin := schema.LoginSession{}.Mixin()
+	loginsessionInters := schema.LoginSession{}.Interceptors()
+	loginsession.Interceptors[0] = loginsessionInters[0]
+	loginsessionMixinFields0 := loginsessionMixin[0].Fields()
+	_ = loginsessionMixinFields0
+	loginsessionMixinFields1 := loginsessionMixin[1].Fields()
+	_ = loginsessionMixinFields1
+	loginsessionFields := schema.LoginSession{}.Fields()
+	_ = loginsessionFields
+	// loginsessionDescCreatedAt is the schema descriptor for created_at field.
+	loginsessionDescCreatedAt := loginsessionMixinFields1[0].Descriptor()
+	// loginsession.DefaultCreatedAt holds the default value on creation for the created_at field.
+	loginsession.DefaultCreatedAt = loginsessionDescCreatedAt.Default.(func() time.Time)
+	// loginsessionDescLastSeenAt is the schema descriptor for last_seen_at field.
+	loginsessionDescLastSeenAt := loginsessionFields[2].Descriptor()
+	// loginsession.DefaultLastSeenAt holds the default value on creation for the last_seen_at field.
+	loginsession.DefaultLastSeenAt = loginsessionDescLastSeenAt.Default.(func() time.Time)
+	// loginsessionDescClientAddress is the schema descriptor for client_address field.
+	loginsessionDescClientAddress := loginsessionFields[4].Descriptor()
+	// loginsession.DefaultClientAddress holds the default value on creation for the client_address field.
+	loginsession.DefaultClientAddress = loginsessionDescClientAddress.Default.(string)
+	// loginsessionDescUserAgent is the schema descriptor for user_agent field.
+	loginsessionDescUserAgent := loginsessionFields[5].Descriptor()
+	// loginsession.DefaultUserAgent holds the default value on creation for the user_agent field.
+	loginsession.DefaultUserAgent = loginsessionDescUserAgent.Default.(string)
+	// loginsessionDescID is the schema descriptor for id field.
+	loginsessionDescID := loginsessionMixinFields0[0].Descriptor()
+	// loginsession.DefaultID holds the default value on creation for the id field.
+	loginsession.DefaultID = loginsessionDescID.Default.(func() uuid.UUID)
+	membershipMixin := schema.Membership{}.Mixin()
+	membershipInters := schema.Membership{}.Interceptors()
+	membership.Interceptors[0] = membershipInters[0]
+	membershipMixinFields0 := membershipMixin[0].Fields()
+	_ = membershipMixinFields0
+	membershipMixinFields1 := membershipMixin[1].Fields()
+	_ = membershipMixinFields1
+	membershipFields := schema.Membership{}.Fields()
+	_ = membershipFields
+	// membershipDescCreatedAt is the schema descriptor for created_at field.
+	membershipDescCreatedAt := membershipMixinFields1[0].Descriptor()
+	// membership.DefaultCreatedAt holds the default value on creation for the created_at field.
+	membership.DefaultCreatedAt = membershipDescCreatedAt.Default.(func() time.Time)
+	// membershipDescAdmin is the schema descriptor for admin field.
+	membershipDescAdmin := membershipFields[0].Descriptor()
+	// membership.DefaultAdmin holds the default value on creation for the admin field.
+	membership.DefaultAdmin = membershipDescAdmin.Default.(bool)
+	// membershipDescID is the schema descriptor for id field.
+	membershipDescID := membershipMixinFields0[0].Descriptor()
+	// membership.DefaultID holds the default value on creation for the id field.
+	membership.DefaultID = membershipDescID.Default.(func() uuid.UUID)
+	projectMixin := schema.Project{}.Mixin()
+	projectInters := schema.Project{}.Interceptors()
+	project.Interceptors[0] = projectInters[0]
+	projectMixinFields0 := projectMixin[0].Fields()
+	_ = projectMixinFields0
+	projectMixinFields1 := projectMixin[1].Fields()
+	_ = projectMixinFields1
+	projectFields := schema.Project{}.Fields()
+	_ = projectFields
+	// projectDescCreatedAt is the schema descriptor for created_at field.
+	projectDescCreatedAt := projectMixinFields1[0].Descriptor()
+	// project.DefaultCreatedAt holds the default value on creation for the created_at field.
+	project.DefaultCreatedAt = projectDescCreatedAt.Default.(func() time.Time)
+	// projectDescName is the schema descriptor for name field.
+	projectDescName := projectFields[0].Descriptor()
+	// project.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	project.NameValidator = func() func(string) error {
+		validators := projectDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// projectDescDescription is the schema descriptor for description field.
+	projectDescDescription := projectFields[1].Descriptor()
+	// project.DefaultDescription holds the default value on creation for the description field.
+	project.DefaultDescription = projectDescDescription.Default.(string)
+	// projectDescActive is the schema descriptor for active field.
+	projectDescActive := projectFields[2].Descriptor()
+	// project.DefaultActive holds the default value on creation for the active field.
+	project.DefaultActive = projectDescActive.Default.(bool)
+	// projectDescID is the schema descriptor for id field.
+	projectDescID := projectMixinFields0[0].Descriptor()
+	// project.DefaultID holds the default value on creation for the id field.
+	project.DefaultID = projectDescID.Default.(func() uuid.UUID)
+	quotascopeMixin := schema.QuotaScope{}.Mixin()
+	quotascopeInters := schema.QuotaScope{}.Interceptors()
+	quotascope.Interceptors[0] = quotascopeInters[0]
+	quotascopeMixinFields0 := quotascopeMixin[0].Fields()
+	_ = quotascopeMixinFields0
+	quotascopeMixinFields1 := quotascopeMixin[1].Fields()
+	_ = quotascopeMixinFields1
+	quotascopeFields := schema.QuotaScope{}.Fields()
+	_ = quotascopeFields
+	// quotascopeDescCreatedAt is the schema descriptor for created_at field.
+	quotascopeDescCreatedAt := quotascopeMixinFields1[0].Descriptor()
+	// quotascope.DefaultCreatedAt holds the default value on creation for the created_at field.
+	quotascope.DefaultCreatedAt = quotascopeDescCreatedAt.Default.(func() time.Time)
+	// quotascopeDescEnforcement is the schema descriptor for enforcement field.
+	quotascopeDescEnforcement := quotascopeFields[5].Descriptor()
+	// quotascope.DefaultEnforcement holds the default value on creation for the enforcement field.
+	quotascope.DefaultEnforcement = quotascopeDescEnforcement.Default.(string)
+	// quotascopeDescID is the schema descriptor for id field.
+	quotascopeDescID := quotascopeMixinFields0[0].Descriptor()
+	// quotascope.DefaultID holds the default value on creation for the id field.
+	quotascope.DefaultID = quotascopeDescID.Default.(func() uuid.UUID)
+	registryMixin := schema.Registry{}.Mixin()
+	registryInters := schema.Registry{}.Interceptors()
+	registry.Interceptors[0] = registryInters[0]
+	registryMixinFields0 := registryMixin[0].Fields()
+	_ = registryMixinFields0
+	registryMixinFields1 := registryMixin[1].Fields()
+	_ = registryMixinFields1
+	registryFields := schema.Registry{}.Fields()
+	_ = registryFields
+	// registryDescCreatedAt is the schema descriptor for created_at field.
+	registryDescCreatedAt := registryMixinFields1[0].Descriptor()
+	// registry.DefaultCreatedAt holds the default value on creation for the created_at field.
+	registry.DefaultCreatedAt = registryDescCreatedAt.Default.(func() time.Time)
+	// registryDescName is the schema descriptor for name field.
+	registryDescName := registryFields[0].Descriptor()
+	// registry.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	registry.NameValidator = func() func(string) error {
+		validators := registryDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// registryDescHost is the schema descriptor for host field.
+	registryDescHost := registryFields[1].Descriptor()
+	// registry.HostValidator is a validator for the "host" field. It is called by the builders before save.
+	registry.HostValidator = registryDescHost.Validators[0].(func(string) error)
+	// registryDescPlainHTTP is the schema descriptor for plain_http field.
+	registryDescPlainHTTP := registryFields[2].Descriptor()
+	// registry.DefaultPlainHTTP holds the default value on creation for the plain_http field.
+	registry.DefaultPlainHTTP = registryDescPlainHTTP.Default.(bool)
+	// registryDescUsername is the schema descriptor for username field.
+	registryDescUsername := registryFields[3].Descriptor()
+	// registry.DefaultUsername holds the default value on creation for the username field.
+	registry.DefaultUsername = registryDescUsername.Default.(string)
+	// registryDescPassword is the schema descriptor for password field.
+	registryDescPassword := registryFields[4].Descriptor()
+	// registry.DefaultPassword holds the default value on creation for the password field.
+	registry.DefaultPassword = registryDescPassword.Default.(string)
+	// registryDescID is the schema descriptor for id field.
+	registryDescID := registryMixinFields0[0].Descriptor()
+	// registry.DefaultID holds the default value on creation for the id field.
+	registry.DefaultID = registryDescID.Default.(func() uuid.UUID)
+	resourcegroupMixin := schema.ResourceGroup{}.Mixin()
+	resourcegroupInters := schema.ResourceGroup{}.Interceptors()
+	resourcegroup.Interceptors[0] = resourcegroupInters[0]
+	resourcegroupMixinFields0 := resourcegroupMixin[0].Fields()
+	_ = resourcegroupMixinFields0
+	resourcegroupMixinFields1 := resourcegroupMixin[1].Fields()
+	_ = resourcegroupMixinFields1
+	resourcegroupFields := schema.ResourceGroup{}.Fields()
+	_ = resourcegroupFields
+	// resourcegroupDescCreatedAt is the schema descriptor for created_at field.
+	resourcegroupDescCreatedAt := resourcegroupMixinFields1[0].Descriptor()
+	// resourcegroup.DefaultCreatedAt holds the default value on creation for the created_at field.
+	resourcegroup.DefaultCreatedAt = resourcegroupDescCreatedAt.Default.(func() time.Time)
+	// resourcegroupDescName is the schema descriptor for name field.
+	resourcegroupDescName := resourcegroupFields[0].Descriptor()
+	// resourcegroup.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	resourcegroup.NameValidator = func() func(string) error {
+		validators := resourcegroupDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// resourcegroupDescDescription is the schema descriptor for description field.
+	resourcegroupDescDescription := resourcegroupFields[1].Descriptor()
+	// resourcegroup.DefaultDescription holds the default value on creation for the description field.
+	resourcegroup.DefaultDescription = resourcegroupDescDescription.Default.(string)
+	// resourcegroupDescActive is the schema descriptor for active field.
+	resourcegroupDescActive := resourcegroupFields[2].Descriptor()
+	// resourcegroup.DefaultActive holds the default value on creation for the active field.
+	resourcegroup.DefaultActive = resourcegroupDescActive.Default.(bool)
+	// resourcegroupDescPublic is the schema descriptor for public field.
+	resourcegroupDescPublic := resourcegroupFields[3].Descriptor()
+	// resourcegroup.DefaultPublic holds the default value on creation for the public field.
+	resourcegroup.DefaultPublic = resourcegroupDescPublic.Default.(bool)
+	// resourcegroupDescID is the schema descriptor for id field.
+	resourcegroupDescID := resourcegroupMixinFields0[0].Descriptor()
+	// resourcegroup.DefaultID holds the default value on creation for the id field.
+	resourcegroup.DefaultID = resourcegroupDescID.Default.(func() uuid.UUID)
+	resourcepolicyMixin := schema.ResourcePolicy{}.Mixin()
+	resourcepolicyInters := schema.ResourcePolicy{}.Interceptors()
+	resourcepolicy.Interceptors[0] = resourcepolicyInters[0]
+	resourcepolicyMixinFields0 := resourcepolicyMixin[0].Fields()
+	_ = resourcepolicyMixinFields0
+	resourcepolicyMixinFields1 := resourcepolicyMixin[1].Fields()
+	_ = resourcepolicyMixinFields1
+	resourcepolicyFields := schema.ResourcePolicy{}.Fields()
+	_ = resourcepolicyFields
+	// resourcepolicyDescCreatedAt is the schema descriptor for created_at field.
+	resourcepolicyDescCreatedAt := resourcepolicyMixinFields1[0].Descriptor()
+	// resourcepolicy.DefaultCreatedAt holds the default value on creation for the created_at field.
+	resourcepolicy.DefaultCreatedAt = resourcepolicyDescCreatedAt.Default.(func() time.Time)
+	// resourcepolicyDescName is the schema descriptor for name field.
+	resourcepolicyDescName := resourcepolicyFields[0].Descriptor()
+	// resourcepolicy.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	resourcepolicy.NameValidator = func() func(string) error {
+		validators := resourcepolicyDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// resourcepolicyDescTotalSlots is the schema descriptor for total_slots field.
+	resourcepolicyDescTotalSlots := resourcepolicyFields[1].Descriptor()
+	// resourcepolicy.DefaultTotalSlots holds the default value on creation for the total_slots field.
+	resourcepolicy.DefaultTotalSlots = resourcepolicyDescTotalSlots.Default.(resource.Slots)
+	// resourcepolicyDescID is the schema descriptor for id field.
+	resourcepolicyDescID := resourcepolicyMixinFields0[0].Descriptor()
+	// resourcepolicy.DefaultID holds the default value on creation for the id field.
+	resourcepolicy.DefaultID = resourcepolicyDescID.Default.(func() uuid.UUID)
+	sessionMixin := schema.Session{}.Mixin()
+	sessionInters := schema.Session{}.Interceptors()
+	session.Interceptors[0] = sessionInters[0]
+	sessionMixinFields0 := sessionMixin[0].Fields()
+	_ = sessionMixinFields0
+	sessionMixinFields1 := sessionMixin[1].Fields()
+	_ = sessionMixinFields1
+	sessionFields := schema.Session{}.Fields()
+	_ = sessionFields
+	// sessionDescCreatedAt is the schema descriptor for created_at field.
+	sessionDescCreatedAt := sessionMixinFields1[0].Descriptor()
+	// session.DefaultCreatedAt holds the default value on creation for the created_at field.
+	session.DefaultCreatedAt = sessionDescCreatedAt.Default.(func() time.Time)
+	// sessionDescVersion is the schema descriptor for version field.
+	sessionDescVersion := sessionFields[0].Descriptor()
+	// session.DefaultVersion holds the default value on creation for the version field.
+	session.DefaultVersion = sessionDescVersion.Default.(int)
+	// sessionDescName is the schema descriptor for name field.
+	sessionDescName := sessionFields[1].Descriptor()
+	// session.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	session.NameValidator = func() func(string) error {
+		validators := sessionDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// sessionDescPriority is the schema descriptor for priority field.
+	sessionDescPriority := sessionFields[6].Descriptor()
+	// session.DefaultPriority holds the default value on creation for the priority field.
+	session.DefaultPriority = sessionDescPriority.Default.(int)
+	// sessionDescCommand is the schema descriptor for command field.
+	sessionDescCommand := sessionFields[8].Descriptor()
+	// session.DefaultCommand holds the default value on creation for the command field.
+	session.DefaultCommand = sessionDescCommand.Default.([]string)
+	// sessionDescBootstrapScript is the schema descriptor for bootstrap_script field.
+	sessionDescBootstrapScript := sessionFields[9].Descriptor()
+	// session.DefaultBootstrapScript holds the default value on creation for the bootstrap_script field.
+	session.DefaultBootstrapScript = sessionDescBootstrapScript.Default.(string)
+	// sessionDescEnvironment is the schema descriptor for environment field.
+	sessionDescEnvironment := sessionFields[10].Descriptor()
+	// session.DefaultEnvironment holds the default value on creation for the environment field.
+	session.DefaultEnvironment = sessionDescEnvironment.Default.(map[string]string)
+	// sessionDescShmBytes is the schema descriptor for shm_bytes field.
+	sessionDescShmBytes := sessionFields[11].Descriptor()
+	// session.DefaultShmBytes holds the default value on creation for the shm_bytes field.
+	session.DefaultShmBytes = sessionDescShmBytes.Default.(int64)
+	// sessionDescStatusMessage is the schema descriptor for status_message field.
+	sessionDescStatusMessage := sessionFields[14].Descriptor()
+	// session.DefaultStatusMessage holds the default value on creation for the status_message field.
+	session.DefaultStatusMessage = sessionDescStatusMessage.Default.(string)
+	// sessionDescAttempt is the schema descriptor for attempt field.
+	sessionDescAttempt := sessionFields[20].Descriptor()
+	// session.DefaultAttempt holds the default value on creation for the attempt field.
+	session.DefaultAttempt = sessionDescAttempt.Default.(int)
+	// sessionDescID is the schema descriptor for id field.
+	sessionDescID := sessionMixinFields0[0].Descriptor()
+	// session.DefaultID holds the default value on creation for the id field.
+	session.DefaultID = sessionDescID.Default.(func() uuid.UUID)
+	sessioneventMixin := schema.SessionEvent{}.Mixin()
+	sessioneventInters := schema.SessionEvent{}.Interceptors()
+	sessionevent.Interceptors[0] = sessioneventInters[0]
+	sessioneventMixinFields0 := sessioneventMixin[0].Fields()
+	_ = sessioneventMixinFields0
+	sessioneventFields := schema.SessionEvent{}.Fields()
+	_ = sessioneventFields
+	// sessioneventDescAt is the schema descriptor for at field.
+	sessioneventDescAt := sessioneventFields[0].Descriptor()
+	// sessionevent.DefaultAt holds the default value on creation for the at field.
+	sessionevent.DefaultAt = sessioneventDescAt.Default.(func() time.Time)
+	// sessioneventDescAttempt is the schema descriptor for attempt field.
+	sessioneventDescAttempt := sessioneventFields[5].Descriptor()
+	// sessionevent.DefaultAttempt holds the default value on creation for the attempt field.
+	sessionevent.DefaultAttempt = sessioneventDescAttempt.Default.(int)
+	// sessioneventDescCode is the schema descriptor for code field.
+	sessioneventDescCode := sessioneventFields[6].Descriptor()
+	// sessionevent.DefaultCode holds the default value on creation for the code field.
+	sessionevent.DefaultCode = sessioneventDescCode.Default.(string)
+	// sessioneventDescMessage is the schema descriptor for message field.
+	sessioneventDescMessage := sessioneventFields[7].Descriptor()
+	// sessionevent.DefaultMessage holds the default value on creation for the message field.
+	sessionevent.DefaultMessage = sessioneventDescMessage.Default.(string)
+	// sessioneventDescSteps is the schema descriptor for steps field.
+	sessioneventDescSteps := sessioneventFields[8].Descriptor()
+	// sessionevent.DefaultSteps holds the default value on creation for the steps field.
+	sessionevent.DefaultSteps = sessioneventDescSteps.Default.([]report.Step)
+	// sessioneventDescID is the schema descriptor for id field.
+	sessioneventDescID := sessioneventMixinFields0[0].Descriptor()
+	// sessionevent.DefaultID holds the default value on creation for the id field.
+	sessionevent.DefaultID = sessioneventDescID.Default.(func() uuid.UUID)
+	sessionmountMixin := schema.SessionMount{}.Mixin()
+	sessionmountInters := schema.SessionMount{}.Interceptors()
+	sessionmount.Interceptors[0] = sessionmountInters[0]
+	sessionmountMixinFields0 := sessionmountMixin[0].Fields()
+	_ = sessionmountMixinFields0
+	sessionmountFields := schema.SessionMount{}.Fields()
+	_ = sessionmountFields
+	// sessionmountDescSubpath is the schema descriptor for subpath field.
+	sessionmountDescSubpath := sessionmountFields[1].Descriptor()
+	// sessionmount.DefaultSubpath holds the default value on creation for the subpath field.
+	sessionmount.DefaultSubpath = sessionmountDescSubpath.Default.(string)
+	// sessionmountDescReadOnly is the schema descriptor for read_only field.
+	sessionmountDescReadOnly := sessionmountFields[2].Descriptor()
+	// sessionmount.DefaultReadOnly holds the default value on creation for the read_only field.
+	sessionmount.DefaultReadOnly = sessionmountDescReadOnly.Default.(bool)
+	// sessionmountDescID is the schema descriptor for id field.
+	sessionmountDescID := sessionmountMixinFields0[0].Descriptor()
+	// sessionmount.DefaultID holds the default value on creation for the id field.
+	sessionmount.DefaultID = sessionmountDescID.Default.(func() uuid.UUID)
+	slottypeMixin := schema.SlotType{}.Mixin()
+	slottypeInters := schema.SlotType{}.Interceptors()
+	slottype.Interceptors[0] = slottypeInters[0]
+	slottypeMixinFields0 := slottypeMixin[0].Fields()
+	_ = slottypeMixinFields0
+	slottypeFields := schema.SlotType{}.Fields()
+	_ = slottypeFields
+	// slottypeDescDisplayName is the schema descriptor for display_name field.
+	slottypeDescDisplayName := slottypeFields[2].Descriptor()
+	// slottype.DefaultDisplayName holds the default value on creation for the display_name field.
+	slottype.DefaultDisplayName = slottypeDescDisplayName.Default.(string)
+	// slottypeDescDescription is the schema descriptor for description field.
+	slottypeDescDescription := slottypeFields[3].Descriptor()
+	// slottype.DefaultDescription holds the default value on creation for the description field.
+	slottype.DefaultDescription = slottypeDescDescription.Default.(string)
+	// slottypeDescUnit is the schema descriptor for unit field.
+	slottypeDescUnit := slottypeFields[4].Descriptor()
+	// slottype.DefaultUnit holds the default value on creation for the unit field.
+	slottype.DefaultUnit = slottypeDescUnit.Default.(string)
+	// slottypeDescIcon is the schema descriptor for icon field.
+	slottypeDescIcon := slottypeFields[5].Descriptor()
+	// slottype.DefaultIcon holds the default value on creation for the icon field.
+	slottype.DefaultIcon = slottypeDescIcon.Default.(string)
+	// slottypeDescQuantum is the schema descriptor for quantum field.
+	slottypeDescQuantum := slottypeFields[6].Descriptor()
+	// slottype.DefaultQuantum holds the default value on creation for the quantum field.
+	slottype.DefaultQuantum = slottypeDescQuantum.Default.(string)
+	// slottypeDescExclusiveWith is the schema descriptor for exclusive_with field.
+	slottypeDescExclusiveWith := slottypeFields[7].Descriptor()
+	// slottype.DefaultExclusiveWith holds the default value on creation for the exclusive_with field.
+	slottype.DefaultExclusiveWith = slottypeDescExclusiveWith.Default.([]string)
+	// slottypeDescID is the schema descriptor for id field.
+	slottypeDescID := slottypeMixinFields0[0].Descriptor()
+	// slottype.DefaultID holds the default value on creation for the id field.
+	slottype.DefaultID = slottypeDescID.Default.(func() uuid.UUID)
+	storageproxyMixin := schema.StorageProxy{}.Mixin()
+	storageproxyInters := schema.StorageProxy{}.Interceptors()
+	storageproxy.Interceptors[0] = storageproxyInters[0]
+	storageproxyMixinFields0 := storageproxyMixin[0].Fields()
+	_ = storageproxyMixinFields0
+	storageproxyMixinFields1 := storageproxyMixin[1].Fields()
+	_ = storageproxyMixinFields1
+	storageproxyFields := schema.StorageProxy{}.Fields()
+	_ = storageproxyFields
+	// storageproxyDescCreatedAt is the schema descriptor for created_at field.
+	storageproxyDescCreatedAt := storageproxyMixinFields1[0].Descriptor()
+	// storageproxy.DefaultCreatedAt holds the default value on creation for the created_at field.
+	storageproxy.DefaultCreatedAt = storageproxyDescCreatedAt.Default.(func() time.Time)
+	// storageproxyDescName is the schema descriptor for name field.
+	storageproxyDescName := storageproxyFields[0].Descriptor()
+	// storageproxy.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	storageproxy.NameValidator = storageproxyDescName.Validators[0].(func(string) error)
+	// storageproxyDescVersion is the schema descriptor for version field.
+	storageproxyDescVersion := storageproxyFields[1].Descriptor()
+	// storageproxy.DefaultVersion holds the default value on creation for the version field.
+	storageproxy.DefaultVersion = storageproxyDescVersion.Default.(string)
+	// storageproxyDescPublicURL is the schema descriptor for public_url field.
+	storageproxyDescPublicURL := storageproxyFields[2].Descriptor()
+	// storageproxy.DefaultPublicURL holds the default value on creation for the public_url field.
+	storageproxy.DefaultPublicURL = storageproxyDescPublicURL.Default.(string)
+	// storageproxyDescLastSeenAt is the schema descriptor for last_seen_at field.
+	storageproxyDescLastSeenAt := storageproxyFields[3].Descriptor()
+	// storageproxy.DefaultLastSeenAt holds the default value on creation for the last_seen_at field.
+	storageproxy.DefaultLastSeenAt = storageproxyDescLastSeenAt.Default.(func() time.Time)
+	// storageproxyDescID is the schema descriptor for id field.
+	storageproxyDescID := storageproxyMixinFields0[0].Descriptor()
+	// storageproxy.DefaultID holds the default value on creation for the id field.
+	storageproxy.DefaultID = storageproxyDescID.Default.(func() uuid.UUID)
+	userMixin := schema.User{}.Mixin()
+	userInters := schema.User{}.Interceptors()
+	user.Interceptors[0] = userInters[0]
+	userMixinFields0 := userMixin[0].Fields()
+	_ = userMixinFields0
+	userMixinFields1 := userMixin[1].Fields()
+	_ = userMixinFields1
+	userFields := schema.User{}.Fields()
+	_ = userFields
+	// userDescCreatedAt is the schema descriptor for created_at field.
+	userDescCreatedAt := userMixinFields1[0].Descriptor()
+	// user.DefaultCreatedAt holds the default value on creation for the created_at field.
+	user.DefaultCreatedAt = userDescCreatedAt.Default.(func() time.Time)
+	// userDescEmail is the schema descriptor for email field.
+	userDescEmail := userFields[0].Descriptor()
+	// user.EmailValidator is a validator for the "email" field. It is called by the builders before save.
+	user.EmailValidator = func() func(string) error {
+		validators := userDescEmail.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(email string) error {
+			for _, fn := range fns {
+				if err := fn(email); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// userDescUsername is the schema descriptor for username field.
+	userDescUsername := userFields[1].Descriptor()
+	// user.UsernameValidator is a validator for the "username" field. It is called by the builders before save.
+	user.UsernameValidator = func() func(string) error {
+		validators := userDescUsername.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(username string) error {
+			for _, fn := range fns {
+				if err := fn(username); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// userDescFullName is the schema descriptor for full_name field.
+	userDescFullName := userFields[2].Descriptor()
+	// user.DefaultFullName holds the default value on creation for the full_name field.
+	user.DefaultFullName = userDescFullName.Default.(string)
+	// userDescInitialPassword is the schema descriptor for initial_password field.
+	userDescInitialPassword := userFields[4].Descriptor()
+	// user.DefaultInitialPassword holds the default value on creation for the initial_password field.
+	user.DefaultInitialPassword = userDescInitialPassword.Default.(bool)
+	// userDescID is the schema descriptor for id field.
+	userDescID := userMixinFields0[0].Descriptor()
+	// user.DefaultID holds the default value on creation for the id field.
+	user.DefaultID = userDescID.Default.(func() uuid.UUID)
+	vfolderMixin := schema.Vfolder{}.Mixin()
+	vfolderInters := schema.Vfolder{}.Interceptors()
+	vfolder.Interceptors[0] = vfolderInters[0]
+	vfolderMixinFields0 := vfolderMixin[0].Fields()
+	_ = vfolderMixinFields0
+	vfolderMixinFields1 := vfolderMixin[1].Fields()
+	_ = vfolderMixinFields1
+	vfolderFields := schema.Vfolder{}.Fields()
+	_ = vfolderFields
+	// vfolderDescCreatedAt is the schema descriptor for created_at field.
+	vfolderDescCreatedAt := vfolderMixinFields1[0].Descriptor()
+	// vfolder.DefaultCreatedAt holds the default value on creation for the created_at field.
+	vfolder.DefaultCreatedAt = vfolderDescCreatedAt.Default.(func() time.Time)
+	// vfolderDescName is the schema descriptor for name field.
+	vfolderDescName := vfolderFields[0].Descriptor()
+	// vfolder.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	vfolder.NameValidator = func() func(string) error {
+		validators := vfolderDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// vfolderDescPath is the schema descriptor for path field.
+	vfolderDescPath := vfolderFields[2].Descriptor()
+	// vfolder.DefaultPath holds the default value on creation for the path field.
+	vfolder.DefaultPath = vfolderDescPath.Default.(string)
+	// vfolderDescID is the schema descriptor for id field.
+	vfolderDescID := vfolderMixinFields0[0].Descriptor()
+	// vfolder.DefaultID holds the default value on creation for the id field.
+	vfolder.DefaultID = vfolderDescID.Default.(func() uuid.UUID)
+	volumeMixin := schema.Volume{}.Mixin()
+	volumeInters := schema.Volume{}.Interceptors()
+	volume.Interceptors[0] = volumeInters[0]
+	volumeMixinFields0 := volumeMixin[0].Fields()
+	_ = volumeMixinFields0
+	volumeMixinFields1 := volumeMixin[1].Fields()
+	_ = volumeMixinFields1
+	volumeFields := schema.Volume{}.Fields()
+	_ = volumeFields
+	// volumeDescCreatedAt is the schema descriptor for created_at field.
+	volumeDescCreatedAt := volumeMixinFields1[0].Descriptor()
+	// volume.DefaultCreatedAt holds the default value on creation for the created_at field.
+	volume.DefaultCreatedAt = volumeDescCreatedAt.Default.(func() time.Time)
+	// volumeDescName is the schema descriptor for name field.
+	volumeDescName := volumeFields[0].Descriptor()
+	// volume.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	volume.NameValidator = volumeDescName.Validators[0].(func(string) error)
+	// volumeDescBackend is the schema descriptor for backend field.
+	volumeDescBackend := volumeFields[1].Descriptor()
+	// volume.DefaultBackend holds the default value on creation for the backend field.
+	volume.DefaultBackend = volumeDescBackend.Default.(string)
+	// volumeDescHealth is the schema descriptor for health field.
+	volumeDescHealth := volumeFields[2].Descriptor()
+	// volume.DefaultHealth holds the default value on creation for the health field.
+	volume.DefaultHealth = volumeDescHealth.Default.(string)
+	// volumeDescHealthMessage is the schema descriptor for health_message field.
+	volumeDescHealthMessage := volumeFields[3].Descriptor()
+	// volume.DefaultHealthMessage holds the default value on creation for the health_message field.
+	volume.DefaultHealthMessage = volumeDescHealthMessage.Default.(string)
+	// volumeDescCapabilities is the schema descriptor for capabilities field.
+	volumeDescCapabilities := volumeFields[4].Descriptor()
+	// volume.DefaultCapabilities holds the default value on creation for the capabilities field.
+	volume.DefaultCapabilities = volumeDescCapabilities.Default.([]string)
+	// volumeDescTotalBytes is the schema descriptor for total_bytes field.
+	volumeDescTotalBytes := volumeFields[5].Descriptor()
+	// volume.DefaultTotalBytes holds the default value on creation for the total_bytes field.
+	volume.DefaultTotalBytes = volumeDescTotalBytes.Default.(int64)
+	// volumeDescUsedBytes is the schema descriptor for used_bytes field.
+	volumeDescUsedBytes := volumeFields[6].Descriptor()
+	// volume.DefaultUsedBytes holds the default value on creation for the used_bytes field.
+	volume.DefaultUsedBytes = volumeDescUsedBytes.Default.(int64)
+	// volumeDescID is the schema descriptor for id field.
+	volumeDescID := volumeMixinFields0[0].Descriptor()
+	// volume.DefaultID holds the default value on creation for the id field.
+	volume.DefaultID = volumeDescID.Default.(func() uuid.UUID)
+}
 
 const (
 	Version = "v0.14.6"                                         // Version of ent codegen.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/report"
 )
 
 // Agent is one worker machine.
@@ -28,8 +29,8 @@ func (Agent) Fields() []ent.Field {
 		field.String("version").Default(""),
 		field.String("architecture").Default(""),
 		field.String("address").Default(""),
-		field.JSON("plugins", []AgentPlugin{}).Default([]AgentPlugin{}),
-		field.JSON("probes", []AgentProbe{}).Default([]AgentProbe{}),
+		field.JSON("plugins", []report.Plugin{}).Default([]report.Plugin{}),
+		field.JSON("probes", []report.Probe{}).Default([]report.Probe{}),
 		field.JSON("volumes", []string{}).Default([]string{}).Annotations(entgql.Skip()),
 		field.Time("first_seen_at").Default(now).Immutable().Annotations(entgql.OrderField("FIRST_SEEN_AT")),
 		field.Time("last_seen_at").Default(now),
@@ -45,22 +46,6 @@ func (Agent) Edges() []ent.Edge {
 }
 
 func (Agent) Indexes() []ent.Index { return []ent.Index{index.Fields("resource_group_id")} }
-
-// AgentPlugin is an accelerator plugin as its agent reports it.
-type AgentPlugin struct {
-	Name     string `json:"name"`
-	Version  string `json:"version"`
-	State    string `json:"state"`
-	Message  string `json:"message"`
-	Restarts int    `json:"restarts"`
-}
-
-// AgentProbe is one ability that an agent looked for on its host.
-type AgentProbe struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail"`
-}
 
 func (Agent) Annotations() []schema.Annotation {
 	return []schema.Annotation{entgql.RelayConnection(), entgql.QueryField(), entgql.MultiOrder()}

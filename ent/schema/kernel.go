@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 )
 
@@ -24,13 +26,13 @@ func (Kernel) Fields() []ent.Field {
 		field.Enum("role").Values("main", "sub").Default("main").Immutable(),
 		field.Int("index").Default(0).Immutable(),
 		field.String("hostname").Default("main").Immutable(),
-		field.Enum("status").Values(statuses...).Default("pending"),
+		field.Enum("status").GoType(lifecycle.Status("")).Default(string(lifecycle.Pending)),
 		field.String("status_message").Default(""),
 		field.Int("exit_code").Optional().Nillable(),
 		field.JSON("slots", resource.Slots{}).Immutable(),
 		field.Int64("launch_epoch").Default(0).Annotations(entgql.Skip()),
 		field.String("container_id").Default("").Annotations(entgql.Skip()),
-		field.JSON("last_stats", &Stats{}).Optional().Annotations(entgql.Skip()),
+		field.JSON("last_stats", &report.Stats{}).Optional().Annotations(entgql.Skip()),
 		field.Bool("forgotten").Default(false).Annotations(entgql.Skip()), // the agent has dropped its record
 		field.Time("started_at").Optional().Nillable(),
 		field.Time("terminated_at").Optional().Nillable(),

@@ -11,14 +11,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 )
-
-// statuses of sessions and kernels, in the order of life.
-var statuses = []string{
-	"pending", "scheduled", "preparing", "prepared", "creating", "running",
-	"terminating", "terminated", "cancelled", "error",
-}
 
 // Session is what a user asked for: kernels that live and end together.
 type Session struct{ ent.Schema }
@@ -32,7 +28,7 @@ func (Session) Fields() []ent.Field {
 		field.Int("version").Default(1), // grows with every change
 		field.String("name").NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
 		field.Enum("type").Values("interactive", "batch").Immutable(),
-		field.Enum("status").Values(statuses...).Default("pending"),
+		field.Enum("status").GoType(lifecycle.Status("")).Default(string(lifecycle.Pending)),
 		field.Enum("result").Values("undefined", "success", "failure").Default("undefined"),
 		field.Int("exit_code").Optional().Nillable(),
 		field.Int("priority").Default(10),
@@ -52,7 +48,7 @@ func (Session) Fields() []ent.Field {
 		field.Time("deadline_at").Optional().Nillable(),
 		field.Time("retry_at").Optional().Nillable().Annotations(entgql.Skip()), // not tried again before
 		field.Int("attempt").Default(1).Annotations(entgql.Skip()),
-		field.JSON("pending", &PendingReport{}).Optional(),
+		field.JSON("pending", &report.Pending{}).Optional(),
 		field.UUID("resource_group_id", uuid.UUID{}),
 		field.UUID("image_id", uuid.UUID{}).Immutable(),
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
 )
 
 // SessionEvent is one entry of a session's history.
@@ -22,13 +24,13 @@ func (SessionEvent) Fields() []ent.Field {
 	return []ent.Field{
 		field.Time("at").Default(now).Immutable(),
 		field.String("phase").Immutable(),
-		field.Enum("from_status").Values(statuses...).Optional().Nillable().Immutable(),
-		field.Enum("to_status").Values(statuses...).Optional().Nillable().Immutable(),
+		field.Enum("from_status").GoType(lifecycle.Status("")).Optional().Nillable().Immutable(),
+		field.Enum("to_status").GoType(lifecycle.Status("")).Optional().Nillable().Immutable(),
 		field.Enum("result").Values("success", "retry", "failure", "expired", "info").Immutable(),
 		field.Int("attempt").Default(1).Immutable(),
 		field.String("code").Default("").Immutable(),
 		field.String("message").Default("").Immutable(),
-		field.JSON("steps", []EventStep{}).Default([]EventStep{}).Immutable(),
+		field.JSON("steps", []report.Step{}).Default([]report.Step{}).Immutable(),
 		field.UUID("session_id", uuid.UUID{}).Immutable(),
 	}
 }

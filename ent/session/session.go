@@ -8,8 +8,11 @@ import (
 	"strconv"
 	"time"
 
+	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/google/uuid"
 )
 
@@ -193,7 +196,13 @@ func ValidColumn(column string) bool {
 	return false
 }
 
+// Note that the variables below are initialized by the runtime
+// package on the initialization of the application. Therefore,
+// it should be imported in the main as follows:
+//
+//	import _ "github.com/berthhq/berth/ent/runtime"
 var (
+	Interceptors [1]ent.Interceptor
 	// DefaultCreatedAt holds the default value on creation for the "created_at" field.
 	DefaultCreatedAt func() time.Time
 	// DefaultVersion holds the default value on creation for the "version" field.
@@ -241,34 +250,12 @@ func TypeValidator(_type Type) error {
 	}
 }
 
-// Status defines the type for the "status" enum field.
-type Status string
-
-// StatusPending is the default value of the Status enum.
-const DefaultStatus = StatusPending
-
-// Status values.
-const (
-	StatusPending     Status = "pending"
-	StatusScheduled   Status = "scheduled"
-	StatusPreparing   Status = "preparing"
-	StatusPrepared    Status = "prepared"
-	StatusCreating    Status = "creating"
-	StatusRunning     Status = "running"
-	StatusTerminating Status = "terminating"
-	StatusTerminated  Status = "terminated"
-	StatusCancelled   Status = "cancelled"
-	StatusError       Status = "error"
-)
-
-func (s Status) String() string {
-	return string(s)
-}
+const DefaultStatus lifecycle.Status = "pending"
 
 // StatusValidator is a validator for the "status" field enum values. It is called by the builders before save.
-func StatusValidator(s Status) error {
+func StatusValidator(s lifecycle.Status) error {
 	switch s {
-	case StatusPending, StatusScheduled, StatusPreparing, StatusPrepared, StatusCreating, StatusRunning, StatusTerminating, StatusTerminated, StatusCancelled, StatusError:
+	case "pending", "scheduled", "preparing", "prepared", "creating", "running", "terminating", "terminated", "cancelled", "error":
 		return nil
 	default:
 		return fmt.Errorf("session: invalid enum value for status field: %q", s)
@@ -612,23 +599,12 @@ func (e *Type) UnmarshalGQL(val interface{}) error {
 	return nil
 }
 
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Status) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Status) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Status(str)
-	if err := StatusValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Status", str)
-	}
-	return nil
-}
+var (
+	// lifecycle.Status must implement graphql.Marshaler.
+	_ graphql.Marshaler = (*lifecycle.Status)(nil)
+	// lifecycle.Status must implement graphql.Unmarshaler.
+	_ graphql.Unmarshaler = (*lifecycle.Status)(nil)
+)
 
 // MarshalGQL implements graphql.Marshaler interface.
 func (e Result) MarshalGQL(w io.Writer) {

@@ -8,6 +8,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/google/uuid"
 )
 
@@ -382,23 +383,33 @@ func TypeNotIn(vs ...Type) predicate.Session {
 }
 
 // StatusEQ applies the EQ predicate on the "status" field.
-func StatusEQ(v Status) predicate.Session {
-	return predicate.Session(sql.FieldEQ(FieldStatus, v))
+func StatusEQ(v lifecycle.Status) predicate.Session {
+	vc := v
+	return predicate.Session(sql.FieldEQ(FieldStatus, vc))
 }
 
 // StatusNEQ applies the NEQ predicate on the "status" field.
-func StatusNEQ(v Status) predicate.Session {
-	return predicate.Session(sql.FieldNEQ(FieldStatus, v))
+func StatusNEQ(v lifecycle.Status) predicate.Session {
+	vc := v
+	return predicate.Session(sql.FieldNEQ(FieldStatus, vc))
 }
 
 // StatusIn applies the In predicate on the "status" field.
-func StatusIn(vs ...Status) predicate.Session {
-	return predicate.Session(sql.FieldIn(FieldStatus, vs...))
+func StatusIn(vs ...lifecycle.Status) predicate.Session {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = vs[i]
+	}
+	return predicate.Session(sql.FieldIn(FieldStatus, v...))
 }
 
 // StatusNotIn applies the NotIn predicate on the "status" field.
-func StatusNotIn(vs ...Status) predicate.Session {
-	return predicate.Session(sql.FieldNotIn(FieldStatus, vs...))
+func StatusNotIn(vs ...lifecycle.Status) predicate.Session {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = vs[i]
+	}
+	return predicate.Session(sql.FieldNotIn(FieldStatus, v...))
 }
 
 // ResultEQ applies the EQ predicate on the "result" field.

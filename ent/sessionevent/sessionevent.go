@@ -8,9 +8,12 @@ import (
 	"strconv"
 	"time"
 
+	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"github.com/berthhq/berth/ent/schema"
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
 
@@ -77,7 +80,13 @@ func ValidColumn(column string) bool {
 	return false
 }
 
+// Note that the variables below are initialized by the runtime
+// package on the initialization of the application. Therefore,
+// it should be imported in the main as follows:
+//
+//	import _ "github.com/berthhq/berth/ent/runtime"
 var (
+	Interceptors [1]ent.Interceptor
 	// DefaultAt holds the default value on creation for the "at" field.
 	DefaultAt func() time.Time
 	// DefaultAttempt holds the default value on creation for the "attempt" field.
@@ -87,67 +96,25 @@ var (
 	// DefaultMessage holds the default value on creation for the "message" field.
 	DefaultMessage string
 	// DefaultSteps holds the default value on creation for the "steps" field.
-	DefaultSteps []schema.EventStep
+	DefaultSteps []report.Step
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
 
-// FromStatus defines the type for the "from_status" enum field.
-type FromStatus string
-
-// FromStatus values.
-const (
-	FromStatusPending     FromStatus = "pending"
-	FromStatusScheduled   FromStatus = "scheduled"
-	FromStatusPreparing   FromStatus = "preparing"
-	FromStatusPrepared    FromStatus = "prepared"
-	FromStatusCreating    FromStatus = "creating"
-	FromStatusRunning     FromStatus = "running"
-	FromStatusTerminating FromStatus = "terminating"
-	FromStatusTerminated  FromStatus = "terminated"
-	FromStatusCancelled   FromStatus = "cancelled"
-	FromStatusError       FromStatus = "error"
-)
-
-func (fs FromStatus) String() string {
-	return string(fs)
-}
-
 // FromStatusValidator is a validator for the "from_status" field enum values. It is called by the builders before save.
-func FromStatusValidator(fs FromStatus) error {
+func FromStatusValidator(fs lifecycle.Status) error {
 	switch fs {
-	case FromStatusPending, FromStatusScheduled, FromStatusPreparing, FromStatusPrepared, FromStatusCreating, FromStatusRunning, FromStatusTerminating, FromStatusTerminated, FromStatusCancelled, FromStatusError:
+	case "pending", "scheduled", "preparing", "prepared", "creating", "running", "terminating", "terminated", "cancelled", "error":
 		return nil
 	default:
 		return fmt.Errorf("sessionevent: invalid enum value for from_status field: %q", fs)
 	}
 }
 
-// ToStatus defines the type for the "to_status" enum field.
-type ToStatus string
-
-// ToStatus values.
-const (
-	ToStatusPending     ToStatus = "pending"
-	ToStatusScheduled   ToStatus = "scheduled"
-	ToStatusPreparing   ToStatus = "preparing"
-	ToStatusPrepared    ToStatus = "prepared"
-	ToStatusCreating    ToStatus = "creating"
-	ToStatusRunning     ToStatus = "running"
-	ToStatusTerminating ToStatus = "terminating"
-	ToStatusTerminated  ToStatus = "terminated"
-	ToStatusCancelled   ToStatus = "cancelled"
-	ToStatusError       ToStatus = "error"
-)
-
-func (ts ToStatus) String() string {
-	return string(ts)
-}
-
 // ToStatusValidator is a validator for the "to_status" field enum values. It is called by the builders before save.
-func ToStatusValidator(ts ToStatus) error {
+func ToStatusValidator(ts lifecycle.Status) error {
 	switch ts {
-	case ToStatusPending, ToStatusScheduled, ToStatusPreparing, ToStatusPrepared, ToStatusCreating, ToStatusRunning, ToStatusTerminating, ToStatusTerminated, ToStatusCancelled, ToStatusError:
+	case "pending", "scheduled", "preparing", "prepared", "creating", "running", "terminating", "terminated", "cancelled", "error":
 		return nil
 	default:
 		return fmt.Errorf("sessionevent: invalid enum value for to_status field: %q", ts)
@@ -247,41 +214,19 @@ func newSessionStep() *sqlgraph.Step {
 	)
 }
 
-// MarshalGQL implements graphql.Marshaler interface.
-func (e FromStatus) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
+var (
+	// lifecycle.Status must implement graphql.Marshaler.
+	_ graphql.Marshaler = (*lifecycle.Status)(nil)
+	// lifecycle.Status must implement graphql.Unmarshaler.
+	_ graphql.Unmarshaler = (*lifecycle.Status)(nil)
+)
 
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *FromStatus) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = FromStatus(str)
-	if err := FromStatusValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid FromStatus", str)
-	}
-	return nil
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e ToStatus) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *ToStatus) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = ToStatus(str)
-	if err := ToStatusValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid ToStatus", str)
-	}
-	return nil
-}
+var (
+	// lifecycle.Status must implement graphql.Marshaler.
+	_ graphql.Marshaler = (*lifecycle.Status)(nil)
+	// lifecycle.Status must implement graphql.Unmarshaler.
+	_ graphql.Unmarshaler = (*lifecycle.Status)(nil)
+)
 
 // MarshalGQL implements graphql.Marshaler interface.
 func (e Result) MarshalGQL(w io.Writer) {

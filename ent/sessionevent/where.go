@@ -8,6 +8,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/google/uuid"
 )
 
@@ -192,23 +193,33 @@ func PhaseContainsFold(v string) predicate.SessionEvent {
 }
 
 // FromStatusEQ applies the EQ predicate on the "from_status" field.
-func FromStatusEQ(v FromStatus) predicate.SessionEvent {
-	return predicate.SessionEvent(sql.FieldEQ(FieldFromStatus, v))
+func FromStatusEQ(v lifecycle.Status) predicate.SessionEvent {
+	vc := v
+	return predicate.SessionEvent(sql.FieldEQ(FieldFromStatus, vc))
 }
 
 // FromStatusNEQ applies the NEQ predicate on the "from_status" field.
-func FromStatusNEQ(v FromStatus) predicate.SessionEvent {
-	return predicate.SessionEvent(sql.FieldNEQ(FieldFromStatus, v))
+func FromStatusNEQ(v lifecycle.Status) predicate.SessionEvent {
+	vc := v
+	return predicate.SessionEvent(sql.FieldNEQ(FieldFromStatus, vc))
 }
 
 // FromStatusIn applies the In predicate on the "from_status" field.
-func FromStatusIn(vs ...FromStatus) predicate.SessionEvent {
-	return predicate.SessionEvent(sql.FieldIn(FieldFromStatus, vs...))
+func FromStatusIn(vs ...lifecycle.Status) predicate.SessionEvent {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = vs[i]
+	}
+	return predicate.SessionEvent(sql.FieldIn(FieldFromStatus, v...))
 }
 
 // FromStatusNotIn applies the NotIn predicate on the "from_status" field.
-func FromStatusNotIn(vs ...FromStatus) predicate.SessionEvent {
-	return predicate.SessionEvent(sql.FieldNotIn(FieldFromStatus, vs...))
+func FromStatusNotIn(vs ...lifecycle.Status) predicate.SessionEvent {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = vs[i]
+	}
+	return predicate.SessionEvent(sql.FieldNotIn(FieldFromStatus, v...))
 }
 
 // FromStatusIsNil applies the IsNil predicate on the "from_status" field.
@@ -222,23 +233,33 @@ func FromStatusNotNil() predicate.SessionEvent {
 }
 
 // ToStatusEQ applies the EQ predicate on the "to_status" field.
-func ToStatusEQ(v ToStatus) predicate.SessionEvent {
-	return predicate.SessionEvent(sql.FieldEQ(FieldToStatus, v))
+func ToStatusEQ(v lifecycle.Status) predicate.SessionEvent {
+	vc := v
+	return predicate.SessionEvent(sql.FieldEQ(FieldToStatus, vc))
 }
 
 // ToStatusNEQ applies the NEQ predicate on the "to_status" field.
-func ToStatusNEQ(v ToStatus) predicate.SessionEvent {
-	return predicate.SessionEvent(sql.FieldNEQ(FieldToStatus, v))
+func ToStatusNEQ(v lifecycle.Status) predicate.SessionEvent {
+	vc := v
+	return predicate.SessionEvent(sql.FieldNEQ(FieldToStatus, vc))
 }
 
 // ToStatusIn applies the In predicate on the "to_status" field.
-func ToStatusIn(vs ...ToStatus) predicate.SessionEvent {
-	return predicate.SessionEvent(sql.FieldIn(FieldToStatus, vs...))
+func ToStatusIn(vs ...lifecycle.Status) predicate.SessionEvent {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = vs[i]
+	}
+	return predicate.SessionEvent(sql.FieldIn(FieldToStatus, v...))
 }
 
 // ToStatusNotIn applies the NotIn predicate on the "to_status" field.
-func ToStatusNotIn(vs ...ToStatus) predicate.SessionEvent {
-	return predicate.SessionEvent(sql.FieldNotIn(FieldToStatus, vs...))
+func ToStatusNotIn(vs ...lifecycle.Status) predicate.SessionEvent {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = vs[i]
+	}
+	return predicate.SessionEvent(sql.FieldNotIn(FieldToStatus, v...))
 }
 
 // ToStatusIsNil applies the IsNil predicate on the "to_status" field.

@@ -3,6 +3,7 @@
 package sessionmount
 
 import (
+	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/google/uuid"
@@ -65,7 +66,13 @@ func ValidColumn(column string) bool {
 	return false
 }
 
+// Note that the variables below are initialized by the runtime
+// package on the initialization of the application. Therefore,
+// it should be imported in the main as follows:
+//
+//	import _ "github.com/berthhq/berth/ent/runtime"
 var (
+	Interceptors [1]ent.Interceptor
 	// DefaultSubpath holds the default value on creation for the "subpath" field.
 	DefaultSubpath string
 	// DefaultReadOnly holds the default value on creation for the "read_only" field.

@@ -1,11 +1,14 @@
-package schema
+// Package report holds the structured findings that are kept as JSON on rows and
+// shown as they are: why a session waits, what an attempt did, samples of a
+// moment, what an agent says of itself. Nothing is ever summed from them.
+package report
 
 import (
 	"time"
 )
 
-// PendingReport says why a session waits, as of the last decision.
-type PendingReport struct {
+// Pending says why a session waits, as of the last decision.
+type Pending struct {
 	Position  int             `json:"position"`
 	DecidedAt time.Time       `json:"decided_at"`
 	Summary   string          `json:"summary"`
@@ -40,8 +43,8 @@ type NearestFit struct {
 	Free      string `json:"free"`
 }
 
-// EventStep is one step of an attempt.
-type EventStep struct {
+// Step is one step of an attempt.
+type Step struct {
 	Name      string    `json:"name"`
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at"`
@@ -63,4 +66,20 @@ type Metric struct {
 type Stats struct {
 	At      time.Time `json:"at"`
 	Metrics []Metric  `json:"metrics"`
+}
+
+// Plugin is an accelerator plugin as its agent reports it.
+type Plugin struct {
+	Name     string `json:"name"`
+	Version  string `json:"version"`
+	State    string `json:"state"`
+	Message  string `json:"message"`
+	Restarts int    `json:"restarts"`
+}
+
+// Probe is one ability that an agent looked for on its host.
+type Probe struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
 }
