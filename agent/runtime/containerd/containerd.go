@@ -1,0 +1,127 @@
+// Package containerd runs containers on the agent's own containerd with runc.
+// It gives absolute paths for shim and runc, so nothing depends on PATH or on
+// what else is installed, and filters by the agent's label, so several agents
+// may share one containerd.
+package containerd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"github.com/containerd/errdefs"
+	"github.com/containerd/log"
+	"github.com/sirupsen/logrus"
+
+	"github.com/berthhq/berth/agent/runtime"
+)
+
+// namespace is containerd's own notion of a tenant; all agents use one and
+// tell themselves apart by label.
+const namespace = "berth"
+
+// Config says where things are. All paths are absolute.
+type Config struct {
+	Socket string            // of containerd
+	Agent  string            // value of the agent label
+	Dir    string            // for fifos and runc's state
+	Shim   string            // containerd-shim-runc-v2
+	Runner string            // berth-runner, as log writer
+	Class  map[string]string // runtime class to an OCI runtime binary; has "runc"
+	Logger *slog.Logger
+}
+
+// Runtime implements runtime.Runtime.
+type Runtime struct {
+	cfg    Config
+	client *client.Client
+
+	mu     sync.Mutex
+	images map[string]parsedImage // by manifest digest
+}
+
+var _ runtime.Runtime = (*Runtime)(nil)
+
+// New connects to containerd, waiting for it until ctx ends.
+func New(ctx context.Context, cfg Config) (*Runtime, error) {
+	for _, dir := range []string{"fifo", "runc"} {
+		if err := os.MkdirAll(filepath.Join(cfg.Dir, dir), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	c, err := connect(ctx, cfg.Socket)
+	if err != nil {
+		return nil, err
+	}
+	return &Runtime{cfg: cfg, client: c, images: map[string]parsedImage{}}, nil
+}
+
+func connect(ctx context.Context, socket string) (*client.Client, error) {
+	// A relative path is no valid address.
+	if !filepath.IsAbs(socket) {
+		return nil, fmt.Errorf("containerd socket %q is not absolute: %w", socket, errdefs.ErrInvalidArgument)
+	}
+	c, err := client.New(socket, client.WithDefaultNamespace(namespace), client.WithTimeout(time.Second))
+	for err != nil {
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("containerd at %s: %w: %w", socket, err, errdefs.ErrUnavailable)
+		case <-time.After(50 * time.Millisecond):
+		}
+		c, err = client.New(socket, client.WithDefaultNamespace(namespace), client.WithTimeout(time.Second))
+	}
+	for {
+		serving, err := c.IsServing(ctx)
+		if serving {
+			return c, nil
+		}
+		if ctx.Err() != nil {
+			c.Close()
+			return nil, fmt.Errorf("containerd at %s does not serve: %w: %w", socket, err, errdefs.ErrUnavailable)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// Close ends the connection; containers go on.
+func (r *Runtime) Close() error { return r.client.Close() }
+
+// named puts containerd's namespace into a context, and a logger that is
+// quiet: whatever the client library notes comes back as an error too.
+func named(ctx context.Context) context.Context {
+	return log.WithLogger(namespaces.WithNamespace(ctx, namespace), quiet)
+}
+
+var quiet = func() *log.Entry {
+	l := logrus.New()
+	l.SetOutput(io.Discard)
+	return logrus.NewEntry(l)
+}()
+
+// Containers lists the agent's containers.
+func (r *Runtime) Containers(ctx context.Context) ([]runtime.Container, error) {
+	ctx = named(ctx)
+	list, err := r.client.Containers(ctx, fmt.Sprintf("labels.%q==%q", runtime.LabelAgent, r.cfg.Agent))
+	if err != nil {
+		return nil, fmt.Errorf("list containers: %w", err)
+	}
+	out := make([]runtime.Container, 0, len(list))
+	for _, c := range list {
+		labels, err := c.Labels(ctx)
+		if errdefs.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("labels of container %s: %w", c.ID(), err)
+		}
+		out = append(out, &container{runtime: r, container: c, labels: labels})
+	}
+	return out, nil
+}

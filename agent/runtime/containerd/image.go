@@ -1,0 +1,95 @@
+package containerd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/errdefs"
+	"github.com/opencontainers/image-spec/identity"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/berthhq/berth/agent/runtime"
+)
+
+const snapshotter = "overlayfs"
+
+// parsedImage is what never changes for a manifest digest, kept so that a
+// start does not read it from the content store again.
+type parsedImage struct {
+	config ocispec.Image
+	parent string // snapshot that a container's own goes on top of
+}
+
+// Image looks up a present image.
+func (r *Runtime) Image(ctx context.Context, reference string) (runtime.Image, error) {
+	ctx = named(ctx)
+	img, err := r.client.GetImage(ctx, reference)
+	if errdefs.IsNotFound(err) {
+		return runtime.Image{}, fmt.Errorf("image %s is not on this node: %w", reference, errdefs.ErrNotFound)
+	}
+	if err != nil {
+		return runtime.Image{}, fmt.Errorf("image %s: %w", reference, err)
+	}
+	return r.describe(ctx, img)
+}
+
+// Images lists what is present; images that are only partly there are left
+// out.
+func (r *Runtime) Images(ctx context.Context) ([]runtime.Image, error) {
+	ctx = named(ctx)
+	list, err := r.client.ListImages(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list images: %w", err)
+	}
+	out := make([]runtime.Image, 0, len(list))
+	for _, img := range list {
+		described, err := r.describe(ctx, img)
+		if err != nil {
+			r.cfg.Logger.Debug("image left out", "image", img.Name(), "error", err)
+			continue
+		}
+		out = append(out, described)
+	}
+	return out, nil
+}
+
+func (r *Runtime) describe(ctx context.Context, img client.Image) (runtime.Image, error) {
+	p, err := r.parse(ctx, img)
+	if err != nil {
+		return runtime.Image{}, err
+	}
+	c := p.config
+	return runtime.Image{
+		Reference: img.Name(), Digest: img.Target().Digest.String(), Architecture: c.Architecture,
+		Env: c.Config.Env, Entrypoint: c.Config.Entrypoint, WorkingDir: c.Config.WorkingDir, User: c.Config.User,
+	}, nil
+}
+
+func (r *Runtime) parse(ctx context.Context, img client.Image) (parsedImage, error) {
+	key := img.Target().Digest.String()
+	r.mu.Lock()
+	p, ok := r.images[key]
+	r.mu.Unlock()
+	if ok {
+		return p, nil
+	}
+	desc, err := img.Config(ctx)
+	if err != nil {
+		return parsedImage{}, fmt.Errorf("image %s: find configuration: %w", img.Name(), err)
+	}
+	blob, err := content.ReadBlob(ctx, img.ContentStore(), desc)
+	if err != nil {
+		return parsedImage{}, fmt.Errorf("image %s: read configuration: %w", img.Name(), err)
+	}
+	if err := json.Unmarshal(blob, &p.config); err != nil {
+		return parsedImage{}, fmt.Errorf("image %s: configuration: %w: %w", img.Name(), err, errdefs.ErrInvalidArgument)
+	}
+	p.parent = identity.ChainID(p.config.RootFS.DiffIDs).String()
+	r.mu.Lock()
+	r.images[key] = p
+	r.mu.Unlock()
+	return p, nil
+}

@@ -1,0 +1,157 @@
+package containerd
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/remotes"
+	"github.com/containerd/containerd/v2/core/remotes/docker"
+	"github.com/containerd/errdefs"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/berthhq/berth/agent/runtime"
+)
+
+const progressInterval = 200 * time.Millisecond
+
+// Pull makes an image present. Without a digest a present image is taken as it
+// is; with one, the reference must resolve to it.
+func (r *Runtime) Pull(ctx context.Context, req runtime.PullRequest, progress func(runtime.Progress)) (runtime.Image, error) {
+	ctx = named(ctx)
+	if img, ok := r.present(ctx, req); ok {
+		return img, nil
+	}
+	progress(runtime.Progress{Phase: "resolving"})
+	resolver := newResolver(req)
+	name, desc, err := resolver.Resolve(ctx, req.Reference)
+	if err != nil {
+		return runtime.Image{}, fmt.Errorf("resolve image %s: %w", req.Reference, err)
+	}
+	if req.Digest != "" && desc.Digest.String() != req.Digest {
+		return runtime.Image{}, fmt.Errorf("image %s is %s at its registry, not %s: %w",
+			req.Reference, desc.Digest, req.Digest, errdefs.ErrFailedPrecondition)
+	}
+
+	meter := &meter{store: r.client.ContentStore(), parts: map[string]ocispec.Descriptor{}}
+	stop := meter.run(ctx, progress)
+	img, err := r.client.Pull(ctx, req.Reference,
+		client.WithResolver(pinned{resolver, name, desc}),
+		client.WithPullUnpack,
+		client.WithPullSnapshotter(snapshotter),
+		client.WithImageHandler(images.HandlerFunc(meter.see)),
+	)
+	stop()
+	if err != nil {
+		return runtime.Image{}, fmt.Errorf("pull image %s: %w", req.Reference, err)
+	}
+	return r.describe(ctx, img)
+}
+
+// present finds an image that is complete and unpacked.
+func (r *Runtime) present(ctx context.Context, req runtime.PullRequest) (runtime.Image, bool) {
+	img, err := r.client.GetImage(ctx, req.Reference)
+	if err != nil || (req.Digest != "" && img.Target().Digest.String() != req.Digest) {
+		return runtime.Image{}, false
+	}
+	if ok, err := img.IsUnpacked(ctx, snapshotter); err != nil || !ok {
+		return runtime.Image{}, false
+	}
+	described, err := r.describe(ctx, img)
+	return described, err == nil
+}
+
+func newResolver(req runtime.PullRequest) remotes.Resolver {
+	authorizer := docker.NewDockerAuthorizer(docker.WithAuthCreds(func(string) (string, string, error) {
+		return req.Username, req.Password, nil
+	}))
+	// No limit on a whole download, but a registry must begin to answer.
+	transport := docker.DefaultHTTPTransport(nil)
+	transport.ResponseHeaderTimeout = 30 * time.Second
+	return docker.NewResolver(docker.ResolverOptions{Hosts: docker.ConfigureDefaultRegistries(
+		docker.WithAuthorizer(authorizer),
+		docker.WithClient(&http.Client{Transport: transport}),
+		docker.WithPlainHTTP(func(string) (bool, error) { return req.PlainHTTP, nil }),
+	)})
+}
+
+// pinned answers with what was resolved and checked already, so that a tag
+// that moves in between changes nothing.
+type pinned struct {
+	remotes.Resolver
+	name string
+	desc ocispec.Descriptor
+}
+
+func (p pinned) Resolve(context.Context, string) (string, ocispec.Descriptor, error) {
+	return p.name, p.desc, nil
+}
+
+// meter counts the bytes of an image that have arrived.
+type meter struct {
+	store content.Store
+	mu    sync.Mutex
+	parts map[string]ocispec.Descriptor // by the name of their download
+}
+
+// see is called for every part of the image as it becomes known.
+func (m *meter) see(ctx context.Context, desc ocispec.Descriptor) ([]ocispec.Descriptor, error) {
+	m.mu.Lock()
+	m.parts[remotes.MakeRefKey(ctx, desc)] = desc
+	m.mu.Unlock()
+	return nil, nil
+}
+
+// run reports until the returned function is called.
+func (m *meter) run(ctx context.Context, progress func(runtime.Progress)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(progressInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if p, ok := m.measure(ctx); ok {
+					progress(p)
+				}
+			}
+		}
+	})
+	return func() { cancel(); wg.Wait() }
+}
+
+func (m *meter) measure(ctx context.Context) (runtime.Progress, bool) {
+	m.mu.Lock()
+	parts := maps.Clone(m.parts)
+	m.mu.Unlock()
+	p := runtime.Progress{Phase: "downloading"}
+	running, err := m.store.ListStatuses(ctx, "")
+	if err != nil {
+		return p, false
+	}
+	arrived := map[string]int64{}
+	for _, s := range running {
+		arrived[s.Ref] = s.Offset
+	}
+	for name, part := range parts {
+		p.Total += part.Size
+		if n, ok := arrived[name]; ok {
+			p.Done += n
+		} else if _, err := m.store.Info(ctx, part.Digest); err == nil {
+			p.Done += part.Size
+		}
+	}
+	if p.Total > 0 && p.Done == p.Total {
+		p.Phase = "unpacking"
+	}
+	return p, true
+}

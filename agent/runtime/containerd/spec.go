@@ -1,0 +1,155 @@
+package containerd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	goruntime "runtime"
+	"slices"
+	"strings"
+
+	"github.com/containerd/containerd/v2/contrib/seccomp"
+	"github.com/containerd/containerd/v2/core/containers"
+	"github.com/containerd/containerd/v2/pkg/oci"
+	"github.com/containerd/errdefs"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berthhq/berth/agent/runtime"
+)
+
+// capabilities is what root in a container may do: to own, enter and signal
+// files and processes of its own, and to bind low ports. Raw sockets, device
+// nodes and the audit log are not among them.
+var capabilities = []string{
+	"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
+	"CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP", "CAP_SETFCAP", "CAP_SYS_CHROOT",
+	"CAP_NET_BIND_SERVICE",
+}
+
+// masked are paths that tell about the host or reach it, beyond containerd's
+// own list.
+var masked = []string{"/proc/acpi", "/proc/sysrq-trigger", "/sys/fs/cgroup", "/sys/dev/block"}
+
+// nativeArch limits seccomp to the host's own system calls: a filter for the
+// 32-bit ones too takes a third of a container's start to build.
+var nativeArch = map[string]specs.Arch{"amd64": specs.ArchX86_64, "arm64": specs.ArchAARCH64}
+
+// build fills in an OCI spec. It is called with the snapshot in place, since a
+// user's name is looked up in the image's files.
+func (r *Runtime) build(s runtime.Spec) oci.SpecOpts {
+	return func(ctx context.Context, c oci.Client, container *containers.Container, spec *oci.Spec) error {
+		if err := user(ctx, c, container, spec, s.User); err != nil {
+			return err
+		}
+		p := spec.Process
+		p.Args, p.Env, p.Cwd = s.Args, s.Env, s.Cwd
+		p.Capabilities = &specs.LinuxCapabilities{
+			Bounding: slices.Clone(capabilities), Permitted: slices.Clone(capabilities), Effective: slices.Clone(capabilities),
+		}
+		if p.User.UID != 0 {
+			// What root holds, others must not get by being started by it.
+			p.Capabilities.Permitted, p.Capabilities.Effective = nil, nil
+		}
+		p.NoNewPrivileges = true
+		p.Rlimits = []specs.POSIXRlimit{fileLimit()}
+		spec.Hostname = s.Hostname
+		spec.Linux.CgroupsPath = s.CgroupPath
+		spec.Linux.MaskedPaths = append(spec.Linux.MaskedPaths, masked...)
+		limits(spec.Linux.Resources, s.Resources)
+		namespacesOf(spec.Linux, s.NetNS)
+		mounts(spec, s)
+		// containerd's profile opens more the more capabilities there are, so
+		// it is made from the final spec.
+		profile := func() {
+			spec.Linux.Seccomp = seccomp.DefaultProfile(spec)
+			if arch, ok := nativeArch[goruntime.GOARCH]; ok {
+				spec.Linux.Seccomp.Architectures = []specs.Arch{arch}
+			}
+		}
+		profile()
+		if s.Edit == nil {
+			return nil
+		}
+		if err := s.Edit(spec); err != nil {
+			return fmt.Errorf("apply device edits: %w", err)
+		}
+		return nil
+	}
+}
+
+// user resolves the image's user. The common case, root, must not cost a
+// mount of the root file system.
+func user(ctx context.Context, c oci.Client, container *containers.Container, spec *oci.Spec, name string) error {
+	switch name {
+	case "", "0", "0:0", "root", "root:root":
+		return nil
+	}
+	if err := oci.WithUser(name)(ctx, c, container, spec); err != nil {
+		return fmt.Errorf("user %q of the image: %w: %w", name, err, errdefs.ErrFailedPrecondition)
+	}
+	login, _, _ := strings.Cut(name, ":")
+	if err := oci.WithAdditionalGIDs(login)(ctx, c, container, spec); err != nil {
+		return fmt.Errorf("groups of user %q of the image: %w", name, err)
+	}
+	return nil
+}
+
+func limits(res *specs.LinuxResources, want runtime.Resources) {
+	if want.MilliCPU > 0 {
+		period := uint64(100_000)
+		// The kernel refuses less than a millisecond.
+		quota := max(want.MilliCPU*100, 1000)
+		shares := uint64(max(want.MilliCPU*1024/1000, 2))
+		res.CPU = &specs.LinuxCPU{Period: &period, Quota: &quota, Shares: &shares}
+	}
+	if want.Memory > 0 {
+		// Swap counts both, so the same number means none.
+		res.Memory = &specs.LinuxMemory{Limit: &want.Memory}
+		if swapAccounting() {
+			res.Memory.Swap = &want.Memory
+		}
+	}
+	if want.Pids > 0 {
+		res.Pids = &specs.LinuxPids{Limit: &want.Pids}
+	}
+}
+
+// swapAccounting tells whether swap can be limited: always in cgroup v2, by
+// boot option in v1.
+func swapAccounting() bool {
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
+		return true
+	}
+	_, err := os.Stat("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes")
+	return err == nil
+}
+
+// fileLimit gives generous open files, within what the agent itself may give.
+func fileLimit() specs.POSIXRlimit {
+	soft, hard := openFiles()
+	return specs.POSIXRlimit{Type: "RLIMIT_NOFILE", Soft: min(soft, 65536), Hard: min(hard, 1<<20)}
+}
+
+func namespacesOf(l *specs.Linux, netns string) {
+	l.Namespaces = []specs.LinuxNamespace{
+		{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace},
+		{Type: specs.MountNamespace}, {Type: specs.NetworkNamespace, Path: netns},
+	}
+	// With a private cgroup namespace a container sees only itself.
+	if _, err := os.Stat("/proc/self/ns/cgroup"); err == nil {
+		l.Namespaces = append(l.Namespaces, specs.LinuxNamespace{Type: specs.CgroupNamespace})
+	}
+}
+
+func mounts(spec *oci.Spec, s runtime.Spec) {
+	shm := s.ShmBytes
+	if shm <= 0 {
+		shm = 64 << 20
+	}
+	for i, m := range spec.Mounts {
+		if m.Destination == "/dev/shm" {
+			spec.Mounts[i].Options = []string{"nosuid", "nodev", "mode=1777", fmt.Sprintf("size=%d", shm)}
+		}
+	}
+	spec.Mounts = append(spec.Mounts, s.Mounts...)
+}
