@@ -1,0 +1,176 @@
+// Package client speaks Berth's public API: GraphQL over HTTP, subscriptions
+// over server-sent events, terminals and ports over WebSocket, files over tus.
+// The berth command is built on it; anything outside the cluster may be.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+)
+
+// callTimeout bounds one query or mutation whose context has no deadline; the
+// slowest the server allows itself is half of that.
+const callTimeout = time.Minute
+
+// maxAnswer bounds what one answer may make us keep in memory.
+const maxAnswer = 64 << 20
+
+// Client talks to one server as one user. It is safe for concurrent use.
+type Client struct {
+	base      *url.URL
+	token     string
+	userAgent string
+	http      *http.Client
+}
+
+// New returns a client for the server at base, for example
+// https://berth.example.org. An empty token asks as nobody.
+func New(base, token, userAgent string) (*Client, error) {
+	u, err := url.Parse(strings.TrimRight(base, "/"))
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, fmt.Errorf("%q is no server address such as https://berth.example.org: %w", base, errdefs.ErrInvalidArgument)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
+	transport.MaxIdleConnsPerHost = 16
+	return &Client{base: u, token: token, userAgent: userAgent, http: &http.Client{Transport: transport}}, nil
+}
+
+// Base is the server's address.
+func (c *Client) Base() string { return c.base.String() }
+
+// Request is one GraphQL operation.
+type Request struct {
+	Query     string         `json:"query"`
+	Operation string         `json:"operationName,omitempty"`
+	Variables map[string]any `json:"variables,omitempty"`
+}
+
+// Response is the server's answer to a Request.
+type Response struct {
+	Data   json.RawMessage `json:"data"`
+	Errors []GraphQLError  `json:"errors,omitempty"`
+}
+
+// Err is the first refusal in the answer, nil without one.
+func (r *Response) Err() error {
+	if len(r.Errors) == 0 {
+		return nil
+	}
+	return r.Errors[0].err(len(r.Errors) - 1)
+}
+
+// Raw runs any query or mutation and returns the answer as it came.
+func (c *Client) Raw(ctx context.Context, r Request) (*Response, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, callTimeout, &Error{Code: codeDeadlineExceeded,
+			Message: fmt.Sprintf("no answer from %s within %s", c.base.Host, callTimeout)})
+		defer cancel()
+	}
+	resp, err := c.post(ctx, r, "application/json")
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, unreachable(c.base, err)
+	}
+	var out Response
+	if err := json.Unmarshal(body, &out); err != nil || (out.Data == nil && out.Errors == nil) {
+		return nil, refusal(resp, body)
+	}
+	for i := range out.Errors {
+		if out.Errors[i].Extensions.RequestID == "" {
+			out.Errors[i].Extensions.RequestID = resp.Header.Get("X-Request-Id")
+		}
+	}
+	return &out, nil
+}
+
+func (c *Client) post(ctx context.Context, r Request, accept string) (*http.Response, error) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	req, err := c.request(ctx, http.MethodPost, "/graphql", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", accept)
+	return c.send(req)
+}
+
+// request makes a request to a path of the server, with everything it needs to
+// be let in.
+func (c *Client) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base.String()+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	c.authorize(req.Header)
+	return req, nil
+}
+
+func (c *Client) authorize(h http.Header) {
+	h.Set("User-Agent", c.userAgent)
+	h.Set("X-Berth-CSRF", "1")
+	if c.token != "" {
+		h.Set("Authorization", "Bearer "+c.token)
+	}
+}
+
+// send returns an error when no answer came.
+func (c *Client) send(req *http.Request) (*http.Response, error) {
+	resp, err := c.http.Do(req)
+	if err == nil {
+		return resp, nil
+	}
+	if ctxErr := req.Context().Err(); ctxErr != nil {
+		return nil, context.Cause(req.Context())
+	}
+	return nil, unreachable(req.URL, err)
+}
+
+// refused closes the answer and turns it into an error, unless its status is
+// one of ok.
+func refused(resp *http.Response, ok ...int) error {
+	for _, status := range ok {
+		if resp.StatusCode == status {
+			return nil
+		}
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	return refusal(resp, body)
+}
+
+func unreachable(u *url.URL, err error) error {
+	var inner *url.Error
+	if errors.As(err, &inner) {
+		err = inner.Err
+	}
+	return &Error{Code: codeUnavailable, Message: fmt.Sprintf("cannot reach %s://%s: %v", u.Scheme, u.Host, err)}
+}
+
+func isJSON(resp *http.Response) bool {
+	t, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return err == nil && (t == "application/json" || strings.HasSuffix(t, "+json"))
+}

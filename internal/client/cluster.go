@@ -1,0 +1,174 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/containerd/errdefs"
+)
+
+// Agent is one worker machine.
+type Agent struct {
+	ID            string         `json:"id"`
+	Name          string         `json:"name"`
+	Status        string         `json:"status"`
+	Schedulable   bool           `json:"schedulable"`
+	Version       string         `json:"version"`
+	Architecture  string         `json:"architecture"`
+	Address       string         `json:"address"`
+	FirstSeenAt   time.Time      `json:"firstSeenAt"`
+	LastSeenAt    time.Time      `json:"lastSeenAt"`
+	ResourceGroup Ref            `json:"resourceGroup"`
+	Capacity      resource.Slots `json:"capacity"`
+	Occupied      resource.Slots `json:"occupied"`
+}
+
+const agentFields = `fragment agentFields on Agent {
+  id name status schedulable version architecture address firstSeenAt lastSeenAt
+  resourceGroup { id name } capacity occupied
+}`
+
+// AgentDetail is an agent with what it is made of.
+type AgentDetail struct {
+	Agent
+	Devices []Device `json:"devices"`
+	Plugins []struct {
+		Name     string `json:"name"`
+		Version  string `json:"version"`
+		State    string `json:"state"`
+		Message  string `json:"message"`
+		Restarts int    `json:"restarts"`
+	} `json:"plugins"`
+	Probes []struct {
+		Name   string `json:"name"`
+		OK     bool   `json:"ok"`
+		Detail string `json:"detail"`
+	} `json:"probes"`
+	Stats []Metric `json:"stats"`
+}
+
+// Device is one schedulable unit.
+type Device struct {
+	ID            string            `json:"id"`
+	DeviceID      string            `json:"deviceId"`
+	Plugin        string            `json:"plugin"`
+	Vendor        string            `json:"vendor"`
+	Model         string            `json:"model"`
+	Capacity      resource.Slots    `json:"capacity"`
+	Occupied      resource.Slots    `json:"occupied"`
+	Attributes    map[string]string `json:"attributes"`
+	NUMANode      *int              `json:"numaNode"`
+	Health        string            `json:"health"`
+	HealthMessage string            `json:"healthMessage"`
+	Allocatable   bool              `json:"allocatable"`
+	RejectReasons []string          `json:"rejectReasons"`
+	Holders       []struct {
+		Slot    string    `json:"slot"`
+		Amount  string    `json:"amount"`
+		Since   time.Time `json:"since"`
+		Session *Ref      `json:"session"`
+		Mine    bool      `json:"mine"`
+	} `json:"holders"`
+}
+
+var listAgents = define[struct {
+	Agents connection[Agent] `json:"agents"`
+}](`query Agents($first: Int, $after: Cursor, $where: AgentWhereInput) {
+  agents(first: $first, after: $after, where: $where, orderBy: [{ field: NAME }]) {
+    edges { node { ...agentFields } } pageInfo { hasNextPage endCursor }
+  }
+}`, agentFields)
+
+// Agents lists agents in sight; name "" means all.
+func (c *Client) Agents(ctx context.Context, name string) ([]Agent, error) {
+	return collect(0, vars{"where": nameIs(name)}, func(v vars) (connection[Agent], error) {
+		out, err := listAgents.run(ctx, c, v)
+		return out.Agents, err
+	})
+}
+
+var showAgent = define[struct {
+	Node *AgentDetail `json:"node"`
+}](`query Agent($id: ID!) {
+  node(id: $id) { ... on Agent {
+    ...agentFields
+    devices {
+      id deviceId plugin vendor model capacity occupied attributes numaNode
+      health healthMessage allocatable rejectReasons
+      holders { slot amount since session { id name } mine }
+    }
+    plugins { name version state message restarts }
+    probes { name ok detail }
+    stats { ...metricFields }
+  } }
+}`, agentFields, metricFields)
+
+// Agent reads one agent by id.
+func (c *Client) Agent(ctx context.Context, id string) (*AgentDetail, error) {
+	out, err := showAgent.run(ctx, c, vars{"id": id})
+	if err != nil {
+		return nil, err
+	}
+	if out.Node == nil || out.Node.ID == "" {
+		return nil, notFound("agent", id)
+	}
+	return out.Node, nil
+}
+
+var updateAgent = define[struct {
+	UpdateAgent struct {
+		Agent Agent `json:"agent"`
+	} `json:"updateAgent"`
+}](`mutation UpdateAgent($input: UpdateAgentInput!) {
+  updateAgent(input: $input) { agent { ...agentFields } }
+}`, agentFields)
+
+// SetSchedulable opens an agent for new sessions or closes it.
+func (c *Client) SetSchedulable(ctx context.Context, id string, schedulable bool) (*Agent, error) {
+	out, err := updateAgent.run(ctx, c, vars{"input": vars{"id": id, "schedulable": schedulable}})
+	return &out.UpdateAgent.Agent, err
+}
+
+// JoinToken lets one machine join.
+type JoinToken struct {
+	Token     string    `json:"token"`
+	ExpiresAt time.Time `json:"expiresAt"`
+	Command   string    `json:"command"`
+}
+
+var createJoinToken = define[struct {
+	CreateJoinToken JoinToken `json:"createJoinToken"`
+}](`mutation CreateJoinToken($input: CreateJoinTokenInput!) {
+  createJoinToken(input: $input) { token expiresAt command }
+}`)
+
+// CreateJoinToken makes a token for a machine of the role agent or storage.
+func (c *Client) CreateJoinToken(ctx context.Context, role string) (*JoinToken, error) {
+	out, err := createJoinToken.run(ctx, c, vars{"input": vars{"role": role}})
+	return &out.CreateJoinToken, err
+}
+
+// SlotType says how a slot counts.
+type SlotType struct {
+	Name        string `json:"name"`
+	Kind        string `json:"kind"`
+	DisplayName string `json:"displayName"`
+	Unit        string `json:"unit"`
+	Quantum     string `json:"quantum"`
+}
+
+var listSlotTypes = define[struct {
+	SlotTypes []SlotType `json:"slotTypes"`
+}](`query SlotTypes { slotTypes { name kind displayName unit quantum } }`)
+
+// SlotTypes lists all slots the cluster knows.
+func (c *Client) SlotTypes(ctx context.Context) ([]SlotType, error) {
+	out, err := listSlotTypes.run(ctx, c, nil)
+	return out.SlotTypes, err
+}
+
+func notFound(noun, ref string) error {
+	return fmt.Errorf("there is no %s %q: %w", noun, ref, errdefs.ErrNotFound)
+}

@@ -1,0 +1,189 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+)
+
+// Classes of refusals, as the server names them.
+const (
+	codeInvalidArgument    = "INVALID_ARGUMENT"
+	codeNotFound           = "NOT_FOUND"
+	codeAlreadyExists      = "ALREADY_EXISTS"
+	codePermissionDenied   = "PERMISSION_DENIED"
+	codeUnauthenticated    = "UNAUTHENTICATED"
+	codeFailedPrecondition = "FAILED_PRECONDITION"
+	codeResourceExhausted  = "RESOURCE_EXHAUSTED"
+	codeAborted            = "ABORTED"
+	codeUnavailable        = "UNAVAILABLE"
+	codeDeadlineExceeded   = "DEADLINE_EXCEEDED"
+	codeInternal           = "INTERNAL"
+)
+
+var classes = map[string]error{
+	codeInvalidArgument:    errdefs.ErrInvalidArgument,
+	codeNotFound:           errdefs.ErrNotFound,
+	codeAlreadyExists:      errdefs.ErrAlreadyExists,
+	codePermissionDenied:   errdefs.ErrPermissionDenied,
+	codeUnauthenticated:    errdefs.ErrUnauthenticated,
+	codeFailedPrecondition: errdefs.ErrFailedPrecondition,
+	codeResourceExhausted:  errdefs.ErrResourceExhausted,
+	codeAborted:            errdefs.ErrAborted,
+	codeUnavailable:        errdefs.ErrUnavailable,
+	codeDeadlineExceeded:   context.DeadlineExceeded,
+	codeInternal:           errdefs.ErrInternal,
+	// What storage proxies add.
+	"CONFLICT":  errdefs.ErrAborted,
+	"TOO_LARGE": errdefs.ErrResourceExhausted,
+	"GONE":      errdefs.ErrNotFound,
+}
+
+var statusCodes = map[int]string{
+	http.StatusBadRequest:            codeInvalidArgument,
+	http.StatusUnauthorized:          codeUnauthenticated,
+	http.StatusForbidden:             codePermissionDenied,
+	http.StatusNotFound:              codeNotFound,
+	http.StatusConflict:              codeAborted,
+	http.StatusGone:                  codeNotFound,
+	http.StatusPreconditionFailed:    codeFailedPrecondition,
+	http.StatusRequestEntityTooLarge: codeResourceExhausted,
+	http.StatusUnprocessableEntity:   codeInvalidArgument,
+	http.StatusTooManyRequests:       codeResourceExhausted,
+	http.StatusInsufficientStorage:   codeResourceExhausted,
+	http.StatusBadGateway:            codeUnavailable,
+	http.StatusServiceUnavailable:    codeUnavailable,
+	http.StatusGatewayTimeout:        codeUnavailable,
+}
+
+// Error is a refusal by the server, or the lack of an answer. It is of the
+// errdefs class that Code names.
+type Error struct {
+	Code       string
+	Message    string
+	Field      string
+	Limit      string
+	RequestID  string
+	RetryAfter time.Duration
+}
+
+// Error is one line: what, and in brackets where, which limit, which request.
+func (e *Error) Error() string {
+	var more []string
+	add := func(name, value string) {
+		if value != "" {
+			more = append(more, name+" "+value)
+		}
+	}
+	add("field", e.Field)
+	add("limit", e.Limit)
+	if e.RetryAfter > 0 {
+		add("try again in", e.RetryAfter.String())
+	}
+	add("request", e.RequestID)
+	text := strings.Join(strings.Fields(e.Message), " ")
+	if text == "" {
+		text = strings.ToLower(strings.ReplaceAll(e.Code, "_", " "))
+	}
+	if len(more) > 0 {
+		text += " (" + strings.Join(more, ", ") + ")"
+	}
+	return text
+}
+
+// Unwrap returns the errdefs class.
+func (e *Error) Unwrap() error {
+	if class, ok := classes[e.Code]; ok {
+		return class
+	}
+	return errdefs.ErrUnknown
+}
+
+// GraphQLError is one entry of an answer's errors.
+type GraphQLError struct {
+	Message    string     `json:"message"`
+	Path       []any      `json:"path,omitempty"`
+	Extensions extensions `json:"extensions"`
+}
+
+type extensions struct {
+	Code      string `json:"code,omitempty"`
+	Field     string `json:"field,omitempty"`
+	Limit     any    `json:"limit,omitempty"`
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// validationCodes are what a GraphQL server itself says about a malformed
+// operation.
+var validationCodes = map[string]string{
+	"GRAPHQL_PARSE_FAILED":      codeInvalidArgument,
+	"GRAPHQL_VALIDATION_FAILED": codeInvalidArgument,
+	"COMPLEXITY_LIMIT_EXCEEDED": codeResourceExhausted,
+}
+
+func (g GraphQLError) err(others int) error {
+	e := &Error{Code: g.Extensions.Code, Message: g.Message, Field: g.Extensions.Field, RequestID: g.Extensions.RequestID}
+	if code, ok := validationCodes[e.Code]; ok {
+		e.Code = code
+	}
+	if g.Extensions.Limit != nil {
+		e.Limit = fmt.Sprint(g.Extensions.Limit)
+	}
+	if others > 0 {
+		e.Message += fmt.Sprintf(", and %d more", others)
+	}
+	return e
+}
+
+// problem is an RFC 9457 answer.
+type problem struct {
+	Title     string `json:"title"`
+	Detail    string `json:"detail"`
+	Code      string `json:"code"`
+	RequestID string `json:"requestId"`
+	Field     string `json:"field"`
+	Limit     any    `json:"limit"`
+}
+
+// refusal makes an error out of an answer that is not what was asked for.
+func refusal(resp *http.Response, body []byte) error {
+	e := &Error{Code: statusCodes[resp.StatusCode], RequestID: resp.Header.Get("X-Request-Id")}
+	if e.Code == "" && resp.StatusCode >= 500 {
+		e.Code = codeInternal
+	}
+	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
+		e.RetryAfter = time.Duration(s) * time.Second
+	}
+	var p problem
+	if isJSON(resp) && json.Unmarshal(body, &p) == nil && (p.Code != "" || p.Detail != "" || p.Title != "") {
+		e.Message = p.Detail
+		if e.Message == "" {
+			e.Message = p.Title
+		}
+		if p.Code != "" {
+			e.Code = p.Code
+		}
+		if p.RequestID != "" {
+			e.RequestID = p.RequestID
+		}
+		e.Field = p.Field
+		if p.Limit != nil {
+			e.Limit = fmt.Sprint(p.Limit)
+		}
+		return e
+	}
+	e.Message = fmt.Sprintf("%s answered %s; is a Berth server there?", resp.Request.URL.Redacted(), resp.Status)
+	if text := strings.TrimSpace(string(body)); strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") && text != "" {
+		if len(text) > 200 {
+			text = text[:200] + "…"
+		}
+		e.Message = fmt.Sprintf("%s: %s", resp.Status, text)
+	}
+	return e
+}

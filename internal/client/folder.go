@@ -1,0 +1,227 @@
+package client
+
+import (
+	"context"
+	"time"
+)
+
+// Folder is a virtual folder.
+type Folder struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	Status     string     `json:"status"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	DeletedAt  *time.Time `json:"deletedAt"`
+	Owner      *UserRef   `json:"owner"`
+	Project    *Ref       `json:"project"`
+	QuotaScope struct {
+		LimitBytes *int64 `json:"limitBytes"`
+		UsedBytes  *int64 `json:"usedBytes"`
+		Volume     Ref    `json:"volume"`
+	} `json:"quotaScope"`
+	MountedBy []Ref `json:"mountedBy"`
+}
+
+const folderFields = `fragment folderFields on Vfolder {
+  id name status createdAt deletedAt owner { id email } project { id name }
+  quotaScope { limitBytes usedBytes volume { id name } } mountedBy { id name }
+}`
+
+var listFolders = define[struct {
+	Vfolders connection[Folder] `json:"vfolders"`
+}](`query Vfolders($first: Int, $after: Cursor, $where: VfolderWhereInput) {
+  vfolders(first: $first, after: $after, where: $where, orderBy: [{ field: NAME }]) {
+    edges { node { ...folderFields } } pageInfo { hasNextPage endCursor }
+  }
+}`, folderFields)
+
+// FolderFilter narrows a list of folders; zero values do not.
+type FolderFilter struct{ ID, Name string }
+
+// Folders lists folders in sight that are not deleted.
+func (c *Client) Folders(ctx context.Context, f FolderFilter) ([]Folder, error) {
+	where := nameIs(f.Name)
+	if f.ID != "" {
+		where["id"] = f.ID
+	}
+	return collect(0, vars{"where": where}, func(v vars) (connection[Folder], error) {
+		out, err := listFolders.run(ctx, c, v)
+		return out.Vfolders, err
+	})
+}
+
+type folderPayload struct {
+	Payload struct {
+		Vfolder Folder `json:"vfolder"`
+	} `json:"payload"`
+}
+
+var createFolder = define[folderPayload](`mutation CreateVfolder($input: CreateVfolderInput!) {
+  payload: createVfolder(input: $input) { vfolder { ...folderFields } }
+}`, folderFields)
+
+// CreateFolder makes a folder of one's own or, with a project's id, of the
+// project; volume "" is the first one.
+func (c *Client) CreateFolder(ctx context.Context, name, project, volume string) (*Folder, error) {
+	input := vars{"name": name}
+	if project != "" {
+		input["project"] = project
+	}
+	if volume != "" {
+		input["volume"] = volume
+	}
+	out, err := createFolder.run(ctx, c, vars{"input": input})
+	return &out.Payload.Vfolder, err
+}
+
+var renameFolder = define[folderPayload](`mutation RenameVfolder($input: RenameVfolderInput!) {
+  payload: renameVfolder(input: $input) { vfolder { ...folderFields } }
+}`, folderFields)
+
+// RenameFolder gives the folder another name.
+func (c *Client) RenameFolder(ctx context.Context, id, name string) (*Folder, error) {
+	out, err := renameFolder.run(ctx, c, vars{"input": vars{"id": id, "name": name}})
+	return &out.Payload.Vfolder, err
+}
+
+var deleteFolder = define[folderPayload](`mutation DeleteVfolder($input: DeleteVfolderInput!) {
+  payload: deleteVfolder(input: $input) { vfolder { ...folderFields } }
+}`, folderFields)
+
+// DeleteFolder deletes the folder and its data.
+func (c *Client) DeleteFolder(ctx context.Context, id string) (*Folder, error) {
+	out, err := deleteFolder.run(ctx, c, vars{"input": vars{"id": id}})
+	return &out.Payload.Vfolder, err
+}
+
+// File is one entry of a directory.
+type File struct {
+	Name       string    `json:"name"`
+	Path       string    `json:"path"`
+	Type       string    `json:"type"`
+	Size       int64     `json:"size"`
+	ModifiedAt time.Time `json:"modifiedAt"`
+}
+
+const fileFields = `fragment fileFields on File { name path type size modifiedAt }`
+
+var listFiles = define[struct {
+	Node *struct {
+		Files struct {
+			Files     []File  `json:"files"`
+			EndCursor *string `json:"endCursor"`
+		} `json:"files"`
+	} `json:"node"`
+}](`query Files($id: ID!, $path: String, $after: String) {
+  node(id: $id) { ... on Vfolder {
+    files(path: $path, first: 1000, after: $after) { files { ...fileFields } endCursor }
+  } }
+}`, fileFields)
+
+// Files lists one directory of a folder; path "" is its top.
+func (c *Client) Files(ctx context.Context, folder, path string) ([]File, error) {
+	all := []File{}
+	v := vars{"id": folder}
+	if path != "" {
+		v["path"] = path
+	}
+	for {
+		out, err := listFiles.run(ctx, c, v)
+		if err != nil {
+			return nil, err
+		}
+		if out.Node == nil {
+			return nil, notFound("folder", folder)
+		}
+		all = append(all, out.Node.Files.Files...)
+		if out.Node.Files.EndCursor == nil {
+			return all, nil
+		}
+		v["after"] = *out.Node.Files.EndCursor
+	}
+}
+
+var makeDirectory = define[struct {
+	MakeDirectory struct {
+		File File `json:"file"`
+	} `json:"makeDirectory"`
+}](`mutation MakeDirectory($input: MakeDirectoryInput!) {
+  makeDirectory(input: $input) { file { ...fileFields } }
+}`, fileFields)
+
+// MakeDirectory makes a directory with its parents.
+func (c *Client) MakeDirectory(ctx context.Context, folder, path string) (*File, error) {
+	out, err := makeDirectory.run(ctx, c, vars{"input": vars{"vfolder": folder, "path": path}})
+	return &out.MakeDirectory.File, err
+}
+
+var moveFile = define[struct {
+	MoveFile struct {
+		File File `json:"file"`
+	} `json:"moveFile"`
+}](`mutation MoveFile($input: MoveFileInput!) {
+  moveFile(input: $input) { file { ...fileFields } }
+}`, fileFields)
+
+// MoveFile moves or renames a file or directory within a folder.
+func (c *Client) MoveFile(ctx context.Context, folder, from, to string, overwrite bool) (*File, error) {
+	out, err := moveFile.run(ctx, c, vars{"input": vars{"vfolder": folder, "from": from, "to": to, "overwrite": overwrite}})
+	return &out.MoveFile.File, err
+}
+
+// FileResult is what came of one path; Error is nil when all went well.
+type FileResult struct {
+	Path  string  `json:"path"`
+	Error *string `json:"error"`
+}
+
+var deleteFiles = define[struct {
+	DeleteFiles struct {
+		Results []FileResult `json:"results"`
+	} `json:"deleteFiles"`
+}](`mutation DeleteFiles($input: DeleteFilesInput!) {
+  deleteFiles(input: $input) { results { path error } }
+}`)
+
+// DeleteFiles deletes files and whole directories.
+func (c *Client) DeleteFiles(ctx context.Context, folder string, paths []string) ([]FileResult, error) {
+	out, err := deleteFiles.run(ctx, c, vars{"input": vars{"vfolder": folder, "paths": paths}})
+	return out.DeleteFiles.Results, err
+}
+
+// UploadTarget is where and with which ticket one file goes.
+type UploadTarget struct {
+	Path      string    `json:"path"`
+	URL       string    `json:"url"`
+	Ticket    string    `json:"ticket"`
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// UploadFile announces a file.
+type UploadFile struct {
+	Path string `json:"path"`
+	Size int64  `json:"size"`
+}
+
+var createUpload = define[struct {
+	CreateUpload struct {
+		Uploads []UploadTarget `json:"uploads"`
+	} `json:"createUpload"`
+}](`mutation CreateUpload($input: CreateUploadInput!) {
+  createUpload(input: $input) { uploads { path url ticket expiresAt } }
+}`)
+
+// CreateUpload asks for tickets for up to 1000 files.
+func (c *Client) CreateUpload(ctx context.Context, folder string, files []UploadFile) ([]UploadTarget, error) {
+	out, err := createUpload.run(ctx, c, vars{"input": vars{"vfolder": folder, "files": files}})
+	return out.CreateUpload.Uploads, err
+}
+
+var createDownload = define[struct {
+	CreateDownload struct {
+		URL       string    `json:"url"`
+		ExpiresAt time.Time `json:"expiresAt"`
+	} `json:"createDownload"`
+}](`mutation CreateDownload($input: CreateDownloadInput!) {
+  createDownload(input: $input) { url expiresAt }
+}`)

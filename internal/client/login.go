@@ -1,0 +1,71 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"time"
+)
+
+// Login is what the server says about a fresh login.
+type Login struct {
+	User struct {
+		ID    string `json:"id"`
+		Email string `json:"email"`
+		Role  string `json:"role"`
+	} `json:"user"`
+	// InitialPassword is true while the generated first password is in use.
+	InitialPassword bool      `json:"initialPassword"`
+	ExpiresAt       time.Time `json:"expiresAt"`
+}
+
+// Login asks as the user from now on, by a cookie that the client keeps in
+// memory. Use it before the client is shared.
+func (c *Client) Login(ctx context.Context, email, password string) (*Login, error) {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(map[string]string{"email": email, "password": password})
+	if err != nil {
+		return nil, err
+	}
+	c.token, c.http.Jar = "", jar
+	req, err := c.request(ctx, http.MethodPost, "/auth/login", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.send(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := refused(resp, http.StatusOK); err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var out Login
+	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+		return nil, fmt.Errorf("read the login's answer: %w", err)
+	}
+	return &out, nil
+}
+
+// Logout ends the cookie's login.
+func (c *Client) Logout(ctx context.Context) error {
+	req, err := c.request(ctx, http.MethodPost, "/auth/logout", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := c.send(req)
+	if err != nil {
+		return err
+	}
+	if err := refused(resp, http.StatusNoContent, http.StatusOK); err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}

@@ -1,0 +1,157 @@
+package client
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+)
+
+// TestOperationsMatchSchema holds every document against the published schema,
+// and the Go shape it is decoded into against the document.
+func TestOperationsMatchSchema(t *testing.T) {
+	schema := publishedSchema(t)
+	if len(operations) < 30 {
+		t.Fatalf("only %d operations are defined", len(operations))
+	}
+	names := map[string]bool{}
+	for _, op := range operations {
+		doc, err := gqlparser.LoadQueryWithRules(schema, op.text, rules.NewDefaultRules())
+		if err != nil {
+			t.Errorf("%v in\n%s", err, op.text)
+			continue
+		}
+		name := doc.Operations[0].Name
+		if names[name] {
+			t.Errorf("two operations are called %s", name)
+		}
+		names[name] = true
+		t.Run(name, func(t *testing.T) { sameShape(t, name, doc.Operations[0].SelectionSet, op.out) })
+	}
+}
+
+func publishedSchema(t *testing.T) *ast.Schema {
+	t.Helper()
+	text, err := os.ReadFile("../../schema.graphql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphql", Input: string(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// sameShape checks that selection and struct name the same fields, that what
+// may be null can be nil, and that lists are slices.
+func sameShape(t *testing.T, at string, set ast.SelectionSet, typ reflect.Type) {
+	t.Helper()
+	selected := map[string]*ast.Field{}
+	flatten(set, selected)
+	fields := map[string]reflect.Type{}
+	jsonFields(typ, fields)
+	for name, f := range selected {
+		ft, ok := fields[name]
+		if !ok {
+			t.Errorf("%s.%s is asked for, but %s has no place for it", at, name, typ)
+			continue
+		}
+		checkField(t, at+"."+name, f, ft)
+	}
+	for name := range fields {
+		if selected[name] == nil {
+			t.Errorf("%s.%s is in %s, but never asked for", at, name, typ)
+		}
+	}
+}
+
+func checkField(t *testing.T, at string, f *ast.Field, typ reflect.Type) {
+	t.Helper()
+	want := f.Definition.Type
+	switch typ.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+	default:
+		if !want.NonNull {
+			t.Errorf("%s may be null, %s cannot", at, typ)
+		}
+	}
+	for want.Elem != nil {
+		if typ.Kind() != reflect.Slice {
+			t.Fatalf("%s is a list, %s is not", at, typ)
+		}
+		want, typ = want.Elem, typ.Elem()
+	}
+	if typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	if len(f.SelectionSet) > 0 {
+		sameShape(t, at, f.SelectionSet, typ)
+		return
+	}
+	scalars := map[string][]string{
+		"ID": {"string"}, "String": {"string"}, "Int": {"int"}, "Int64": {"int64"}, "Float": {"float64"},
+		"Boolean": {"bool"}, "Time": {"time.Time"}, "Slots": {"resource.Slots"},
+		"StringMap": {"map[string]string"}, "Cursor": {"string"},
+	}
+	if ok := scalars[want.NamedType]; ok != nil && ok[0] != typ.String() {
+		t.Errorf("%s is a %s, kept in %s", at, want.NamedType, typ)
+	}
+}
+
+func flatten(set ast.SelectionSet, into map[string]*ast.Field) {
+	for _, s := range set {
+		switch s := s.(type) {
+		case *ast.Field:
+			into[s.Alias] = s
+		case *ast.InlineFragment:
+			flatten(s.SelectionSet, into)
+		case *ast.FragmentSpread:
+			flatten(s.Definition.SelectionSet, into)
+		}
+	}
+}
+
+func jsonFields(typ reflect.Type, into map[string]reflect.Type) {
+	if typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		if f.Anonymous {
+			jsonFields(f.Type, into)
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		into[name] = f.Type
+	}
+}
+
+// TestInputsMatchSchema holds input structs against the input types they are
+// sent as.
+func TestInputsMatchSchema(t *testing.T) {
+	schema := publishedSchema(t)
+	for name, in := range map[string]any{
+		"CreateSessionInput": CreateSessionInput{}, "MountInput": MountInput{}, "UploadFileInput": UploadFile{},
+		"CreateUserInput": CreateUserInput{}, "UpdateUserInput": UpdateUserInput{},
+		"CreateProjectInput": CreateProjectInput{}, "CreateRegistryInput": CreateRegistryInput{},
+	} {
+		fields := map[string]reflect.Type{}
+		jsonFields(reflect.TypeOf(in), fields)
+		def := schema.Types[name]
+		for field := range fields {
+			if def.Fields.ForName(field) == nil {
+				t.Errorf("%s has no field %s", name, field)
+			}
+		}
+		for _, f := range def.Fields {
+			if f.Type.NonNull && f.DefaultValue == nil && fields[f.Name] == nil {
+				t.Errorf("%s.%s is required, %T cannot carry it", name, f.Name, in)
+			}
+		}
+	}
+}

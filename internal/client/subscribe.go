@@ -1,0 +1,145 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/containerd/errdefs"
+)
+
+// silence is how long a stream may say nothing. The server sends a comment
+// every few seconds, so this means the connection is dead.
+const silence = 90 * time.Second
+
+// patience is how long a stream is tried again without one success.
+const patience = 10 * time.Minute
+
+// errCut marks the end of a stream before its last event.
+var errCut = &Error{Code: codeUnavailable, Message: "the server closed the stream"}
+
+// Subscribe runs a subscription and calls fn for each event's data until the
+// server completes it. A stream cut before that is an errdefs.ErrUnavailable.
+func (c *Client) Subscribe(ctx context.Context, r Request, fn func(json.RawMessage) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	resp, err := c.post(ctx, r, "text/event-stream")
+	if err != nil {
+		return err
+	}
+	if err := refused(resp, http.StatusOK); err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if isJSON(resp) { // refused before the stream began
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+		var out Response
+		if json.Unmarshal(body, &out) == nil && out.Err() != nil {
+			return out.Err()
+		}
+		return refusal(resp, body)
+	}
+	watchdog := time.AfterFunc(silence, func() { cancel(errCut) })
+	defer watchdog.Stop()
+	err = readEvents(resp.Body, func() { watchdog.Reset(silence) }, func(data []byte) error {
+		var out Response
+		if err := json.Unmarshal(data, &out); err != nil {
+			return fmt.Errorf("read event: %w", err)
+		}
+		if err := out.Err(); err != nil {
+			return err
+		}
+		return fn(out.Data)
+	})
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, errCut) {
+		return cause
+	}
+	return err
+}
+
+// readEvents reads server-sent events up to "complete". It calls alive for
+// each line.
+func readEvents(r io.Reader, alive func(), next func(data []byte) error) error {
+	lines := bufio.NewReaderSize(r, 64<<10)
+	var event string
+	var data []byte
+	for {
+		line, err := readLine(lines)
+		if err != nil {
+			return err
+		}
+		alive()
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch {
+		case len(line) > 0 && string(name) == "event":
+			event = string(value)
+		case len(line) > 0 && string(name) == "data":
+			data = append(data, value...)
+		case len(line) > 0: // a comment or an unknown field
+		case event == "complete":
+			return nil
+		case event == "next":
+			if err := next(data); err != nil {
+				return err
+			}
+			event, data = "", nil
+		default:
+			event, data = "", nil
+		}
+	}
+}
+
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case err == nil:
+			return bytes.TrimRight(line, "\r\n"), nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, errCut
+		case len(line) > maxAnswer:
+			return nil, &Error{Code: codeInternal, Message: "the server sent an endless line"}
+		}
+	}
+}
+
+// persist repeats attempt while it fails for want of a server. Attempt reports
+// whether it got anything; that starts patience anew. Told, if not nil, hears
+// of every pause.
+func persist(ctx context.Context, told func(error), attempt func() (progress bool, err error)) error {
+	const first, last = 200 * time.Millisecond, 5 * time.Second
+	pause, since := first, time.Now()
+	for {
+		progress, err := attempt()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !errdefs.IsUnavailable(err) {
+			return err
+		}
+		if progress {
+			pause, since = first, time.Now()
+		}
+		if time.Since(since) > patience {
+			return err
+		}
+		if told != nil {
+			told(err)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, last)
+	}
+}
