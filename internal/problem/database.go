@@ -1,0 +1,77 @@
+package problem
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// The states of PostgreSQL that a person can do something about.
+const (
+	notNullViolation     = "23502"
+	foreignKeyViolation  = "23503"
+	uniqueViolation      = "23505"
+	checkViolation       = "23514"
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	textNotStorable      = "22021" // a NUL byte
+)
+
+// fromDatabase explains a broken constraint. The text of the database names
+// tables and values, so none of it is passed on.
+func fromDatabase(err error) (Problem, bool) {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return Problem{}, false
+	}
+	switch pg.Code {
+	case uniqueViolation:
+		field := uniqueField(pg.TableName, pg.ConstraintName)
+		return Problem{Code: CodeAlreadyExists, Message: "this " + words(field, "value") + " is taken", Field: field}, true
+	case foreignKeyViolation:
+		if strings.Contains(pg.Message, "update or delete") {
+			return Problem{Code: CodeFailedPrecondition, Message: "it is still in use"}, true
+		}
+		return Problem{Code: CodeNotFound, Message: "something it refers to does not exist"}, true
+	case notNullViolation, checkViolation:
+		return Problem{Code: CodeInvalidArgument, Message: "a value is missing or not allowed", Field: camel(pg.ColumnName)}, true
+	case textNotStorable:
+		return Problem{Code: CodeInvalidArgument, Message: "text must be UTF-8 without NUL"}, true
+	case serializationFailure, deadlockDetected:
+		return Problem{Code: CodeAborted, Message: "somebody changed the same thing, try again"}, true
+	}
+	return Problem{}, false
+}
+
+// uniqueField guesses the input's field from the index: users_email_key is
+// email of users, project_domain_id_name ends in the column a person chose.
+func uniqueField(table, index string) string {
+	if column, ok := strings.CutPrefix(index, table+"_"); ok {
+		return camel(strings.TrimSuffix(column, "_key"))
+	}
+	for _, column := range []string{"idempotency_key", "reference", "name", "email", "username", "host", "target"} {
+		if strings.Contains(index+"_", "_"+column+"_") {
+			return camel(column)
+		}
+	}
+	return ""
+}
+
+func words(field, otherwise string) string {
+	if field == "" {
+		return otherwise
+	}
+	return field
+}
+
+// camel turns a column into the name of the API's field.
+func camel(column string) string {
+	parts := strings.Split(column, "_")
+	for i, p := range parts[1:] {
+		if p != "" {
+			parts[i+1] = strings.ToUpper(p[:1]) + p[1:]
+		}
+	}
+	return strings.Join(parts, "")
+}

@@ -1,0 +1,76 @@
+package problem
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+)
+
+// RequestIDHeader carries the request's id on every answer; the middleware that
+// makes the id sets it before any handler runs.
+const RequestIDHeader = "X-Request-Id"
+
+// statuses of the codes that have one of their own.
+var statuses = map[string]int{
+	CodeInvalidArgument:    http.StatusBadRequest,
+	CodeNotFound:           http.StatusNotFound,
+	CodeAlreadyExists:      http.StatusConflict,
+	CodePermissionDenied:   http.StatusForbidden,
+	CodeUnauthenticated:    http.StatusUnauthorized,
+	CodeFailedPrecondition: http.StatusConflict,
+	CodeResourceExhausted:  http.StatusTooManyRequests,
+	CodeAborted:            http.StatusConflict,
+	CodeUnavailable:        http.StatusServiceUnavailable,
+	CodeDeadlineExceeded:   http.StatusGatewayTimeout,
+}
+
+// Status is the HTTP status of a code.
+func Status(code string) int {
+	if s, ok := statuses[code]; ok {
+		return s
+	}
+	return http.StatusInternalServerError
+}
+
+// document is RFC 9457's, with our members.
+type document struct {
+	Type      string `json:"type"`
+	Title     string `json:"title"`
+	Status    int    `json:"status"`
+	Detail    string `json:"detail"`
+	Code      string `json:"code"`
+	Field     string `json:"field,omitempty"`
+	Limit     string `json:"limit,omitempty"`
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// WriteHTTP answers a request with err as RFC 9457 problem JSON. It reports
+// whether the error was of a known class; the caller logs the others.
+func WriteHTTP(w http.ResponseWriter, r *http.Request, err error) (known bool) {
+	p, known := From(err)
+	status := Status(p.Code)
+	var big *http.MaxBytesError
+	if errors.As(err, &big) {
+		status = http.StatusRequestEntityTooLarge
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Del("Content-Length")
+	if p.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.RetryAfter.Seconds()))))
+	}
+	w.WriteHeader(status)
+	if r.Method == http.MethodHead {
+		return known
+	}
+	body, _ := json.Marshal(document{ // strings and an int always marshal
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: p.Message,
+		Code: p.Code, Field: p.Field, Limit: p.Limit, RequestID: h.Get(RequestIDHeader),
+	})
+	_, _ = w.Write(body) // the asker may be gone, and nobody else to tell
+	return known
+}

@@ -1,0 +1,124 @@
+package problem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+)
+
+// The codes of the API, one per class.
+const (
+	CodeInvalidArgument    = "INVALID_ARGUMENT"
+	CodeNotFound           = "NOT_FOUND"
+	CodeAlreadyExists      = "ALREADY_EXISTS"
+	CodePermissionDenied   = "PERMISSION_DENIED"
+	CodeUnauthenticated    = "UNAUTHENTICATED"
+	CodeFailedPrecondition = "FAILED_PRECONDITION"
+	CodeResourceExhausted  = "RESOURCE_EXHAUSTED"
+	CodeAborted            = "ABORTED"
+	CodeUnavailable        = "UNAVAILABLE"
+	CodeDeadlineExceeded   = "DEADLINE_EXCEEDED"
+	CodeInternal           = "INTERNAL"
+)
+
+// Problem is an error as the asker gets it.
+type Problem struct {
+	Code       string
+	Message    string
+	Field      string
+	Limit      string
+	RetryAfter time.Duration
+}
+
+// explained is an error from below that has words for people: what is wrong,
+// and with which field if one.
+type explained interface {
+	error
+	Explain() (message, field string)
+}
+
+// From turns any error into what the asker may know of it. An error of no known
+// class is INTERNAL, its text is hidden and known is false: log it.
+func From(err error) (p Problem, known bool) {
+	code := codeOf(err)
+	var own *Error
+	if errors.As(err, &own) {
+		return Problem{
+			Code: codeOf(own.class), Message: own.message, Field: own.field, Limit: own.limit, RetryAfter: own.retry,
+		}, true
+	}
+	var big *http.MaxBytesError
+	if errors.As(err, &big) {
+		return Problem{Code: CodeInvalidArgument, Message: "the body is too large", Limit: fmt.Sprint(big.Limit)}, true
+	}
+	if p, ok := fromDatabase(err); ok {
+		return p, true
+	}
+	var e explained
+	if errors.As(err, &e) && code != CodeInternal {
+		message, field := e.Explain()
+		return Problem{Code: code, Message: message, Field: field}, true
+	}
+	switch code {
+	case CodeInternal:
+		return Problem{Code: code, Message: "internal error"}, false
+	case CodeDeadlineExceeded:
+		return Problem{Code: code, Message: "the request took too long"}, true
+	case CodeUnavailable:
+		return Problem{Code: code, Message: "a part of the platform cannot be reached now"}, true
+	}
+	return Problem{Code: code, Message: plain(err)}, true
+}
+
+func codeOf(err error) string {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return CodeDeadlineExceeded
+	case errors.Is(err, context.Canceled), errdefs.IsAborted(err), errdefs.IsConflict(err):
+		return CodeAborted
+	case errdefs.IsInvalidArgument(err), errdefs.IsOutOfRange(err):
+		return CodeInvalidArgument
+	case errdefs.IsNotFound(err):
+		return CodeNotFound
+	case errdefs.IsAlreadyExists(err):
+		return CodeAlreadyExists
+	case errdefs.IsPermissionDenied(err):
+		return CodePermissionDenied
+	case errdefs.IsUnauthorized(err):
+		return CodeUnauthenticated
+	case errdefs.IsFailedPrecondition(err), errdefs.IsNotImplemented(err):
+		return CodeFailedPrecondition
+	case errdefs.IsResourceExhausted(err):
+		return CodeResourceExhausted
+	case errdefs.IsUnavailable(err):
+		return CodeUnavailable
+	}
+	return CodeInternal
+}
+
+// plain is the text of an error that was classed by wrapping errdefs, without
+// the name of the class that ends it.
+func plain(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	for _, class := range []error{
+		errdefs.ErrInvalidArgument, errdefs.ErrOutOfRange, errdefs.ErrNotFound, errdefs.ErrAlreadyExists,
+		errdefs.ErrPermissionDenied, errdefs.ErrUnauthenticated, errdefs.ErrFailedPrecondition,
+		errdefs.ErrNotImplemented, errdefs.ErrResourceExhausted, errdefs.ErrAborted, errdefs.ErrConflict,
+	} {
+		if rest, ok := strings.CutSuffix(text, ": "+class.Error()); ok {
+			text = rest
+			break
+		}
+	}
+	if r := []rune(text); len(r) > maxMessage {
+		text = string(r[:maxMessage]) + "…"
+	}
+	return text
+}
+
+const maxMessage = 500
