@@ -1,0 +1,137 @@
+// Package storage is the storage proxy: it keeps folders on volumes, serves
+// the control calls of managers over gRPC and people's uploads and downloads
+// over HTTP. cmd/berthd runs it.
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+
+	"github.com/berthhq/berth/internal/ticket"
+	"github.com/berthhq/berth/storage/storagepb"
+	"github.com/berthhq/berth/storage/transfer"
+	"github.com/berthhq/berth/storage/volume"
+)
+
+// VolumeConfig describes one volume.
+type VolumeConfig = volume.Config
+
+// Config of a storage proxy.
+type Config struct {
+	Name    string
+	Dir     string // state: which file system each volume is, the node's certificate
+	Volumes []VolumeConfig
+	// PublicURL is the base of the HTTP side as people reach it; "" or a path
+	// means the manager's origin.
+	PublicURL string
+	// Origins whose pages may use the HTTP side; none for the same origin.
+	Origins []string
+	// Managers, JoinToken and CAFingerprint lead to the cluster. Without
+	// Managers nothing is dialled and the caller serves GRPC itself.
+	Managers      []string
+	JoinToken     string
+	CAFingerprint string
+	Version       string
+	Logger        *slog.Logger
+	Registerer    prometheus.Registerer // nil = no metrics
+}
+
+// Proxy is a storage proxy. Make it with New.
+type Proxy struct {
+	cfg     Config
+	log     *slog.Logger
+	set     *volume.Set
+	keys    *keyring
+	http    *transfer.Server
+	grpc    *grpc.Server
+	service *service
+}
+
+// New checks the configuration and the kernel and puts the parts together.
+func New(cfg Config) (*Proxy, error) {
+	if cfg.Name == "" || cfg.Dir == "" {
+		return nil, errors.New("storage: name and state directory are required")
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := probe(); err != nil {
+		return nil, err
+	}
+	log := cfg.Logger.With("storage", cfg.Name)
+	set, err := volume.NewSet(cfg.Dir, cfg.Volumes, log)
+	if err != nil {
+		return nil, fmt.Errorf("storage: %w", err)
+	}
+	verifier := new(ticket.Verifier)
+	data, err := transfer.New(transfer.Config{
+		Volumes: set, Tickets: verifier, Origins: cfg.Origins, Logger: log, Registerer: cfg.Registerer,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("storage: %w", err)
+	}
+	p := &Proxy{cfg: cfg, log: log, set: set, keys: &keyring{verifier: verifier}, http: data}
+	p.service = newService(p)
+	p.grpc = grpc.NewServer(grpc.ChainUnaryInterceptor(p.unary), grpc.ChainStreamInterceptor(p.stream))
+	storagepb.RegisterStorageServer(p.grpc, p.service)
+	return p, nil
+}
+
+// probe refuses a kernel or sandbox without openat2 (Linux 5.6): it is what
+// keeps paths inside their folder.
+func probe() error {
+	fd, err := unix.Openat2(unix.AT_FDCWD, "/", &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
+	if err != nil {
+		return fmt.Errorf("storage: the kernel has no openat2: %w", err)
+	}
+	return unix.Close(fd)
+}
+
+// Handler is the HTTP side. It may be mounted below a prefix with
+// http.StripPrefix.
+func (p *Proxy) Handler() http.Handler { return p.http }
+
+// GRPC is the control side, for a caller who serves it on a listener of his.
+func (p *Proxy) GRPC() *grpc.Server { return p.grpc }
+
+// Volumes tells the state of every volume.
+func (p *Proxy) Volumes() []volume.State {
+	var out []volume.State
+	for _, v := range p.set.All() {
+		out = append(out, v.State())
+	}
+	return out
+}
+
+// Run works until the context ends or the cluster refuses the node, and
+// leaves no plugin process behind.
+func (p *Proxy) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	run := func(f func(context.Context) error) {
+		wg.Go(func() {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				cancel(err)
+			}
+		})
+	}
+	run(p.set.Run)
+	run(p.http.Run)
+	<-ctx.Done()
+	p.service.stop()
+	p.grpc.Stop()
+	wg.Wait()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package transfer
+
+import (
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/berthhq/berth/internal/ticket"
+)
+
+// download serves one file: ranges, conditions and HEAD as net/http knows
+// them, the bytes by sendfile(2).
+func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.claims(w, r, ticket.Download)
+	if err != nil {
+		return err
+	}
+	folder, err := s.folder(c)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	file, err := folder.Open(c.Path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("stat file: %w", err)
+	}
+	name := path.Base(c.Path)
+	h := w.Header()
+	guard(h, name)
+	h.Set("ETag", etag(info))
+	h.Set("Content-Type", contentType(name))
+	http.ServeContent(w, r, "", info.ModTime(), file)
+	return nil
+}
+
+// guard makes a browser save the answer instead of showing it: a folder holds
+// whatever its users put there, pages with scripts included.
+func guard(h http.Header, name string) {
+	h.Set("Content-Disposition", disposition(name))
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("Cross-Origin-Resource-Policy", "same-site")
+	h.Set("Referrer-Policy", "no-referrer") // the address may hold a ticket
+}
+
+// etag changes when the file is replaced or written to.
+func etag(info fs.FileInfo) string {
+	st := info.Sys().(*syscall.Stat_t)
+	return fmt.Sprintf(`"%x-%x-%x"`, st.Ino, info.Size(), info.ModTime().UnixNano())
+}
+
+func contentType(name string) string {
+	if t := mime.TypeByExtension(path.Ext(name)); t != "" {
+		return t
+	}
+	return "application/octet-stream"
+}
+
+// disposition names the file twice: in ASCII for old clients and by RFC 5987.
+func disposition(name string) string {
+	if !utf8.ValidString(name) {
+		name = strings.ToValidUTF8(name, "_")
+	}
+	ascii := strings.Map(func(r rune) rune {
+		if r < 0x20 || r >= 0x7f || r == '"' || r == '\\' || r == '%' {
+			return '_'
+		}
+		return r
+	}, name)
+	exact := strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
+	exact = strings.NewReplacer("'", "%27", "(", "%28", ")", "%29", "*", "%2A").Replace(exact)
+	return `attachment; filename="` + ascii + `"; filename*=UTF-8''` + exact
+}

@@ -1,0 +1,104 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/internal/ticket"
+	"github.com/berthhq/berth/plugins/volume/volumepb"
+	"github.com/berthhq/berth/storage/volume"
+)
+
+// ledger remembers what was promised to uploads and is not yet in the usage
+// that a plugin reports, so that many uploads at once cannot pass a
+// cooperative limit together. It is lost with the process, as the limit's
+// precision allows.
+type ledger struct {
+	mu      sync.Mutex
+	entries map[string]map[string]*promise // scope → upload
+}
+
+type promise struct {
+	left int64     // still to come
+	done time.Time // when it was published; zero while under way
+	size int64
+}
+
+func scopeKey(c ticket.Claims) string { return c.Volume + "/" + c.Scope }
+
+// promise notes an upload and how much of it is still to come.
+func (l *ledger) promise(c ticket.Claims, id string, left int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.entries == nil {
+		l.entries = make(map[string]map[string]*promise)
+	}
+	key := scopeKey(c)
+	if l.entries[key] == nil {
+		l.entries[key] = make(map[string]*promise)
+	}
+	p := &promise{left: left, size: c.Size}
+	if left == 0 {
+		p.done = time.Now()
+	}
+	l.entries[key][id] = p
+}
+
+func (l *ledger) forget(c ticket.Claims, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.entries[scopeKey(c)], id)
+}
+
+// outstanding is what is promised in a scope and not in a usage of that age.
+func (l *ledger) outstanding(c ticket.Claims, asOf time.Time) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var sum int64
+	for id, p := range l.entries[scopeKey(c)] {
+		switch {
+		case p.done.IsZero():
+			sum += p.left
+		case p.done.After(asOf):
+			sum += p.size
+		default:
+			delete(l.entries[scopeKey(c)], id)
+		}
+	}
+	return sum
+}
+
+// admit refuses an upload that the scope's limit has no room for. A plugin
+// that is away does not stop uploads: the limit it told last is used.
+func (s *Server) admit(ctx context.Context, v *volume.Volume, c ticket.Claims) error {
+	ask, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	scope, err := v.GetScope(ask, c.Scope)
+	if err != nil {
+		if errdefs.IsNotFound(err) {
+			return err
+		}
+		scope = v.LastScope(c.Scope)
+	}
+	if refused := over(scope, c.Size, func(asOf time.Time) int64 { return s.ledger.outstanding(c, asOf) }); refused != nil {
+		return refused
+	}
+	return v.Room(c.Size)
+}
+
+func over(scope *volumepb.Scope, size int64, outstanding func(time.Time) int64) error {
+	if scope.GetLimit() == nil || scope.Limit.Bytes == nil {
+		return nil
+	}
+	limit := *scope.Limit.Bytes
+	taken := scope.GetUsedBytes() + outstanding(time.UnixMilli(scope.AsOfUnixMs))
+	if size <= limit-taken {
+		return nil
+	}
+	return fmt.Errorf("upload of %d bytes: the scope's limit is %d bytes and %d are taken: %w",
+		size, limit, taken, errdefs.ErrResourceExhausted)
+}

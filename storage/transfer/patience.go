@@ -1,0 +1,59 @@
+package transfer
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// idle is how long an upload may send nothing before its connection ends. It
+// loses nothing: the client resumes.
+const idle = time.Minute
+
+// patience is the read deadline of one request: it moves on with every read
+// until somebody ends it.
+type patience struct {
+	control *http.ResponseController
+
+	mu    sync.Mutex
+	ended bool
+}
+
+func newPatience(w http.ResponseWriter) *patience {
+	return &patience{control: http.NewResponseController(w)}
+}
+
+// more gives the next read its time. Not every connection has deadlines; one
+// without can only be ended by its client.
+func (p *patience) more() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		_ = p.control.SetReadDeadline(time.Now().Add(idle))
+	}
+}
+
+// over takes the deadline off after the last read, for the next request on
+// the connection.
+func (p *patience) over() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		_ = p.control.SetReadDeadline(time.Time{})
+	}
+}
+
+// gone tells whether somebody ended it.
+func (p *patience) gone() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended
+}
+
+// end makes a pending read, and every later one, fail now.
+func (p *patience) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	_ = p.control.SetReadDeadline(time.Now())
+}

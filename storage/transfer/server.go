@@ -1,0 +1,186 @@
+// Package transfer is the HTTP side of a storage proxy: resumable uploads by
+// the tus protocol, downloads and archives, each allowed by a ticket that a
+// manager signed. It moves bytes between requests and package volume.
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berthhq/berth/internal/ticket"
+	"github.com/berthhq/berth/storage/volume"
+)
+
+// Config of the HTTP side.
+type Config struct {
+	Volumes    *volume.Set
+	Tickets    *ticket.Verifier
+	Origins    []string // whose pages may call; "*" for all
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer // nil = no metrics
+}
+
+// Server is an http.Handler. Make it with New.
+type Server struct {
+	cfg     Config
+	log     *slog.Logger
+	mux     *http.ServeMux
+	metrics *metrics
+	locks   locks
+	ledger  ledger
+}
+
+// New returns a server; Run sweeps its leftovers.
+func New(cfg Config) (*Server, error) {
+	m, err := newMetrics(cfg.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("transfer metrics: %w", err)
+	}
+	s := &Server{cfg: cfg, log: cfg.Logger, mux: http.NewServeMux(), metrics: m}
+	s.handle("POST /uploads", "upload", s.create)
+	s.handle("POST /uploads/{$}", "upload", s.create)
+	s.handle("HEAD /uploads/{id}", "upload", s.offset)
+	s.handle("PATCH /uploads/{id}", "upload", s.append)
+	s.handle("DELETE /uploads/{id}", "upload", s.terminate)
+	s.handle("GET /download", "download", s.download) // HEAD too
+	s.handle("GET /archive", "archive", s.archive)
+	s.handle("OPTIONS /", "options", s.options)
+	s.handle("/", "unknown", func(_ http.ResponseWriter, r *http.Request) error {
+		return notFound("no such resource: %s %s", r.Method, r.URL.Path)
+	})
+	return s, nil
+}
+
+// handle installs a handler that returns its error.
+func (s *Server) handle(pattern, kind string, h func(http.ResponseWriter, *http.Request) error) {
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		x := w.(*exchange)
+		x.kind = kind
+		open := s.metrics.open.WithLabelValues(kind)
+		open.Inc()
+		defer open.Dec()
+		if err := h(x, r); err != nil {
+			s.fail(x, err)
+		}
+	})
+}
+
+var requestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get("X-Request-Id")
+	if !requestID.MatchString(id) {
+		id = uuid.NewString()
+	}
+	x := &exchange{ResponseWriter: w, request: id, began: time.Now()}
+	if m := r.Header.Get("X-HTTP-Method-Override"); m != "" && r.Method == http.MethodPost {
+		r.Method = m // tus, for clients behind old proxies
+	}
+	h := w.Header()
+	h.Set("X-Request-Id", id)
+	h.Set("X-Content-Type-Options", "nosniff")
+	s.cors(h, r)
+	// Also for a handler that aborts the connection by panicking.
+	defer s.ended(x, r)
+	s.mux.ServeHTTP(x, r)
+}
+
+// ended logs one line: never the query, which may hold a ticket.
+func (s *Server) ended(x *exchange, r *http.Request) {
+	s.metrics.sent.Add(float64(x.sent))
+	s.metrics.received.Add(float64(x.received))
+	level := slog.LevelInfo
+	if x.status >= 500 {
+		level = slog.LevelError
+	}
+	attrs := []slog.Attr{
+		slog.String("method", r.Method), slog.String("path", x.kind), slog.Int("status", x.status),
+		slog.Int64("sent", x.sent), slog.Int64("received", x.received),
+		slog.Duration("took", time.Since(x.began)), slog.String("request", x.request),
+	}
+	if x.claims.ID != "" {
+		attrs = append(attrs, slog.String("user", x.claims.User), slog.String("volume", x.claims.Volume),
+			slog.String("folder", x.claims.Folder))
+	}
+	if x.err != nil {
+		attrs = append(attrs, slog.String("error", x.err.Error()))
+	}
+	s.log.LogAttrs(r.Context(), level, "http", attrs...)
+}
+
+var exposed = strings.Join([]string{
+	"Location", "Upload-Offset", "Upload-Length", "Upload-Expires", "Tus-Version", "Tus-Resumable",
+	"Tus-Extension", "Tus-Checksum-Algorithm", "X-Request-Id", "ETag", "Content-Disposition", "Content-Range",
+}, ", ")
+
+// cors lets the pages of the configured origins use the server. Tickets are
+// no ambient credentials, so none have to be allowed.
+func (s *Server) cors(h http.Header, r *http.Request) {
+	origin := r.Header.Get("Origin")
+	if len(s.cfg.Origins) == 0 {
+		return
+	}
+	h.Add("Vary", "Origin")
+	if origin == "" || !slices.Contains(s.cfg.Origins, origin) && !slices.Contains(s.cfg.Origins, "*") {
+		return
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", exposed)
+	if r.Method != http.MethodOptions {
+		return
+	}
+	h.Set("Access-Control-Allow-Methods", "POST, HEAD, PATCH, DELETE, GET, OPTIONS")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Tus-Resumable, Upload-Length, "+
+		"Upload-Offset, Upload-Metadata, Upload-Checksum, X-Request-Id, X-HTTP-Method-Override, "+
+		"Range, If-Range, If-None-Match")
+	h.Set("Access-Control-Max-Age", "86400")
+}
+
+// claims checks the request's ticket. Uploads carry it in a header only.
+func (s *Server) claims(w http.ResponseWriter, r *http.Request, operation string) (ticket.Claims, error) {
+	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !bearer && operation != ticket.Upload {
+		token = r.URL.Query().Get("ticket")
+	}
+	c, err := s.cfg.Tickets.Verify(token, operation)
+	if err != nil {
+		return c, err
+	}
+	w.(*exchange).claims = c
+	return c, nil
+}
+
+// folder opens the folder a ticket is for.
+func (s *Server) folder(c ticket.Claims) (*volume.Folder, error) {
+	v, err := s.cfg.Volumes.Get(c.Volume)
+	if err != nil {
+		return nil, err
+	}
+	return v.Folder(c.Scope, c.Folder)
+}
+
+// sweepEvery is the pause between two searches for abandoned uploads.
+const sweepEvery = 15 * time.Minute
+
+// Run sweeps abandoned uploads until the context ends.
+func (s *Server) Run(ctx context.Context) error {
+	ticks := time.NewTicker(sweepEvery)
+	defer ticks.Stop()
+	for {
+		s.sweep(ctx, time.Now())
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

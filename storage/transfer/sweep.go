@@ -1,0 +1,78 @@
+package transfer
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/berthhq/berth/storage/volume"
+)
+
+// sweep removes uploads that nobody went on with, and the notes of used
+// tickets once the tickets have expired.
+func (s *Server) sweep(ctx context.Context, now time.Time) {
+	for _, v := range s.cfg.Volumes.All() {
+		scopes, err := v.Scopes()
+		if err != nil {
+			continue // unmounted; its turn comes
+		}
+		for _, scope := range scopes {
+			if ctx.Err() != nil {
+				return
+			}
+			st, err := v.Staged(scope)
+			if err != nil {
+				continue // no upload ever
+			}
+			if err := s.sweepStaging(ctx, st, now); err != nil {
+				s.log.Warn("sweep uploads", "volume", v.Name(), "scope", scope, "error", err)
+			}
+			st.Close()
+		}
+	}
+}
+
+func (s *Server) sweepStaging(ctx context.Context, st *volume.Staging, now time.Time) error {
+	last := make(map[string]time.Time) // upload → its latest change
+	err := st.Each(func(name string, modified time.Time) {
+		id, _, _ := strings.Cut(name, ".")
+		if modified.After(last[id]) {
+			last[id] = modified
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for id, at := range last {
+		if now.Sub(at) < lifetime {
+			continue
+		}
+		if err := s.abandon(ctx, st, id, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandon removes one upload's files, the note first: without it the bytes
+// mean nothing.
+func (s *Server) abandon(ctx context.Context, st *volume.Staging, id string, now time.Time) error {
+	u, err := readUpload(st, id)
+	if err == nil && now.Before(u.Claims.Expires) {
+		return nil // its ticket could still be used again
+	}
+	release, err := s.locks.take(ctx, id, func() {})
+	if err != nil {
+		return err
+	}
+	defer release()
+	if u != nil {
+		s.ledger.forget(u.Claims, id)
+	}
+	for _, suffix := range []string{".json", ".json.new", ".part"} {
+		if err := st.Remove(id + suffix); err != nil {
+			return err
+		}
+	}
+	return nil
+}

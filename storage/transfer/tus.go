@@ -1,0 +1,299 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/ticket"
+	"github.com/berthhq/berth/storage/volume"
+)
+
+const (
+	tusVersion     = "1.0.0"
+	tusExtensions  = "creation,termination,expiration,checksum"
+	statusChecksum = 460 // of tus, for a chunk that arrived damaged
+)
+
+var uploadName = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// options tells a tus client what the server can do.
+func (s *Server) options(w http.ResponseWriter, _ *http.Request) error {
+	h := w.Header()
+	h.Set("Tus-Resumable", tusVersion)
+	h.Set("Tus-Version", tusVersion)
+	h.Set("Tus-Extension", tusExtensions)
+	h.Set("Tus-Checksum-Algorithm", checksumNames)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// speaks checks the protocol version and announces ours.
+func speaks(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Tus-Resumable", tusVersion)
+	w.Header().Set("Cache-Control", "no-store")
+	if r.Header.Get("Tus-Resumable") == tusVersion {
+		return nil
+	}
+	w.Header().Set("Tus-Version", tusVersion)
+	return &problem{
+		status: http.StatusPreconditionFailed, code: "FAILED_PRECONDITION", field: "Tus-Resumable",
+		detail: "Tus-Resumable: only version " + tusVersion + " is spoken here",
+	}
+}
+
+// number reads a header with a count of bytes.
+func number(r *http.Request, header string) (int64, error) {
+	text := r.Header.Get(header)
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return 0, badHeader(header, "%q is not a number of bytes", text)
+	}
+	return int64(n), nil
+}
+
+// create begins the upload that a ticket allows. Asked again with the same
+// ticket, as after a lost answer, it names the same upload.
+func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
+	if err := speaks(w, r); err != nil {
+		return err
+	}
+	c, err := s.claims(w, r, ticket.Upload)
+	if err != nil {
+		return err
+	}
+	if err := checkLength(r, c.Size); err != nil {
+		return err
+	}
+	v, err := s.cfg.Volumes.Get(c.Volume)
+	if err != nil {
+		return err
+	}
+	if err := checkTarget(v, c); err != nil {
+		return err
+	}
+	u := &upload{Claims: c, Created: time.Now().UTC(), id: uploadID(c)}
+	if err := s.begin(r, v, u); err != nil {
+		return err
+	}
+	where := "uploads/" + u.id // relative: the prefix is whoever's who mounted us
+	if strings.HasSuffix(r.URL.Path, "/") {
+		where = u.id
+	}
+	w.Header().Set("Location", where)
+	expires(w)
+	w.WriteHeader(http.StatusCreated)
+	return nil
+}
+
+// begin makes the upload's files unless they are there.
+func (s *Server) begin(r *http.Request, v *volume.Volume, u *upload) error {
+	st, err := v.Staging(u.Claims.Scope)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	release, err := s.locks.take(r.Context(), u.id, func() {})
+	if err != nil {
+		return err
+	}
+	defer release()
+	old, err := readUpload(st, u.id)
+	if err == nil {
+		return again(st, old, u)
+	}
+	if !errdefs.IsNotFound(err) {
+		return err
+	}
+	if err := s.admit(r.Context(), v, u.Claims); err != nil {
+		return err
+	}
+	// Bytes before note: a note without bytes means published.
+	part, err := st.Open(u.part(), unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	if err := u.save(st); err != nil {
+		return errors.Join(err, part.Close())
+	}
+	s.ledger.promise(u.Claims, u.id, u.Claims.Size)
+	if u.Claims.Size > 0 {
+		return part.Close()
+	}
+	return (&session{upload: u, staging: st, file: part}).publish(v)
+}
+
+// again answers a ticket that was used before.
+func again(st *volume.Staging, old, u *upload) error {
+	part, err := st.Open(old.part(), unix.O_RDONLY)
+	if err == nil {
+		part.Close()
+	}
+	if err != nil || old.Ended || !old.sameFile(u.Claims) {
+		return fmt.Errorf("ticket was used for an upload that has ended: %w", errdefs.ErrConflict)
+	}
+	return nil
+}
+
+func checkLength(r *http.Request, size int64) error {
+	if r.Header.Get("Upload-Defer-Length") != "" {
+		return badHeader("Upload-Defer-Length", "is not supported, the ticket fixes the length")
+	}
+	length, err := number(r, "Upload-Length")
+	if err != nil {
+		return err
+	}
+	if length > size {
+		return tooLarge("Upload-Length", size)
+	}
+	if length < size {
+		return badHeader("Upload-Length", "is %d, the ticket is for %d bytes", length, size)
+	}
+	return nil
+}
+
+// checkTarget refuses early what publishing would refuse in the end.
+func checkTarget(v *volume.Volume, c ticket.Claims) error {
+	path, err := volume.CleanNew(c.Path)
+	if err != nil {
+		return err
+	}
+	f, err := v.Folder(c.Scope, c.Folder)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	e, err := f.Stat(path)
+	if errdefs.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if e.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return fmt.Errorf("upload to %q: is a directory: %w", path, errdefs.ErrFailedPrecondition)
+	}
+	return nil
+}
+
+// offset tells how much has arrived. A client that hears of all of it sends
+// nothing more, so an upload whose publishing was interrupted is published
+// here.
+func (s *Server) offset(w http.ResponseWriter, r *http.Request) error {
+	if err := speaks(w, r); err != nil {
+		return err
+	}
+	x, err := s.hold(w, r, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	defer x.close()
+	if err := s.finish(x); err != nil {
+		return err
+	}
+	w.Header().Set("Upload-Offset", strconv.FormatInt(x.offset, 10))
+	w.Header().Set("Upload-Length", strconv.FormatInt(x.Claims.Size, 10))
+	expires(w)
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// append receives bytes at the upload's end.
+func (s *Server) append(w http.ResponseWriter, r *http.Request) error {
+	if err := speaks(w, r); err != nil {
+		return err
+	}
+	if t := r.Header.Get("Content-Type"); t != "application/offset+octet-stream" {
+		return &problem{
+			status: http.StatusUnsupportedMediaType, code: "INVALID_ARGUMENT", field: "Content-Type",
+			detail: "Content-Type: must be application/offset+octet-stream",
+		}
+	}
+	sum, err := wantedSum(r)
+	if err != nil {
+		return err
+	}
+	at, err := number(r, "Upload-Offset")
+	if err != nil {
+		return err
+	}
+	x, err := s.hold(w, r, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	defer x.close()
+	if at != x.offset {
+		return &problem{
+			status: http.StatusConflict, code: "CONFLICT", field: "Upload-Offset", limit: &x.offset,
+			detail: fmt.Sprintf("Upload-Offset: is %d, the upload is at %d", at, x.offset),
+		}
+	}
+	if r.ContentLength > x.Claims.Size-at {
+		return tooLarge("Upload-Length", x.Claims.Size)
+	}
+	received, err := x.receive(r.Body, sum)
+	w.(*exchange).received = received
+	s.ledger.promise(x.Claims, x.id, x.Claims.Size-x.offset)
+	if err != nil {
+		return err
+	}
+	if err := s.finish(x); err != nil {
+		return err
+	}
+	w.Header().Set("Upload-Offset", strconv.FormatInt(x.offset, 10))
+	expires(w)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// finish publishes the upload when its last byte is there.
+func (s *Server) finish(x *session) error {
+	if x.file == nil || x.offset < x.Claims.Size {
+		return nil
+	}
+	v, err := s.cfg.Volumes.Get(x.Claims.Volume)
+	if err != nil {
+		return err
+	}
+	if err := x.publish(v); err != nil {
+		return err
+	}
+	s.ledger.promise(x.Claims, x.id, 0)
+	return nil
+}
+
+// terminate ends an upload and frees its bytes.
+func (s *Server) terminate(w http.ResponseWriter, r *http.Request) error {
+	if err := speaks(w, r); err != nil {
+		return err
+	}
+	x, err := s.hold(w, r, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	defer x.close()
+	if x.file == nil {
+		return fmt.Errorf("upload is complete: %w", errdefs.ErrFailedPrecondition)
+	}
+	x.Ended = true // the note stays: its ticket is used up
+	if err := x.save(x.staging); err != nil {
+		return err
+	}
+	if err := x.staging.Remove(x.part()); err != nil {
+		return err
+	}
+	s.ledger.forget(x.Claims, x.id)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func expires(w http.ResponseWriter) {
+	w.Header().Set("Upload-Expires", time.Now().Add(lifetime).UTC().Format(http.TimeFormat))
+}

@@ -1,0 +1,281 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+
+	plugin "github.com/berthhq/berth/plugins/volume"
+	"github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// Folder is an open folder. Every method resolves paths from its descriptor,
+// so nothing a container does to the tree can lead outside.
+type Folder struct {
+	dir   *os.File
+	scope *os.File
+	// Path is where the folder lies below the volume's root.
+	Path string
+}
+
+// Entry is one file, directory or link of a folder.
+type Entry struct {
+	Name     string
+	Path     string // below the folder
+	Mode     uint32 // as in stat(2), type included
+	Size     int64
+	Modified time.Time
+}
+
+// Folder opens a folder. The caller closes it.
+func (v *Volume) Folder(scope, folder string) (*Folder, error) {
+	path, err := FolderPath(scope, folder)
+	if err != nil {
+		return nil, err
+	}
+	s, err := v.openScope(path[:32])
+	if err != nil {
+		return nil, err
+	}
+	d, err := openDir(s, path[33:], plain)
+	if err != nil {
+		return nil, errors.Join(classify("open folder", folder, err), s.Close())
+	}
+	return &Folder{dir: d, scope: s, Path: path}, nil
+}
+
+// CreateFolder makes a folder in a scope that exists, or finds it.
+func (v *Volume) CreateFolder(scope, folder string) (*Folder, error) {
+	path, err := FolderPath(scope, folder)
+	if err != nil {
+		return nil, err
+	}
+	s, err := v.openScope(path[:32])
+	if err != nil {
+		return nil, err
+	}
+	var d *os.File
+	for range 16 { // deleting a neighbour may remove a prefix under our feet
+		if d, err = mkdirAll(s, path[33:], plain); !errors.Is(err, unix.ENOENT) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(classify("create folder", folder, err), s.Close())
+	}
+	if err := s.Sync(); err != nil {
+		return nil, errors.Join(classify("create folder", folder, err), s.Close(), d.Close())
+	}
+	return &Folder{dir: d, scope: s, Path: path}, nil
+}
+
+// openScope opens the directory of a scope, given in hex.
+func (v *Volume) openScope(hex string) (*os.File, error) {
+	root, err := v.identity.root()
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	s, err := openDir(root, hex, plain)
+	if err != nil {
+		return nil, classify("open scope", hex, err)
+	}
+	return s, nil
+}
+
+// Close releases the folder.
+func (f *Folder) Close() error { return errors.Join(f.dir.Close(), f.scope.Close()) }
+
+// Usage measures the folder by walking it.
+func (f *Folder) Usage(ctx context.Context) (*volumepb.TreeUsageReport, error) {
+	d, err := openDir(f.dir, "", inside)
+	if err != nil {
+		return nil, classify("open", "", err)
+	}
+	return plugin.UsageAt(ctx, d)
+}
+
+// Open opens a regular file for reading and nothing else: not a link, and
+// never a FIFO or device, whose mere opening can block or act.
+func (f *Folder) Open(path string) (*os.File, error) {
+	path, err := Clean(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := openRegular(f.dir, path)
+	if err != nil {
+		return nil, classify("open", path, err)
+	}
+	return file, nil
+}
+
+func openRegular(dir *os.File, path string) (*os.File, error) {
+	// O_NONBLOCK: a FIFO opens at once instead of waiting for a writer. An
+	// O_PATH look first keeps even that from happening in the ordinary case.
+	look, err := openat2(dir, path, unix.O_PATH|unix.O_NOFOLLOW, 0, inside)
+	if err != nil {
+		return nil, err
+	}
+	err = regular(look)
+	look.Close()
+	if err != nil {
+		return nil, err
+	}
+	file, err := openat2(dir, path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0, inside)
+	if err != nil {
+		return nil, err
+	}
+	if err := regular(file); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+func regular(f *os.File) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return nil
+	case unix.S_IFDIR:
+		return unix.EISDIR
+	case unix.S_IFLNK:
+		return unix.ELOOP
+	}
+	return notRegular{}
+}
+
+// notRegular is a FIFO, socket or device.
+type notRegular struct{}
+
+func (notRegular) Error() string { return "is neither a file nor a directory" }
+func (notRegular) Unwrap() error { return errdefs.ErrInvalidArgument }
+
+// OpenDir opens a directory of the folder, "" for the folder itself.
+func (f *Folder) OpenDir(path string) (*os.File, error) {
+	path, err := Clean(path)
+	if err != nil {
+		return nil, err
+	}
+	d, err := openDir(f.dir, path, inside)
+	if err != nil {
+		return nil, classify("open directory", path, err)
+	}
+	return d, nil
+}
+
+// Stat describes what is at a path; of a link the link itself.
+func (f *Folder) Stat(path string) (Entry, error) {
+	path, err := Clean(path)
+	if err != nil {
+		return Entry{}, err
+	}
+	at, err := openat2(f.dir, path, unix.O_PATH|unix.O_NOFOLLOW, 0, inside)
+	if err != nil {
+		return Entry{}, classify("stat", path, err)
+	}
+	defer at.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(at.Fd()), &st); err != nil {
+		return Entry{}, classify("stat", path, err)
+	}
+	return entry(path, &st), nil
+}
+
+func entry(path string, st *unix.Stat_t) Entry {
+	_, name := split(path)
+	return Entry{Name: name, Path: path, Mode: st.Mode, Size: st.Size, Modified: time.Unix(st.Mtim.Unix())}
+}
+
+// MakeDirectory makes a directory and its missing parents, or finds it.
+func (f *Folder) MakeDirectory(path string) (Entry, error) {
+	path, err := CleanNew(path)
+	if err != nil {
+		return Entry{}, err
+	}
+	d, err := mkdirAll(f.dir, path, inside)
+	if errors.Is(err, unix.ENOTDIR) && f.isFile(path) {
+		err = unix.EEXIST
+	}
+	if err != nil {
+		return Entry{}, classify("make directory", path, err)
+	}
+	defer d.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(d.Fd()), &st); err != nil {
+		return Entry{}, classify("make directory", path, err)
+	}
+	return entry(path, &st), nil
+}
+
+func (f *Folder) isFile(path string) bool {
+	e, err := f.Stat(path)
+	return err == nil && e.Mode&unix.S_IFMT != unix.S_IFDIR
+}
+
+// Move renames a file, directory or link within the folder. What is at the
+// new path is replaced only with overwrite.
+func (f *Folder) Move(from, to string, overwrite bool) (Entry, error) {
+	from, err := Clean(from)
+	if err != nil {
+		return Entry{}, err
+	}
+	if from == "" {
+		return Entry{}, invalid("from: is the folder itself")
+	}
+	to, err = CleanNew(to)
+	if err != nil {
+		return Entry{}, err
+	}
+	if strings.HasPrefix(to, from+"/") {
+		return Entry{}, invalid("to %q: lies inside %q", to, from)
+	}
+	source, fromName, err := f.parent(from)
+	if err != nil {
+		return Entry{}, classify("move", from, err)
+	}
+	defer source.Close()
+	target, toName, err := f.parent(to)
+	if err != nil {
+		return Entry{}, classify("move to", to, err)
+	}
+	defer target.Close()
+	if err := rename(source, fromName, target, toName, overwrite); err != nil {
+		if errors.Is(err, unix.ENOENT) {
+			return Entry{}, classify("move", from, err)
+		}
+		return Entry{}, classify("move to", to, err)
+	}
+	return f.Stat(to)
+}
+
+// parent opens the directory that holds a path and returns the last name.
+func (f *Folder) parent(path string) (*os.File, string, error) {
+	dir, name := split(path)
+	d, err := followDir(f.dir, dir, inside)
+	return d, name, err
+}
+
+func rename(from *os.File, fromName string, to *os.File, toName string, overwrite bool) error {
+	if overwrite {
+		return unix.Renameat(int(from.Fd()), fromName, int(to.Fd()), toName)
+	}
+	err := unix.Renameat2(int(from.Fd()), fromName, int(to.Fd()), toName, unix.RENAME_NOREPLACE)
+	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
+		return err
+	}
+	// NFS cannot rename without replacing: look first, which is the best
+	// there is without the flag.
+	var st unix.Stat_t
+	if err := unix.Fstatat(int(to.Fd()), toName, &st, unix.AT_SYMLINK_NOFOLLOW); !errors.Is(err, unix.ENOENT) {
+		return errors.Join(err, unix.EEXIST)
+	}
+	return unix.Renameat(int(from.Fd()), fromName, int(to.Fd()), toName)
+}

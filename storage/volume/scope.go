@@ -1,0 +1,169 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+
+	plugin "github.com/berthhq/berth/plugins/volume"
+	"github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// CreateScope makes a scope or finds it.
+func (v *Volume) CreateScope(ctx context.Context, scope string, limit *int64) (*volumepb.Scope, error) {
+	return v.scope(ctx, scope, func(c *plugin.Client, hex string) (*volumepb.Scope, error) {
+		return c.CreateScope(ctx, &volumepb.ScopeRequest{Volume: v.cfg.Name, Scope: hex, Limit: bytesLimit(limit)})
+	})
+}
+
+// SetScopeLimit replaces a scope's limit; nil removes it.
+func (v *Volume) SetScopeLimit(ctx context.Context, scope string, limit *int64) (*volumepb.Scope, error) {
+	return v.scope(ctx, scope, func(c *plugin.Client, hex string) (*volumepb.Scope, error) {
+		return c.SetScopeLimit(ctx, &volumepb.ScopeRequest{Volume: v.cfg.Name, Scope: hex, Limit: bytesLimit(limit)})
+	})
+}
+
+// GetScope returns a scope as the product knows it.
+func (v *Volume) GetScope(ctx context.Context, scope string) (*volumepb.Scope, error) {
+	return v.scope(ctx, scope, func(c *plugin.Client, hex string) (*volumepb.Scope, error) {
+		return c.GetScope(ctx, &volumepb.ScopeRef{Volume: v.cfg.Name, Scope: hex})
+	})
+}
+
+// scope makes one scope call and keeps the answer after checking it.
+func (v *Volume) scope(ctx context.Context, scope string, f func(*plugin.Client, string) (*volumepb.Scope, error)) (*volumepb.Scope, error) {
+	hex, err := hexID("scope", scope)
+	if err != nil {
+		return nil, err
+	}
+	var out *volumepb.Scope
+	err = v.call(ctx, func(c *plugin.Client) (err error) {
+		out, err = f(c, hex)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if out.Path != hex {
+		return nil, fmt.Errorf("volume %s: plugin put scope %s at %q: %w", v.cfg.Name, hex, out.Path, errdefs.ErrInternal)
+	}
+	v.mu.Lock()
+	v.limits[hex] = out
+	v.mu.Unlock()
+	return out, nil
+}
+
+// LastScope is the last answer about a scope, nil when there was none.
+func (v *Volume) LastScope(scope string) *volumepb.Scope {
+	hex, err := hexID("scope", scope)
+	if err != nil {
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.limits[hex]
+}
+
+// DeleteScope removes a scope that holds no folder. An absent one is done.
+func (v *Volume) DeleteScope(ctx context.Context, scope string) error {
+	hex, err := hexID("scope", scope)
+	if err != nil {
+		return err
+	}
+	if err := v.sweepScope(ctx, hex); err != nil {
+		return err
+	}
+	err = v.call(ctx, func(c *plugin.Client) error {
+		_, err := c.DeleteScope(ctx, &volumepb.ScopeRef{Volume: v.cfg.Name, Scope: hex})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	v.mu.Lock()
+	delete(v.limits, hex)
+	v.mu.Unlock()
+	return nil
+}
+
+// sweepScope takes our own directories out of a scope without folders, so
+// that the product finds it empty.
+func (v *Volume) sweepScope(ctx context.Context, hex string) error {
+	s, err := v.openScope(hex)
+	if errdefs.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var prefixes []string
+	err = eachName(s, func(name []byte) {
+		if n := string(name); n != stagingDir && n != deletedDir {
+			prefixes = append(prefixes, n)
+		}
+	})
+	if err != nil {
+		return classify("delete scope", hex, err)
+	}
+	for _, p := range prefixes {
+		// A prefix goes only when nothing is in it: rmdir decides.
+		if err := rmdirTwice(s, p); err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("scope %s holds folders: %w", hex, errdefs.ErrFailedPrecondition)
+		}
+	}
+	for _, own := range []string{stagingDir, deletedDir} {
+		if err := (&remover{ctx: ctx, resolve: plain}).tree(s, own); err != nil {
+			return classify("delete scope", hex, err)
+		}
+	}
+	return nil
+}
+
+func rmdirTwice(s *os.File, prefix string) error {
+	d, err := openDir(s, prefix, plain)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	for _, n := range names {
+		if err := unix.Unlinkat(int(d.Fd()), n, unix.AT_REMOVEDIR); err != nil {
+			return err
+		}
+	}
+	return unix.Unlinkat(int(s.Fd()), prefix, unix.AT_REMOVEDIR)
+}
+
+// Enforcement is how limits are kept, in words of the storage contract.
+func (v *Volume) Enforcement() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch e := v.caps.GetEnforcement(); e {
+	case volumepb.Enforcement_ENFORCEMENT_UNSPECIFIED:
+		return "none"
+	default:
+		return strings.ToLower(e.String())
+	}
+}
+
+func bytesLimit(limit *int64) *volumepb.Limit {
+	if limit == nil {
+		return nil
+	}
+	return &volumepb.Limit{Bytes: limit}
+}
+
+// capabilityName is a capability as the storage contract spells it.
+func capabilityName(c volumepb.Capability) string {
+	return strings.ReplaceAll(strings.ToLower(c.String()), "_", "-")
+}

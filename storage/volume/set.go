@@ -1,0 +1,153 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/internal/pluginhost"
+	plugin "github.com/berthhq/berth/plugins/volume"
+	"github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// lookEvery is the pause between two looks at every volume; a plugin that
+// comes or goes causes one at once.
+const lookEvery = 5 * time.Second
+
+// Set is the volumes of one proxy and the plugin processes behind them, one
+// for each program. Make it with NewSet.
+type Set struct {
+	volumes []*Volume
+	hosts   []*pluginhost.Host[*plugin.Client]
+	wake    chan struct{}
+
+	mu      sync.Mutex
+	changed chan struct{} // closed at the next change of a state
+}
+
+// NewSet checks the configuration; dir keeps which file system each volume is.
+func NewSet(dir string, configs []Config, log *slog.Logger) (*Set, error) {
+	s := &Set{wake: make(chan struct{}, 1), changed: make(chan struct{})}
+	hosts := make(map[string]*pluginhost.Host[*plugin.Client])
+	seen := make(map[string]bool)
+	for _, c := range configs {
+		if err := c.check(); err != nil {
+			return nil, err
+		}
+		if seen[c.Name] {
+			return nil, invalid("volume %s: is configured twice", c.Name)
+		}
+		seen[c.Name] = true
+		key := c.Backend + "\x00" + c.SHA256
+		if hosts[key] == nil {
+			hosts[key] = s.host(c, log)
+		}
+		s.volumes = append(s.volumes, &Volume{
+			cfg: c, host: hosts[key], log: log.With("volume", c.Name),
+			identity: identity{
+				name: c.Name, mount: filepath.Clean(c.MountPath), create: c.Create,
+				state: filepath.Join(dir, "volumes", c.Name),
+			},
+			slots:  make(chan struct{}, inFlight),
+			limits: make(map[string]*volumepb.Scope),
+			state: State{
+				Name: c.Name, Health: volumepb.HealthReport_UNAVAILABLE, Message: "not looked at yet",
+			},
+		})
+	}
+	return s, nil
+}
+
+func (s *Set) host(c Config, log *slog.Logger) *pluginhost.Host[*plugin.Client] {
+	name := filepath.Base(c.Backend)
+	h := pluginhost.New(pluginhost.Config[*plugin.Client]{
+		Name: name,
+		Launch: func(ctx context.Context) (*plugin.Client, error) {
+			p, err := plugin.Launch(ctx, plugin.Options{Path: c.Backend, SHA256: c.SHA256, Logger: log.With("plugin", name)})
+			if errors.Is(err, fs.ErrNotExist) || plugin.IsChecksum(err) {
+				return nil, errors.Join(err, pluginhost.ErrDisable)
+			}
+			return p, err
+		},
+		Probe:    func(ctx context.Context, p *plugin.Client) error { return p.Ping(ctx) },
+		OnChange: func(pluginhost.Status) { s.poke() },
+		Logger:   log,
+	})
+	s.hosts = append(s.hosts, h)
+	return h
+}
+
+// Run keeps the plugins running and the states current until the context
+// ends. It leaves no process behind.
+func (s *Set) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for _, h := range s.hosts {
+		wg.Go(func() { _ = h.Run(ctx) }) // a disabled plugin shows in the state
+	}
+	wg.Go(func() { s.watch(ctx) })
+	wg.Wait()
+	return nil
+}
+
+func (s *Set) watch(ctx context.Context) {
+	ticks := time.NewTicker(lookEvery)
+	defer ticks.Stop()
+	for {
+		var wg sync.WaitGroup
+		for _, v := range s.volumes {
+			wg.Go(func() {
+				if v.look(ctx) {
+					s.tell()
+				}
+			})
+		}
+		wg.Wait()
+		select {
+		case <-ticks.C:
+		case <-s.wake:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *Set) poke() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Set) tell() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Changed is closed at the next change of a volume's state.
+func (s *Set) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// All returns the volumes in the order of the configuration.
+func (s *Set) All() []*Volume { return s.volumes }
+
+// Get returns a volume by name.
+func (s *Set) Get(name string) (*Volume, error) {
+	for _, v := range s.volumes {
+		if v.cfg.Name == name {
+			return v, nil
+		}
+	}
+	return nil, fmt.Errorf("volume %q: %w", name, errdefs.ErrNotFound)
+}

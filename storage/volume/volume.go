@@ -1,0 +1,238 @@
+// Package volume is the data side of the volumes a storage proxy serves:
+// which file system must be mounted where, folders and the files in them, and
+// the plugin that knows the product below. All work on users' paths in the
+// proxy goes through its Folder.
+package volume
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/pluginhost"
+	plugin "github.com/berthhq/berth/plugins/volume"
+	"github.com/berthhq/berth/plugins/volume/volumepb"
+)
+
+// Config describes one volume.
+type Config struct {
+	Name      string // as people see it
+	Backend   string // path of the plugin's program
+	SHA256    string // of that program, hex; "" = not checked
+	MountPath string // absolute
+	// OptionsJSON goes to the plugin as it is.
+	OptionsJSON string
+	// Create makes the directory when it is absent and takes it though it is
+	// not a mount point: for a single machine with its data on its own disk.
+	Create bool
+}
+
+var volumeName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+
+func (c Config) check() error {
+	switch {
+	case !volumeName.MatchString(c.Name):
+		return invalid("volume name %q: wants a-z, 0-9, '.', '_', '-', at most 63", c.Name)
+	case c.Backend == "":
+		return invalid("volume %s: backend: the plugin's program is missing", c.Name)
+	case !filepath.IsAbs(c.MountPath):
+		return invalid("volume %s: mount path %q is not absolute", c.Name, c.MountPath)
+	case c.OptionsJSON != "" && !json.Valid([]byte(c.OptionsJSON)):
+		return invalid("volume %s: options are not JSON", c.Name)
+	}
+	return nil
+}
+
+// inFlight bounds the calls under way to a plugin for one volume.
+const inFlight = 16
+
+// Volume is one volume. Folder calls need only the mounted file system; scope
+// calls need the plugin.
+type Volume struct {
+	cfg      Config
+	identity identity
+	host     *pluginhost.Host[*plugin.Client]
+	log      *slog.Logger
+	slots    chan struct{}
+
+	mu     sync.Mutex
+	opened *plugin.Client // the process in which the volume is open
+	caps   *volumepb.OpenVolumeResponse
+	state  State
+	limits map[string]*volumepb.Scope // last answer by scope, for when the plugin is away
+}
+
+// State is what a proxy reports about a volume.
+type State struct {
+	Name         string
+	Backend      string
+	Health       volumepb.HealthReport_State
+	Message      string
+	Capabilities []string
+	TotalBytes   int64 // 0 = unknown
+	UsedBytes    int64
+}
+
+// Name is the volume's name.
+func (v *Volume) Name() string { return v.cfg.Name }
+
+// State is the result of the last look.
+func (v *Volume) State() State {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.state
+}
+
+// call runs f with the plugin, with the volume mounted and open in it, and
+// turns gRPC codes into error classes.
+func (v *Volume) call(ctx context.Context, f func(*plugin.Client) error) error {
+	select {
+	case v.slots <- struct{}{}:
+		defer func() { <-v.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	c, err := v.open(ctx)
+	if err != nil {
+		return err
+	}
+	if err := f(c); err != nil {
+		return fmt.Errorf("volume %s: %w", v.cfg.Name, errgrpc.ToNative(err))
+	}
+	return nil
+}
+
+// open makes sure the volume is mounted and open in the running process.
+func (v *Volume) open(ctx context.Context) (*plugin.Client, error) {
+	root, err := v.identity.root()
+	if err != nil {
+		v.mu.Lock()
+		v.opened = nil // what is mounted next is opened anew
+		v.mu.Unlock()
+		return nil, err
+	}
+	root.Close()
+	c, err := v.host.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.opened == c {
+		return c, nil
+	}
+	caps, err := c.OpenVolume(ctx, &volumepb.OpenVolumeRequest{
+		Volume: v.cfg.Name, MountPath: v.cfg.MountPath, OptionsJson: v.cfg.OptionsJSON,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open volume %s: %w", v.cfg.Name, errgrpc.ToNative(err))
+	}
+	v.opened, v.caps = c, caps
+	return c, nil
+}
+
+// look brings the state up to date and tells whether it changed.
+func (v *Volume) look(ctx context.Context) bool {
+	s := State{Name: v.cfg.Name, Health: volumepb.HealthReport_HEALTHY}
+	root, err := v.identity.root()
+	if err != nil {
+		s.Health, s.Message = volumepb.HealthReport_UNAVAILABLE, err.Error()
+	} else {
+		root.Close()
+	}
+	if err == nil {
+		if err := v.ask(ctx, &s); err != nil {
+			// Folders still work; scopes do not.
+			s.Health, s.Message = volumepb.HealthReport_DEGRADED, err.Error()
+		}
+	}
+	if ctx.Err() != nil {
+		return false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	old := v.state
+	if s.Backend == "" {
+		s.Backend, s.Capabilities = old.Backend, old.Capabilities
+	}
+	v.state = s
+	if old.Health != s.Health {
+		v.log.Info("volume", "health", s.Health, "reason", s.Message)
+	}
+	return old.Health != s.Health || old.Message != s.Message || old.Backend != s.Backend
+}
+
+// ask fills in what the plugin knows.
+func (v *Volume) ask(ctx context.Context, s *State) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	ref := &volumepb.VolumeRef{Volume: v.cfg.Name}
+	return v.call(ctx, func(c *plugin.Client) error {
+		v.mu.Lock()
+		caps := v.caps
+		v.mu.Unlock()
+		s.Backend = c.Description.Backend
+		for _, k := range caps.Capabilities {
+			s.Capabilities = append(s.Capabilities, capabilityName(k))
+		}
+		h, err := c.Health(ctx, ref)
+		if err != nil {
+			return err
+		}
+		s.Health, s.Message = h.State, h.Reason
+		if !has(caps, volumepb.Capability_CAPACITY) {
+			return nil
+		}
+		size, err := c.Capacity(ctx, ref)
+		if err != nil {
+			return err
+		}
+		s.UsedBytes = size.UsedBytes
+		if !size.Elastic {
+			s.TotalBytes = size.TotalBytes
+		}
+		return nil
+	})
+}
+
+func has(r *volumepb.OpenVolumeResponse, want volumepb.Capability) bool {
+	for _, c := range r.GetCapabilities() {
+		if c == want {
+			return true
+		}
+	}
+	return false
+}
+
+// unavailable tells whether a plugin could not be asked, in contrast to an
+// answer of it.
+func unavailable(err error) bool {
+	return errdefs.IsUnavailable(err) || errors.Is(err, context.DeadlineExceeded) || errdefs.IsDeadlineExceeded(err)
+}
+
+// Room refuses what the file system has no space for right now.
+func (v *Volume) Room(size int64) error {
+	root, err := v.identity.root()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(root.Fd()), &st); err != nil {
+		return classify("statfs", v.cfg.Name, err)
+	}
+	if st.Blocks > 0 && size/st.Bsize >= int64(st.Bavail) && size > 0 {
+		return fmt.Errorf("volume %s: %d bytes do not fit: %w", v.cfg.Name, size, errdefs.ErrResourceExhausted)
+	}
+	return nil
+}
