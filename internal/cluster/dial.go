@@ -1,0 +1,101 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/hashicorp/yamux"
+	"google.golang.org/grpc"
+)
+
+// A tunnel that lived this long was good: the next one may follow at once.
+const goodTunnel = 5 * time.Second
+
+// aliasError says that an address leads to a manager we have a tunnel to
+// already. Two tunnels to one manager would replace each other forever.
+type aliasError struct{ until <-chan struct{} }
+
+func (aliasError) Error() string { return "another address of the same manager" }
+
+// keepTunnel serves srv to the manager at addr until ctx ends. It reports
+// whether srv was stopped.
+func (n *Node) keepTunnel(ctx context.Context, addr string, srv *grpc.Server) bool {
+	log := n.log.With("manager", addr)
+	retry := backoff{}
+	for {
+		begun := time.Now()
+		err := n.serveTunnel(ctx, addr, srv)
+		if ctx.Err() != nil {
+			return false
+		}
+		if errors.Is(err, grpc.ErrServerStopped) {
+			return true
+		}
+		var alias aliasError
+		if errors.As(err, &alias) {
+			log.Debug("same manager", "error", err)
+			select {
+			case <-alias.until:
+			case <-ctx.Done():
+				return false
+			}
+		} else {
+			log.Warn("tunnel ended", "after", time.Since(begun).Round(time.Millisecond), "error", err)
+		}
+		if time.Since(begun) > goodTunnel {
+			retry.reset()
+		}
+		if !retry.wait(ctx) {
+			return false
+		}
+	}
+}
+
+// serveTunnel opens one tunnel and serves srv on it to its end.
+func (n *Node) serveTunnel(ctx context.Context, addr string, srv *grpc.Server) error {
+	cfg := n.id.Load().clientTLS(protoTunnel)
+	release := func() {}
+	defer func() { release() }()
+	cfg.VerifyConnection = func(s tls.ConnectionState) (err error) {
+		release, err = n.claim(s.PeerCertificates[0].Subject.SerialNumber)
+		return err
+	}
+	conn, err := dialTLS(ctx, addr, cfg)
+	if err != nil {
+		return err
+	}
+	mux, err := yamux.Server(conn, muxConfig(n.log))
+	if err != nil {
+		_ = conn.Close()
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = mux.Close() })
+	defer stop()
+	defer mux.Close()
+	n.log.Info("tunnel open", "manager", addr)
+	if err = srv.Serve(mux); err == nil {
+		err = grpc.ErrServerStopped
+	}
+	return err
+}
+
+// claim reserves the one tunnel to a manager.
+func (n *Node) claim(instance string) (release func(), err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if until, ok := n.tunnels[instance]; ok {
+		return func() {}, fmt.Errorf("%w: %w", aliasError{until}, errdefs.ErrAlreadyExists)
+	}
+	ended := make(chan struct{})
+	n.tunnels[instance] = ended
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.tunnels, instance)
+		close(ended)
+	}, nil
+}

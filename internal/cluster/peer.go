@@ -1,0 +1,113 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+
+	"github.com/hashicorp/yamux"
+	"google.golang.org/grpc"
+)
+
+// Peer is a node as a manager sees it, for the life of one tunnel.
+type Peer struct {
+	Role       string
+	Name       string
+	CertSerial string           // hex
+	Remote     string           // address it dialled from
+	Conn       *grpc.ClientConn // calls the node's services
+	Done       <-chan struct{}  // closed when the tunnel has ended
+
+	mux      *yamux.Session
+	finished chan struct{} // closed when OnPeer has returned
+}
+
+// Close ends the tunnel. The node will dial again.
+func (p *Peer) Close() { _ = p.mux.Close() }
+
+func (p *Peer) key() peerKey { return peerKey{p.Role, p.Name} }
+
+// tunnel turns a connection with a certificate into a peer and stays with it
+// to its end. known is called once the node is admitted; hctx bounds the wait
+// until then.
+func (h *Hub) tunnel(ctx, hctx context.Context, conn *tls.Conn, known func()) error {
+	p, err := h.newPeer(hctx, conn)
+	if err != nil {
+		_ = conn.Close()
+		return err
+	}
+	known()
+	defer close(p.finished)
+	defer h.remove(p)
+	defer p.Conn.Close()
+	defer p.Close()
+	if old := h.add(p); old != nil {
+		h.log.Info("tunnel replaced", "role", p.Role, "name", p.Name)
+		old.Close()
+		<-old.finished
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.Done:
+			cancel()
+		case <-ctx.Done():
+			p.Close()
+		}
+	}()
+	if ctx.Err() != nil {
+		return nil
+	}
+	log := h.log.With("role", p.Role, "name", p.Name)
+	log.Info("node connected", "remote", p.Remote)
+	h.cfg.OnPeer(ctx, p)
+	<-ctx.Done()
+	log.Info("node disconnected")
+	return nil
+}
+
+func (h *Hub) newPeer(ctx context.Context, conn *tls.Conn) (*Peer, error) {
+	cert := conn.ConnectionState().PeerCertificates[0]
+	role, name, err := identityOf(cert)
+	if err != nil {
+		return nil, err
+	}
+	serial := cert.SerialNumber.Text(16)
+	if h.cfg.Admit != nil {
+		if err := h.cfg.Admit(ctx, role, name, serial); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", role, name, err)
+		}
+	}
+	mux, err := yamux.Client(conn, muxConfig(h.log))
+	if err != nil {
+		return nil, err
+	}
+	client, err := clientOver(name, func(context.Context) (net.Conn, error) { return mux.Open() })
+	if err != nil {
+		_ = mux.Close()
+		return nil, err
+	}
+	return &Peer{
+		Role: role, Name: name, CertSerial: serial, Remote: conn.RemoteAddr().String(),
+		Conn: client, Done: mux.CloseChan(), mux: mux, finished: make(chan struct{}),
+	}, nil
+}
+
+// add makes p the tunnel of its node and returns the one it replaces.
+func (h *Hub) add(p *Peer) (old *Peer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old = h.peers[p.key()]
+	h.peers[p.key()] = p
+	return old
+}
+
+func (h *Hub) remove(p *Peer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.peers[p.key()] == p {
+		delete(h.peers, p.key())
+	}
+}

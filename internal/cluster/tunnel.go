@@ -1,0 +1,56 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/hashicorp/yamux"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// Application protocols of the cluster listener.
+const (
+	protoJoin   = "berth-join"
+	protoTunnel = "berth-tunnel"
+)
+
+const (
+	handshakeTimeout = 5 * time.Second
+	// A silent peer is noticed after at most one interval and one write
+	// timeout: 3 s + 5 s, below the 10 s that the platform promises.
+	keepAlive    = 3 * time.Second
+	writeTimeout = 5 * time.Second
+	// streamWindow lets one log or terminal stream fill a 100 ms link at 80 Mbit/s.
+	streamWindow = 1 << 20
+	// maxMessage holds the report of a node with thousands of kernels.
+	maxMessage = 16 << 20
+)
+
+func muxConfig(log *slog.Logger) *yamux.Config {
+	c := yamux.DefaultConfig()
+	c.KeepAliveInterval = keepAlive
+	c.ConnectionWriteTimeout = writeTimeout
+	c.StreamOpenTimeout = 2 * writeTimeout
+	c.MaxStreamWindowSize = streamWindow
+	c.LogOutput = nil
+	c.Logger = slog.NewLogLogger(log.Handler(), slog.LevelDebug)
+	return c
+}
+
+// clientOver returns a gRPC client whose connections come from dial. They are
+// encrypted already.
+func clientOver(name string, dial func(context.Context) (net.Conn, error)) (*grpc.ClientConn, error) {
+	c, err := grpc.NewClient("passthrough:///"+name,
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx) }),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("grpc client of %s: %w", name, err)
+	}
+	return c, nil
+}
