@@ -1,0 +1,210 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// gpu is what NVML and sysfs tell about one GPU or one MIG instance.
+type gpu struct {
+	handle nvml.Device
+	id     string // uuid
+	index  int
+	minor  int // of /dev/nvidiaN; a MIG instance has its parent's
+	model  string
+	serial string
+	pci    string
+	memory uint64
+	units  uint32
+	major  int // compute capability
+	lesser int
+	mig    bool // MIG mode is on: only the instances can be given away
+	lost   bool
+
+	parent  *gpu // of a MIG instance
+	profile string
+	gi, ci  int
+
+	problems []string // why it cannot be used
+}
+
+// scan reads the whole machine. A GPU that cannot be read stays in the list
+// with its problems.
+func (d *driver) scan(r roots) ([]*gpu, error) {
+	n, ret := d.lib.DeviceGetCount()
+	if ret != nvml.SUCCESS {
+		return nil, fmt.Errorf("count devices: error %d", ret)
+	}
+	var out []*gpu
+	for i := range n {
+		g := d.read(i)
+		if g.id == "" {
+			g.id = d.known[i]
+		}
+		if g.id == "" {
+			g.id = fmt.Sprintf("index-%d", i)
+		} else {
+			d.known[i] = g.id
+		}
+		out = append(out, g)
+		if g.mig && !g.lost {
+			out = append(out, g.instances()...)
+		}
+	}
+	return out, nil
+}
+
+func (d *driver) read(i int) *gpu {
+	g := &gpu{index: i, minor: -1, model: "NVIDIA GPU"}
+	need := func(what string, ret nvml.Return) bool {
+		switch ret {
+		case nvml.SUCCESS:
+			return true
+		case nvml.ERROR_GPU_IS_LOST:
+			g.lost = true
+		}
+		g.problems = append(g.problems, fmt.Sprintf("%s cannot be read: NVML error %d", what, ret))
+		return false
+	}
+	h, ret := d.lib.DeviceGetHandleByIndex(i)
+	if !need("device", ret) {
+		return g
+	}
+	g.handle = h
+	g.id, ret = h.GetUUID()
+	need("uuid", ret)
+	if name, ret := h.GetName(); need("model", ret) {
+		g.model = name
+	}
+	g.minor, ret = h.GetMinorNumber()
+	need("minor number", ret)
+	g.major, g.lesser, ret = h.GetCudaComputeCapability()
+	need("compute capability", ret)
+	if m, ret := h.GetMemoryInfo(); need("memory", ret) {
+		g.memory = m.Total
+	}
+	if p, ret := h.GetPciInfo(); need("PCI address", ret) {
+		g.pci = address(p.BusId)
+	}
+	// What follows not every product has.
+	if s, ret := h.GetSerial(); ret == nvml.SUCCESS {
+		g.serial = s
+	}
+	if mode, _, ret := h.GetMigMode(); ret == nvml.SUCCESS {
+		g.mig = mode == nvml.DEVICE_MIG_ENABLE
+	}
+	if cores, ret := d.cores(h); ret == nvml.SUCCESS && g.major > 0 {
+		g.units = uint32(cores / coresPerSM(g.major, g.lesser))
+	}
+	return g
+}
+
+// cores avoids a call that drivers before 470 do not have: a missing symbol
+// would end the process.
+func (d *driver) cores(h nvml.Device) (int, nvml.Return) {
+	if d.lib.Extensions().LookupSymbol("nvmlDeviceGetNumGpuCores") != nil {
+		return 0, nvml.ERROR_FUNCTION_NOT_FOUND
+	}
+	return h.GetNumGpuCores()
+}
+
+func coresPerSM(major, minor int) int {
+	if major == 7 || major == 8 && minor == 0 {
+		return 64
+	}
+	return 128
+}
+
+// address turns NVML's 00000000:3B:00.0 into the kernel's 0000:3b:00.0.
+func address(raw [32]int8) string {
+	var b strings.Builder
+	for _, c := range raw {
+		if c == 0 {
+			break
+		}
+		b.WriteByte(byte(c))
+	}
+	s := strings.ToLower(b.String())
+	if domain, rest, ok := strings.Cut(s, ":"); ok && len(domain) == 8 && strings.HasPrefix(domain, "0000") {
+		s = domain[4:] + ":" + rest
+	}
+	return s
+}
+
+// instances lists a GPU's MIG instances.
+func (g *gpu) instances() []*gpu {
+	n, ret := g.handle.GetMaxMigDeviceCount()
+	if ret != nvml.SUCCESS {
+		return nil
+	}
+	var out []*gpu
+	for i := range n {
+		h, ret := g.handle.GetMigDeviceHandleByIndex(i)
+		if ret != nvml.SUCCESS {
+			continue // that place is not in use
+		}
+		if m := g.instance(h); m != nil {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func (g *gpu) instance(h nvml.Device) *gpu {
+	m := &gpu{handle: h, parent: g, index: g.index, minor: g.minor, pci: g.pci, serial: g.serial,
+		major: g.major, lesser: g.lesser, model: g.model, gi: -1, ci: -1}
+	var ret nvml.Return
+	if m.id, ret = h.GetUUID(); ret != nvml.SUCCESS {
+		return nil
+	}
+	if gi, ret := h.GetGpuInstanceId(); ret == nvml.SUCCESS {
+		m.gi = gi
+	}
+	if ci, ret := h.GetComputeInstanceId(); ret == nvml.SUCCESS {
+		m.ci = ci
+	}
+	if m.gi < 0 || m.ci < 0 {
+		m.problems = append(m.problems, "its instance ids cannot be read")
+	}
+	a, ret := h.GetAttributes()
+	if ret == nvml.SUCCESS {
+		m.memory, m.units = a.MemorySizeMB<<20, a.MultiprocessorCount
+	}
+	// "NVIDIA A100-SXM4-40GB MIG 1g.5gb" ends in the profile's public name.
+	if name, ret := h.GetName(); ret == nvml.SUCCESS {
+		m.model = name
+		_, m.profile, _ = strings.Cut(name, " MIG ")
+	}
+	if m.profile == "" && a.GpuInstanceSliceCount > 0 {
+		m.profile = fmt.Sprintf("%dg.%dgb", a.GpuInstanceSliceCount, (a.MemorySizeMB+1023)/1024)
+	}
+	m.profile = strings.ToLower(strings.TrimSpace(m.profile))
+	if m.profile == "" {
+		m.problems = append(m.problems, "its profile cannot be read")
+	}
+	return m
+}
+
+// place reads NUMA node and PCI root from sysfs; -1 and "" when unknown.
+func (r roots) place(pci string) (numa int, root string) {
+	dir := filepath.Join(r.sys, "bus/pci/devices", pci)
+	numa = -1
+	if raw, err := os.ReadFile(filepath.Join(dir, "numa_node")); err == nil {
+		if n, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil && n >= 0 && n < 1024 {
+			numa = n
+		}
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		for _, part := range strings.Split(real, "/") {
+			if strings.HasPrefix(part, "pci") {
+				return numa, part
+			}
+		}
+	}
+	return numa, ""
+}

@@ -1,0 +1,19 @@
+// Command nvidia is the accelerator plugin for NVIDIA GPUs. It loads NVML when
+// it starts to run, so the same binary works on machines without a driver,
+// where it is healthy and shows nothing.
+package main
+
+import (
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+)
+
+func main() {
+	accelerator.Serve(newPlugin(func(path string) nvml.Interface {
+		if path == "" {
+			return nvml.New()
+		}
+		return nvml.New(nvml.WithLibraryPath(path))
+	}, accelerator.Logger()))
+}

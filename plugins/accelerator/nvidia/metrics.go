@@ -1,0 +1,155 @@
+package main
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// gauge is a measurement when NVML answered, else a mark that there is none.
+func gauge(name, id, unit string, value, limit float64, ret nvml.Return) *pb.Metric {
+	m := &pb.Metric{Name: "cuda_" + name, DeviceId: id, Unit: unit, Kind: pb.Metric_GAUGE, Quality: pb.Metric_UNAVAILABLE}
+	if ret == nvml.SUCCESS {
+		m.Value, m.Quality = value, pb.Metric_MEASURED
+		if limit > 0 {
+			limit = max(limit, value) // power may pass its limit for a moment
+			m.Capacity = &limit
+		}
+	}
+	return m
+}
+
+// units lists the present GPUs in a stable order, for as long as the caller
+// holds the lock.
+func (p *plugin) units() []*gpu {
+	all := slices.Collect(maps.Values(p.gpus))
+	slices.SortFunc(all, func(a, b *gpu) int { return cmp.Compare(a.id, b.id) })
+	return all
+}
+
+func (p *plugin) WatchNodeMetrics(req *pb.WatchNodeMetricsRequest, out pb.Accelerator_WatchNodeMetricsServer) error {
+	if _, err := p.ready(); err != nil {
+		return err
+	}
+	return accelerator.Every(out.Context(), req.GetIntervalMs(), func() error {
+		s := &pb.NodeSample{UnixMs: time.Now().UnixMilli()}
+		p.mu.Lock()
+		for _, g := range p.units() {
+			if g.handle != nil {
+				s.Metrics = append(s.Metrics, g.sample()...)
+			}
+		}
+		p.mu.Unlock()
+		return out.Send(s)
+	})
+}
+
+func (g *gpu) sample() []*pb.Metric {
+	mem, ret := g.handle.GetMemoryInfo()
+	out := []*pb.Metric{gauge("mem", g.id, "bytes", float64(mem.Used), float64(mem.Total), ret)}
+	if g.parent != nil { // the rest is known of the whole GPU only
+		return append(out, gauge("util", g.id, "percent", 0, 0, nvml.ERROR_NOT_SUPPORTED))
+	}
+	util, ret := g.handle.GetUtilizationRates()
+	out = append(out, gauge("util", g.id, "percent", min(float64(util.Gpu), 100), 100, ret))
+	power, ret := g.handle.GetPowerUsage()
+	limit, _ := g.handle.GetEnforcedPowerLimit()
+	out = append(out, gauge("power", g.id, "watt", float64(power)/1000, float64(limit)/1000, ret))
+	heat, ret := g.handle.GetTemperature(nvml.TEMPERATURE_GPU)
+	slow, _ := g.handle.GetTemperatureThreshold(nvml.TEMPERATURE_THRESHOLD_SLOWDOWN)
+	return append(out, gauge("temperature", g.id, "celsius", float64(heat), float64(slow), ret))
+}
+
+func (p *plugin) WatchWorkloadMetrics(stream pb.Accelerator_WatchWorkloadMetricsServer) error {
+	if _, err := p.ready(); err != nil {
+		return err
+	}
+	return accelerator.ServeWorkloads(stream, func(set *pb.WorkloadSet) *pb.WorkloadSample {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		usage := map[string]*processes{}
+		out := &pb.WorkloadSample{}
+		for _, w := range set.GetWorkloads() {
+			out.Workloads = append(out.Workloads, p.workload(w, usage, set.GetPerProcess()))
+		}
+		return out
+	})
+}
+
+// processes is what NVML knows about the processes on one GPU.
+type processes struct {
+	memory  map[int32]uint64 // bytes by host pid
+	memRet  nvml.Return
+	util    map[int32]float64 // percent by host pid
+	utilRet nvml.Return
+}
+
+func (g *gpu) processes() *processes {
+	out := &processes{memory: map[int32]uint64{}, util: map[int32]float64{}}
+	list, ret := g.handle.GetComputeRunningProcesses()
+	out.memRet = ret
+	for _, x := range list {
+		if x.UsedGpuMemory == math.MaxUint64 { // VALUE_NOT_AVAILABLE
+			out.memRet = nvml.ERROR_NOT_SUPPORTED
+			continue
+		}
+		out.memory[int32(x.Pid)] += x.UsedGpuMemory
+	}
+	if g.parent != nil {
+		out.utilRet = nvml.ERROR_NOT_SUPPORTED
+		return out
+	}
+	since := uint64(time.Now().Add(-5 * time.Second).UnixMicro())
+	samples, ret := g.handle.GetProcessUtilization(since)
+	if ret == nvml.ERROR_NOT_FOUND || ret == nvml.ERROR_INSUFFICIENT_SIZE { // nobody ran
+		ret = nvml.SUCCESS
+	}
+	out.utilRet = ret
+	last := map[int32]uint64{}
+	for _, x := range samples {
+		if pid := int32(x.Pid); x.TimeStamp >= last[pid] {
+			last[pid], out.util[pid] = x.TimeStamp, min(float64(x.SmUtil), 100)
+		}
+	}
+	return out
+}
+
+// workload sums what a container's processes use of its GPUs.
+func (p *plugin) workload(w *pb.Workload, usage map[string]*processes, each bool) *pb.WorkloadMetrics {
+	out := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}
+	byPid := map[int32][]*pb.Metric{}
+	for _, a := range w.GetAllocations() {
+		g := p.gpus[a.GetDeviceId()]
+		if g == nil || g.handle == nil {
+			continue
+		}
+		u := usage[g.id]
+		if u == nil {
+			u = g.processes()
+			usage[g.id] = u
+		}
+		var mem, util float64
+		for _, pid := range w.GetHostPids() {
+			m, on := u.memory[pid]
+			mem += float64(m)
+			util += u.util[pid]
+			if each && on {
+				byPid[pid] = append(byPid[pid], gauge("mem", g.id, "bytes", float64(m), 0, u.memRet))
+			}
+		}
+		out.Metrics = append(out.Metrics,
+			gauge("mem", g.id, "bytes", mem, float64(g.memory), u.memRet),
+			gauge("util", g.id, "percent", min(util, 100), 100, u.utilRet))
+	}
+	for _, pid := range slices.Sorted(maps.Keys(byPid)) {
+		out.Processes = append(out.Processes, &pb.ProcessMetrics{HostPid: pid, Metrics: byPid[pid]})
+	}
+	return out
+}

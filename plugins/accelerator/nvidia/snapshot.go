@@ -1,0 +1,179 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// The three ways to give away one GPU: whole, by thousandths, by bytes.
+const (
+	whole  = "cuda.device"
+	shares = "cuda.shares"
+	memory = "cuda.mem"
+)
+
+func slots(c config) []*pb.SlotType {
+	list := []*pb.SlotType{{
+		Name: whole, Kind: pb.SlotType_COUNT, DisplayName: "GPU", Unit: "GPU", Icon: "nvidia",
+		Description: "Whole NVIDIA GPU", ExclusiveWith: []string{shares, memory},
+	}}
+	if !c.Fractions {
+		return list
+	}
+	return append(list, &pb.SlotType{
+		Name: shares, Kind: pb.SlotType_SHARES, Quantum: c.Quantum, DisplayName: "fGPU", Unit: "fGPU", Icon: "nvidia",
+		Description: "Part of an NVIDIA GPU; 1 is all of it", ExclusiveWith: []string{whole, memory},
+	}, &pb.SlotType{
+		Name: memory, Kind: pb.SlotType_BYTES, Quantum: "1048576", DisplayName: "GPU memory", Unit: "GiB", Icon: "nvidia",
+		Description: "Part of an NVIDIA GPU by its memory", ExclusiveWith: []string{whole, shares},
+	})
+}
+
+func migSlot(profile string) *pb.SlotType {
+	return &pb.SlotType{
+		Name: migName(profile), Kind: pb.SlotType_UNIQUE, DisplayName: "GPU (MIG)", Unit: "GPU", Icon: "nvidia",
+		Description: "Hardware partition of an NVIDIA GPU",
+	}
+}
+
+func migName(profile string) string { return whole + ":" + profile + "-mig" }
+
+// refresh reads the machine again and tells the watchers what changed.
+func (p *plugin) refresh() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.driver == nil {
+		d, err := open(p.load, p.roots)
+		if err == nil {
+			p.driver = d
+			p.listen(d)
+		} else if !errors.Is(err, errNoDriver) {
+			p.log.Warn("driver cannot be used", "error", err)
+		}
+	}
+	s := &pb.DeviceSnapshot{Slots: slots(p.cfg)}
+	p.gpus = map[string]*gpu{}
+	if p.driver != nil {
+		found, err := p.driver.scan(p.roots)
+		if err != nil { // the driver was unloaded or upgraded: begin again
+			p.log.Warn("driver no longer answers", "error", err)
+			p.driver.close()
+			p.driver = nil
+		} else {
+			s.DriverInfo = p.driver.info
+			p.render(s, found)
+		}
+	}
+	p.feed.Set(s)
+}
+
+func (p *plugin) render(s *pb.DeviceSnapshot, found []*gpu) {
+	slices.SortStableFunc(found, func(a, b *gpu) int {
+		return cmp.Or(cmp.Compare(a.pci, b.pci), cmp.Compare(a.profile, b.profile), cmp.Compare(a.id, b.id))
+	})
+	profiles := map[string]bool{}
+	for _, g := range found {
+		if slices.Contains(p.mask, g.id) || g.parent != nil && slices.Contains(p.mask, g.parent.id) {
+			continue
+		}
+		p.gpus[g.id] = g
+		s.Devices = append(s.Devices, p.device(g))
+		if g.profile != "" && !profiles[g.profile] {
+			profiles[g.profile] = true
+			s.Slots = append(s.Slots, migSlot(g.profile))
+		}
+	}
+	slices.SortFunc(s.Slots, func(a, b *pb.SlotType) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	s.Links = links(found, p.gpus)
+}
+
+func (p *plugin) device(g *gpu) *pb.Device {
+	d := &pb.Device{
+		Id: g.id, Model: g.model, Serial: g.serial, PciAddress: g.pci,
+		MemoryBytes: g.memory, ProcessingUnits: g.units,
+		Attributes:    map[string]string{},
+		RejectReasons: slices.Clone(g.problems),
+		Health:        pb.Health_HEALTH_HEALTHY,
+	}
+	numa, root := p.roots.place(g.pci)
+	if numa >= 0 {
+		n := int32(numa)
+		d.NumaNode = &n
+	}
+	d.PcieRoot = root
+	if g.major > 0 {
+		d.Attributes["compute_capability"] = fmt.Sprintf("%d.%d", g.major, g.lesser)
+		if g.major < p.cfg.minMajor || g.major == p.cfg.minMajor && g.lesser < p.cfg.minMinor {
+			d.RejectReasons = append(d.RejectReasons, fmt.Sprintf("compute capability %d.%d is below %s", g.major, g.lesser, p.cfg.MinComputeCapability))
+		}
+	}
+	switch {
+	case g.parent != nil:
+		d.ParentId = g.parent.id
+		d.Attributes["mig_profile"] = g.profile
+		if g.profile != "" {
+			d.Capacity = map[string]string{migName(g.profile): "1"}
+		}
+	case g.mig:
+		d.RejectReasons = append(d.RejectReasons, "MIG mode is on: its instances are devices of their own")
+	case g.memory > 0:
+		d.Capacity = p.capacity(g)
+	}
+	p.ail(d, g)
+	d.Allocatable = len(d.RejectReasons) == 0
+	return d
+}
+
+func (p *plugin) capacity(g *gpu) map[string]string {
+	c := map[string]string{whole: "1"}
+	if p.cfg.Fractions {
+		c[shares] = "1"
+		c[memory] = accelerator.FormatAmount(pb.SlotType_BYTES, int64(g.memory>>20<<20))
+	}
+	return c
+}
+
+// links tells how near two GPUs are to each other. NVML's levels grow with
+// distance: 0 same board … 50 across sockets.
+func links(found []*gpu, shown map[string]*gpu) []*pb.Link {
+	var out []*pb.Link
+	for i, a := range found {
+		for _, b := range found[i+1:] {
+			if a.parent != nil || b.parent != nil || a.handle == nil || b.handle == nil || shown[a.id] == nil || shown[b.id] == nil {
+				continue
+			}
+			if l := link(a.handle, b.handle); l != nil {
+				l.A, l.B = a.id, b.id
+				out = append(out, l)
+			}
+		}
+	}
+	return out
+}
+
+func link(a, b nvml.Device) *pb.Link {
+	l := &pb.Link{}
+	if s, ret := a.GetP2PStatus(b, nvml.P2P_CAPS_INDEX_READ); ret == nvml.SUCCESS {
+		l.P2P = s == nvml.P2P_STATUS_OK
+	}
+	if s, ret := a.GetP2PStatus(b, nvml.P2P_CAPS_INDEX_NVLINK); ret == nvml.SUCCESS && s == nvml.P2P_STATUS_OK {
+		l.Type, l.Distance = pb.Link_NVLINK, 1
+		return l
+	}
+	level, ret := a.GetTopologyCommonAncestor(b)
+	if ret != nvml.SUCCESS {
+		return nil
+	}
+	l.Type, l.Distance = pb.Link_PCIE, 10+uint32(level)
+	if level == nvml.TOPOLOGY_INTERNAL {
+		l.Type = pb.Link_SAME_BOARD
+	}
+	return l
+}
