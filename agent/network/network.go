@@ -1,0 +1,138 @@
+// Package network gives every kernel a network namespace of its own and every
+// session a bridge of its own on the host, in process: netlink and nftables,
+// no CNI programs, no iptables.
+//
+// Kernels of one session share a bridge and reach each other. Nothing else
+// gets in: not from other sessions, not from the host or its network. They
+// reach the world through the host's address, but no service of the host and
+// no link-local address (where clouds serve a machine's credentials). A bridge
+// for each session rather than isolated ports on one: the same rules hold when
+// a session's bridge is extended to other hosts.
+//
+// All names on the host begin with a tag made from the agent's id, so several
+// agents may share one host.
+package network
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/containerd/errdefs"
+	"github.com/vishvananda/netlink"
+)
+
+// DefaultSubnet is divided among the sessions of one agent.
+var DefaultSubnet = netip.MustParsePrefix("10.213.0.0/16")
+
+// sessionBits is the size of one session's part: 29 kernels and the gateway.
+const sessionBits = 27
+
+// Config of a Manager.
+type Config struct {
+	Agent  string       // id of the agent, source of all names
+	Dir    string       // where network namespaces are mounted
+	Subnet netip.Prefix // zero = DefaultSubnet
+	// Claims is where agents of one host note which subnets they use; it
+	// must not outlive a reboot. "" = /run/berth/subnets.
+	Claims string
+	Logger *slog.Logger
+}
+
+// Attachment is what one kernel holds. It is kept in the kernel's record.
+type Attachment struct {
+	Key     string       `json:"key"` // names the namespace
+	Session string       `json:"session"`
+	Subnet  netip.Prefix `json:"subnet"` // of the session
+	Address netip.Addr   `json:"address"`
+}
+
+// Gateway is the host's address on the session's bridge.
+func (a Attachment) Gateway() netip.Addr { return a.Subnet.Addr().Next() }
+
+// Manager hands out attachments and makes them real.
+type Manager struct {
+	cfg    Config
+	tag    string
+	handle *netlink.Handle
+
+	mu       sync.Mutex
+	sessions map[string]*segment
+	walled   bool // the firewall is in place
+}
+
+// segment is the part of one session.
+type segment struct {
+	subnet netip.Prefix
+	used   map[netip.Addr]string // address to key
+
+	mu sync.Mutex // held while the bridge is made or removed
+}
+
+// New prepares a manager; nothing on the host changes yet.
+func New(cfg Config) (*Manager, error) {
+	if !cfg.Subnet.IsValid() {
+		cfg.Subnet = DefaultSubnet
+	}
+	cfg.Subnet = cfg.Subnet.Masked()
+	if !cfg.Subnet.Addr().Is4() || cfg.Subnet.Bits() > sessionBits || cfg.Subnet.Bits() < 8 {
+		return nil, fmt.Errorf("subnet %s is not an IPv4 network between /8 and /%d: %w", cfg.Subnet, sessionBits, errdefs.ErrInvalidArgument)
+	}
+	if cfg.Claims == "" {
+		cfg.Claims = "/run/berth/subnets"
+	}
+	for _, dir := range []string{cfg.Dir, cfg.Claims} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	h, err := netlink.NewHandle()
+	if err != nil {
+		return nil, fmt.Errorf("open netlink: %w", err)
+	}
+	return &Manager{cfg: cfg, tag: tag(cfg.Agent), handle: h, sessions: map[string]*segment{}}, nil
+}
+
+// tag shortens the agent's id to what fits an interface name.
+func tag(agent string) string {
+	sum := sha256.Sum256([]byte(agent))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:5])
+}
+
+// Names on the host. Interface names hold at most 15 bytes.
+const (
+	bridgePrefix = "bth" // of every agent
+	vethPrefix   = "bve"
+)
+
+func (m *Manager) bridges() string { return bridgePrefix + m.tag + "-" }
+func (m *Manager) veths() string   { return vethPrefix + m.tag + "-" }
+
+func (m *Manager) bridge(subnet netip.Prefix) string {
+	return fmt.Sprintf("%s%x", m.bridges(), m.offset(subnet.Addr())>>(32-sessionBits))
+}
+
+func (m *Manager) veth(a Attachment) string {
+	return fmt.Sprintf("%s%x", m.veths(), m.offset(a.Address))
+}
+
+// offset counts addresses from the start of the agent's subnet.
+func (m *Manager) offset(a netip.Addr) uint32 { return number(a) - number(m.cfg.Subnet.Addr()) }
+
+func number(a netip.Addr) uint32 {
+	b := a.As4()
+	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
+}
+
+func address(n uint32) netip.Addr {
+	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+}
+
+// Path of the kernel's network namespace.
+func (m *Manager) Path(a Attachment) string { return filepath.Join(m.cfg.Dir, a.Key) }

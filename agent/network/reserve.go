@@ -1,0 +1,150 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/vishvananda/netlink"
+)
+
+// Reserve chooses an address. Nothing on the host changes but the note that
+// keeps other agents off the subnet.
+func (m *Manager) Reserve(key, session string) (Attachment, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seg, ok := m.sessions[session]
+	if !ok {
+		subnet, err := m.claim()
+		if err != nil {
+			return Attachment{}, err
+		}
+		seg = &segment{subnet: subnet, used: map[netip.Addr]string{}}
+		m.sessions[session] = seg
+	}
+	first := number(seg.subnet.Addr())
+	last := first + 1<<(32-sessionBits) - 1
+	for n := first + 2; n < last; n++ {
+		if a := address(n); seg.used[a] == "" {
+			seg.used[a] = key
+			return Attachment{Key: key, Session: session, Subnet: seg.subnet, Address: a}, nil
+		}
+	}
+	return Attachment{}, fmt.Errorf("session %s has no address left on this node: %w", session, errdefs.ErrResourceExhausted)
+}
+
+// Adopt takes back an attachment found in a record.
+func (m *Manager) Adopt(a Attachment) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.cfg.Subnet.Contains(a.Subnet.Addr()) {
+		// The configured subnet was changed; names would not match.
+		return fmt.Errorf("address %s is not in subnet %s: %w", a.Address, m.cfg.Subnet, errdefs.ErrFailedPrecondition)
+	}
+	seg, ok := m.sessions[a.Session]
+	if !ok {
+		if !m.note(a.Subnet) {
+			return fmt.Errorf("subnet %s belongs to another agent by now: %w", a.Subnet, errdefs.ErrFailedPrecondition)
+		}
+		seg = &segment{subnet: a.Subnet, used: map[netip.Addr]string{}}
+		m.sessions[a.Session] = seg
+	}
+	if seg.subnet != a.Subnet || (seg.used[a.Address] != "" && seg.used[a.Address] != a.Key) {
+		return fmt.Errorf("address %s of session %s is taken: %w", a.Address, a.Session, errdefs.ErrFailedPrecondition)
+	}
+	seg.used[a.Address] = a.Key
+	return nil
+}
+
+// release gives an address back and tells whether the session's part is empty.
+func (m *Manager) release(a Attachment) (*segment, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seg, ok := m.sessions[a.Session]
+	if !ok {
+		return nil, true
+	}
+	if seg.used[a.Address] == a.Key {
+		delete(seg.used, a.Address)
+	}
+	return seg, len(seg.used) == 0
+}
+
+// claim finds a subnet that neither we, nor another agent, nor the host uses.
+func (m *Manager) claim() (netip.Prefix, error) {
+	taken, err := m.hostNetworks()
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	for _, seg := range m.sessions {
+		taken = append(taken, seg.subnet)
+	}
+	base := number(m.cfg.Subnet.Addr())
+	count := uint32(1) << (sessionBits - m.cfg.Subnet.Bits())
+	for i := range count {
+		subnet := netip.PrefixFrom(address(base+i<<(32-sessionBits)), sessionBits)
+		if !overlaps(subnet, taken) && m.note(subnet) {
+			return subnet, nil
+		}
+	}
+	return netip.Prefix{}, fmt.Errorf("subnet %s is used up: %w", m.cfg.Subnet, errdefs.ErrResourceExhausted)
+}
+
+// hostNetworks lists what the host has addresses in, our own bridges included.
+func (m *Manager) hostNetworks() ([]netip.Prefix, error) {
+	addrs, err := m.handle.AddrList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return nil, fmt.Errorf("list addresses of the host: %w", err)
+	}
+	var out []netip.Prefix
+	for _, a := range addrs {
+		ip, ok := netip.AddrFromSlice(a.IP.To4())
+		if !ok {
+			continue
+		}
+		ones, _ := a.Mask.Size()
+		out = append(out, netip.PrefixFrom(ip, ones).Masked())
+	}
+	return out, nil
+}
+
+func overlaps(p netip.Prefix, list []netip.Prefix) bool {
+	for _, other := range list {
+		if p.Overlaps(other) {
+			return true
+		}
+	}
+	return false
+}
+
+// note writes down that the subnet is ours; false: it is another agent's.
+func (m *Manager) note(subnet netip.Prefix) bool {
+	path := m.claimPath(subnet)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		owner, err := os.ReadFile(path)
+		return err == nil && string(owner) == m.cfg.Agent
+	}
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	_, err = f.WriteString(m.cfg.Agent)
+	return err == nil
+}
+
+func (m *Manager) unnote(subnet netip.Prefix) {
+	path := m.claimPath(subnet)
+	if owner, err := os.ReadFile(path); err == nil && string(owner) == m.cfg.Agent {
+		_ = os.Remove(path)
+	}
+}
+
+func (m *Manager) claimPath(subnet netip.Prefix) string {
+	return filepath.Join(m.cfg.Claims, strings.ReplaceAll(subnet.String(), "/", "_"))
+}

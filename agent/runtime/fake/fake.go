@@ -1,0 +1,172 @@
+// Package fake is a runtime without containers for quick tests. It passes the
+// same suite as the real one, and is steered by its input: the verbs of the
+// suite's test program act out workloads, and keys of the environment act out
+// failures of the runtime itself.
+package fake
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/agent/runner"
+	"github.com/berthhq/berth/agent/runtime"
+)
+
+// Keys of a container's environment that steer the fake.
+const (
+	FailCreate  = "FAKE_FAIL_CREATE"  // Create answers with this message
+	FailStart   = "FAKE_FAIL_START"   // Start answers with this message
+	FailRemove  = "FAKE_FAIL_REMOVE"  // so many Removes fail
+	CreateDelay = "FAKE_CREATE_DELAY" // Create takes so long, or until cancelled
+)
+
+// Host is what outlives an agent: images and containers.
+type Host struct {
+	mu         sync.Mutex
+	registry   map[string]runtime.Image
+	images     map[string]runtime.Image
+	containers map[string]*container
+	created    int
+}
+
+// NewHost returns a host whose registry has the images.
+func NewHost(images ...runtime.Image) *Host {
+	h := &Host{registry: map[string]runtime.Image{}, images: map[string]runtime.Image{}, containers: map[string]*container{}}
+	for _, img := range images {
+		h.registry[img.Reference] = img
+	}
+	return h
+}
+
+// Created counts the containers ever made.
+func (h *Host) Created() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.created
+}
+
+// Runtime is the view of one agent on a host.
+type Runtime struct {
+	host  *Host
+	agent string
+}
+
+var _ runtime.Runtime = (*Runtime)(nil)
+
+// New connects an agent to the host.
+func New(h *Host, agent string) *Runtime { return &Runtime{h, agent} }
+
+// Close does nothing: containers go on.
+func (r *Runtime) Close() error { return nil }
+
+// Pull copies from the registry.
+func (r *Runtime) Pull(_ context.Context, req runtime.PullRequest, progress func(runtime.Progress)) (runtime.Image, error) {
+	r.host.mu.Lock()
+	defer r.host.mu.Unlock()
+	img, ok := r.host.registry[req.Reference]
+	if !ok {
+		return runtime.Image{}, fmt.Errorf("image %s: %w", req.Reference, errdefs.ErrNotFound)
+	}
+	if req.Digest != "" && req.Digest != img.Digest {
+		return runtime.Image{}, fmt.Errorf("image %s is %s: %w", req.Reference, img.Digest, errdefs.ErrFailedPrecondition)
+	}
+	progress(runtime.Progress{Phase: "downloading", Done: 1, Total: 1})
+	r.host.images[req.Reference] = img
+	return img, nil
+}
+
+// Image looks up a pulled image.
+func (r *Runtime) Image(_ context.Context, reference string) (runtime.Image, error) {
+	r.host.mu.Lock()
+	defer r.host.mu.Unlock()
+	img, ok := r.host.images[reference]
+	if !ok {
+		return img, fmt.Errorf("image %s is not on this node: %w", reference, errdefs.ErrNotFound)
+	}
+	return img, nil
+}
+
+// Images lists pulled images.
+func (r *Runtime) Images(context.Context) ([]runtime.Image, error) {
+	r.host.mu.Lock()
+	defer r.host.mu.Unlock()
+	var out []runtime.Image
+	for _, img := range r.host.images {
+		out = append(out, img)
+	}
+	slices.SortFunc(out, func(a, b runtime.Image) int { return strings.Compare(a.Reference, b.Reference) })
+	return out, nil
+}
+
+// Containers lists the agent's containers.
+func (r *Runtime) Containers(context.Context) ([]runtime.Container, error) {
+	r.host.mu.Lock()
+	defer r.host.mu.Unlock()
+	var out []runtime.Container
+	for _, c := range r.host.containers {
+		if c.labels[runtime.LabelAgent] == r.agent {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+// Create makes a container unless it is told to fail.
+func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container, error) {
+	env := environment(s.Env)
+	if d, err := time.ParseDuration(env[CreateDelay]); err == nil {
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	if msg, ok := env[FailCreate]; ok {
+		return nil, fmt.Errorf("%s: %w", msg, errdefs.ErrInternal)
+	}
+	if s.Class != "" && s.Class != "runc" {
+		return nil, fmt.Errorf("runtime class %q: %w", s.Class, errdefs.ErrFailedPrecondition)
+	}
+	r.host.mu.Lock()
+	defer r.host.mu.Unlock()
+	if _, ok := r.host.images[s.Image]; !ok {
+		return nil, fmt.Errorf("image %s is not on this node: %w", s.Image, errdefs.ErrNotFound)
+	}
+	if _, ok := r.host.containers[s.ID]; ok {
+		return nil, fmt.Errorf("container %s: %w", s.ID, errdefs.ErrAlreadyExists)
+	}
+	labels := map[string]string{runtime.LabelAgent: r.agent}
+	for k, v := range s.Labels {
+		labels[k] = v
+	}
+	c := newContainer(r.host, s, labels, env)
+	r.host.containers[s.ID] = c
+	r.host.created++
+	return c, nil
+}
+
+func environment(list []string) map[string]string {
+	out := map[string]string{}
+	for _, kv := range list {
+		k, v, _ := strings.Cut(kv, "=")
+		out[k] = v
+	}
+	return out
+}
+
+// workload is what prog would be asked to do, without the runner before it.
+func workload(args []string) []string {
+	if len(args) >= 2 && args[0] == runner.Path && args[1] == "init" {
+		args = args[2:]
+	}
+	if len(args) < 2 {
+		return []string{"idle"}
+	}
+	return args[1:]
+}
