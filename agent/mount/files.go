@@ -1,0 +1,114 @@
+package mount
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berthhq/berth/agent/runner"
+)
+
+// Work is the scratch directory in every container, and where it starts.
+const Work = "/home/work"
+
+// Files describes what the agent itself puts into a container.
+type Files struct {
+	Dir       string // of the kernel, on the host
+	Runner    string // on the host
+	Hostname  string
+	Address   netip.Addr
+	Bootstrap string // script, "" = none
+}
+
+// Scratch is the host's directory behind Work.
+func (f Files) Scratch() string { return filepath.Join(f.Dir, "work") }
+
+// Write makes the files and returns their mounts. Whatever an earlier attempt
+// left is replaced.
+func (f Files) Write() ([]specs.Mount, error) {
+	etc := filepath.Join(f.Dir, "etc")
+	if err := os.MkdirAll(etc, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(f.Scratch(), 0o755); err != nil {
+		return nil, err
+	}
+	mounts := []specs.Mount{
+		bind(f.Scratch(), Work, "nosuid", "nodev"),
+		bind(f.Runner, runner.Path, "ro", "nosuid", "nodev"),
+	}
+	for name, text := range map[string]string{"hostname": f.Hostname + "\n", "hosts": f.hosts(), "resolv.conf": Resolv()} {
+		path := filepath.Join(etc, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return nil, err
+		}
+		mounts = append(mounts, bind(path, "/etc/"+name, "nosuid", "nodev", "noexec"))
+	}
+	if f.Bootstrap != "" {
+		path := filepath.Join(f.Dir, "bootstrap")
+		if err := os.WriteFile(path, []byte(f.Bootstrap), 0o755); err != nil {
+			return nil, err
+		}
+		mounts = append(mounts, bind(path, runner.BootstrapPath, "ro", "nosuid", "nodev"))
+	}
+	return mounts, nil
+}
+
+// Remove deletes what Write made, with everything in the scratch directory.
+func (f Files) Remove() error {
+	for _, name := range []string{"etc", "bootstrap", "work"} {
+		if err := os.RemoveAll(filepath.Join(f.Dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bind(source, target string, options ...string) specs.Mount {
+	return specs.Mount{Source: source, Destination: target, Type: "bind", Options: append([]string{"rbind", "rprivate"}, options...)}
+}
+
+func (f Files) hosts() string {
+	var b strings.Builder
+	b.WriteString("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n")
+	if f.Address.IsValid() {
+		fmt.Fprintf(&b, "%s\t%s\n", f.Address, f.Hostname)
+	}
+	return b.String()
+}
+
+// Resolv is the host's resolver configuration without servers on loopback,
+// which a container cannot reach. Where the host resolves through systemd, its
+// own list of servers is used.
+func Resolv() string {
+	for _, path := range []string{"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		if kept, servers := withoutLoopback(string(text)); servers > 0 {
+			return kept
+		}
+	}
+	return ""
+}
+
+func withoutLoopback(text string) (kept string, servers int) {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) >= 2 && fields[0] == "nameserver" {
+			addr, err := netip.ParseAddr(fields[1])
+			if err != nil || addr.IsLoopback() {
+				continue
+			}
+			servers++
+		}
+		b.WriteString(line)
+	}
+	return b.String(), servers
+}

@@ -1,0 +1,174 @@
+// Package mount says what a kernel sees in its file system beside its image:
+// folders of mounted volumes, a scratch directory, the runner, and the few
+// files in /etc that depend on the node. It never creates a folder: a volume
+// that is not mounted must not look like an empty one.
+package mount
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// Folder is what is asked for: a folder of a volume at a place in the
+// container.
+type Folder struct {
+	Volume   string
+	Path     string // below the volume
+	Subpath  string // below the folder
+	Target   string
+	ReadOnly bool
+}
+
+// Volumes are the volumes mounted on this node: name to path on the host.
+type Volumes map[string]string
+
+// Names lists the volumes whose path is there, in order.
+func (v Volumes) Names() []string {
+	var names []string
+	for name, path := range v {
+		if st, err := os.Stat(path); err == nil && st.IsDir() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Bound is a set of folders held open, so that what was checked is what gets
+// mounted, whatever happens to the path meanwhile. Close it when the container
+// has been created.
+type Bound struct {
+	Mounts []specs.Mount
+	files  []*os.File
+}
+
+// Close lets go of the folders.
+func (b *Bound) Close() {
+	for _, f := range b.files {
+		f.Close()
+	}
+}
+
+// Bind resolves folders. No symbolic link leads out of the volume, and none
+// out of the folder.
+func (v Volumes) Bind(folders []Folder) (*Bound, error) {
+	if err := Check(folders); err != nil {
+		return nil, err
+	}
+	// Outer targets first: a mount hides what was mounted below it before.
+	folders = slices.Clone(folders)
+	slices.SortStableFunc(folders, func(a, b Folder) int {
+		return strings.Count(path.Clean(a.Target), "/") - strings.Count(path.Clean(b.Target), "/")
+	})
+	b := &Bound{}
+	for _, f := range folders {
+		dir, err := v.open(f)
+		if err != nil {
+			b.Close()
+			return nil, err
+		}
+		b.files = append(b.files, dir)
+		options := []string{"rbind", "rprivate", "nosuid", "nodev"}
+		if f.ReadOnly {
+			options = append(options, "ro")
+		}
+		b.Mounts = append(b.Mounts, specs.Mount{
+			Destination: path.Clean(f.Target), Type: "bind", Options: options,
+			// The runtime is another process and follows our descriptor.
+			Source: fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), dir.Fd()),
+		})
+	}
+	return b, nil
+}
+
+func (v Volumes) open(f Folder) (*os.File, error) {
+	root, ok := v[f.Volume]
+	if !ok {
+		return nil, fmt.Errorf("volume %q is not configured on this node: %w", f.Volume, errdefs.ErrFailedPrecondition)
+	}
+	base, err := os.OpenFile(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("volume %q is not mounted: %w: %w", f.Volume, err, errdefs.ErrUnavailable)
+	}
+	defer base.Close()
+	// Only the storage proxy makes the folders; a link among them is no good.
+	folder, err := beneath(base, f.Path, unix.RESOLVE_NO_SYMLINKS)
+	if err != nil {
+		return nil, fmt.Errorf("folder %q of volume %q: %w", f.Path, f.Volume, err)
+	}
+	if clean(f.Subpath) == "." {
+		return folder, nil
+	}
+	defer folder.Close()
+	// Inside, users may link as they like, as long as it stays inside.
+	sub, err := beneath(folder, f.Subpath, 0)
+	if err != nil {
+		return nil, fmt.Errorf("path %q of the folder for %s: %w", f.Subpath, f.Target, err)
+	}
+	return sub, nil
+}
+
+func clean(p string) string { return path.Clean(strings.TrimLeft(p, "/")) }
+
+// beneath opens a directory below another one; the kernel sees to it that it
+// is.
+func beneath(dir *os.File, p string, extra uint64) (*os.File, error) {
+	fd, err := unix.Openat2(int(dir.Fd()), clean(p), &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | extra,
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("not there: %w", errdefs.ErrNotFound)
+	case errors.Is(err, unix.ENOTDIR):
+		return nil, fmt.Errorf("not a directory: %w", errdefs.ErrFailedPrecondition)
+	case errors.Is(err, unix.EXDEV), errors.Is(err, unix.ELOOP):
+		return nil, fmt.Errorf("leads out of it: %w", errdefs.ErrPermissionDenied)
+	case err != nil:
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), p), nil
+}
+
+// reserved are directories in the container that belong to the system or to
+// the agent.
+var reserved = []string{"/proc", "/sys", "/dev", "/opt/berth", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/usr"}
+
+// Check refuses targets that are no places for a folder.
+func Check(folders []Folder) error {
+	seen := map[string]bool{}
+	for _, f := range folders {
+		target := path.Clean(f.Target)
+		if !path.IsAbs(f.Target) || target == "/" || strings.ContainsRune(f.Target, 0) {
+			return fmt.Errorf("mount target %q is not an absolute path below /: %w", f.Target, errdefs.ErrInvalidArgument)
+		}
+		for _, r := range reserved {
+			if target == r || strings.HasPrefix(target, r+"/") {
+				return fmt.Errorf("mount target %s lies in %s, which is the system's: %w", target, r, errdefs.ErrInvalidArgument)
+			}
+		}
+		if seen[target] {
+			return fmt.Errorf("mount target %s is used twice: %w", target, errdefs.ErrInvalidArgument)
+		}
+		seen[target] = true
+		for _, p := range []string{f.Path, f.Subpath} {
+			if !filepath.IsLocal(clean(p)) {
+				return fmt.Errorf("path %q for %s leads out: %w", p, target, errdefs.ErrInvalidArgument)
+			}
+		}
+		if clean(f.Path) == "." {
+			return fmt.Errorf("no folder named for %s: %w", target, errdefs.ErrInvalidArgument)
+		}
+	}
+	return nil
+}
