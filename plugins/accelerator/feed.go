@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
@@ -45,15 +47,29 @@ func (f *Feed) Snapshot() *pb.DeviceSnapshot {
 	return f.now
 }
 
+// Ready returns the present snapshot, or the error for a call that came before
+// Configure.
+func (f *Feed) Ready() (*pb.DeviceSnapshot, error) {
+	if s := f.Snapshot(); s != nil {
+		return s, nil
+	}
+	return nil, errNotConfigured
+}
+
+var errNotConfigured = status.Error(codes.FailedPrecondition, "the plugin is not configured")
+
 // Watch calls send with the present snapshot and again after changes until the
 // context ends or send fails. A slow watcher misses intermediate ones.
 func (f *Feed) Watch(ctx context.Context, send func(*pb.DeviceSnapshot) error) error {
-	var last *pb.DeviceSnapshot
+	last, err := f.Ready()
+	if err != nil {
+		return err
+	}
+	if err := send(last); err != nil {
+		return err
+	}
 	for {
 		f.mu.Lock()
-		if f.next == nil {
-			f.next = make(chan struct{})
-		}
 		now, next := f.now, f.next
 		f.mu.Unlock()
 		if now != last {

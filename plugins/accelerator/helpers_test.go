@@ -18,6 +18,11 @@ func TestFeed(t *testing.T) {
 	var feed accelerator.Feed
 	got := make(chan uint64, 10)
 	ctx, cancel := context.WithCancel(t.Context())
+	early := feed.Watch(ctx, func(*pb.DeviceSnapshot) error { return nil })
+	if status.Code(early) != codes.FailedPrecondition {
+		t.Errorf("before the first snapshot: %v", early)
+	}
+	feed.Set(good())
 	ended := make(chan error)
 	go func() {
 		ended <- feed.Watch(ctx, func(s *pb.DeviceSnapshot) error { got <- s.GetRevision(); return nil })
@@ -31,7 +36,6 @@ func TestFeed(t *testing.T) {
 			return 0
 		}
 	}
-	feed.Set(good())
 	if n := next(); n != 1 {
 		t.Errorf("first revision %d", n)
 	}

@@ -109,7 +109,7 @@ type Grant struct {
 // answers the errors the contract prescribes.
 func Grants(s *pb.DeviceSnapshot, allocs []*pb.Allocation) ([]Grant, error) {
 	if s == nil {
-		return nil, status.Error(codes.FailedPrecondition, "the plugin is not configured")
+		return nil, errNotConfigured
 	}
 	if len(allocs) == 0 {
 		return nil, status.Error(codes.InvalidArgument, "allocations: none given")

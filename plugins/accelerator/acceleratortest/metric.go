@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -21,7 +22,7 @@ func nodeMetrics(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	w, err := c.WatchNodeMetrics(ctx, &pb.WatchNodeMetricsRequest{IntervalMs: 100})
 	if err != nil {
@@ -73,7 +74,7 @@ func workloadMetrics(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	w, err := c.WatchWorkloadMetrics(ctx)
 	if err != nil {

@@ -120,7 +120,7 @@ func (m *mock) follow() {
 
 func (m *mock) Preflight(context.Context, *pb.PreflightRequest) (*pb.PreflightResponse, error) {
 	m.faults.strike("Preflight")
-	s, err := m.ready()
+	s, err := m.feed.Ready()
 	if err != nil {
 		return nil, err
 	}

@@ -114,35 +114,20 @@ func links(kind string, d []*pb.Device) []*pb.Link {
 	return out
 }
 
-// ready returns the present snapshot, or the error of a call that came before
-// Configure.
-func (m *mock) ready() (*pb.DeviceSnapshot, error) {
-	if s := m.feed.Snapshot(); s != nil {
-		return s, nil
-	}
-	return nil, status.Error(codes.FailedPrecondition, "the plugin is not configured")
-}
-
 func (m *mock) WatchDevices(_ *pb.WatchDevicesRequest, out pb.Accelerator_WatchDevicesServer) error {
 	m.faults.strike("WatchDevices")
-	if _, err := m.ready(); err != nil {
-		return err
-	}
 	return m.feed.Watch(out.Context(), out.Send)
 }
 
 func (m *mock) WatchHealth(_ *pb.WatchHealthRequest, out pb.Accelerator_WatchHealthServer) error {
 	m.faults.strike("WatchHealth")
-	if _, err := m.ready(); err != nil {
-		return err
-	}
 	return m.feed.WatchHealth(out.Context(), out.Send)
 }
 
 // Prefer ranks devices on the NUMA node of those already chosen first.
 func (m *mock) Prefer(_ context.Context, req *pb.PreferRequest) (*pb.PreferResponse, error) {
 	m.faults.strike("Prefer")
-	s, err := m.ready()
+	s, err := m.feed.Ready()
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func (m *mock) seed() int64 {
 
 func (m *mock) WatchNodeMetrics(req *pb.WatchNodeMetricsRequest, out pb.Accelerator_WatchNodeMetricsServer) error {
 	m.faults.strike("WatchNodeMetrics")
-	if _, err := m.ready(); err != nil {
+	if _, err := m.feed.Ready(); err != nil {
 		return err
 	}
 	return accelerator.Every(out.Context(), req.GetIntervalMs(), func() error {
@@ -59,7 +59,7 @@ func (m *mock) WatchNodeMetrics(req *pb.WatchNodeMetricsRequest, out pb.Accelera
 
 func (m *mock) WatchWorkloadMetrics(stream pb.Accelerator_WatchWorkloadMetricsServer) error {
 	m.faults.strike("WatchWorkloadMetrics")
-	if _, err := m.ready(); err != nil {
+	if _, err := m.feed.Ready(); err != nil {
 		return err
 	}
 	return accelerator.ServeWorkloads(stream, func(set *pb.WorkloadSet) *pb.WorkloadSample {

@@ -15,7 +15,7 @@ import (
 
 func (m *mock) Prepare(_ context.Context, req *pb.PrepareRequest) (*pb.PrepareResponse, error) {
 	m.faults.strike("Prepare")
-	s, err := m.ready()
+	s, err := m.feed.Ready()
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (m *mock) Unprepare(_ context.Context, req *pb.UnprepareRequest) (*pb.Unpre
 
 func (m *mock) Restore(_ context.Context, req *pb.RestoreRequest) (*pb.RestoreResponse, error) {
 	m.faults.strike("Restore")
-	s, err := m.ready()
+	s, err := m.feed.Ready()
 	if err != nil {
 		return nil, err
 	}

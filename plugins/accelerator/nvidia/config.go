@@ -136,29 +136,16 @@ func (p *plugin) follow() {
 	}
 }
 
-func (p *plugin) ready() (*pb.DeviceSnapshot, error) {
-	if s := p.feed.Snapshot(); s != nil {
-		return s, nil
-	}
-	return nil, status.Error(codes.FailedPrecondition, "the plugin is not configured")
-}
-
 func (p *plugin) WatchDevices(_ *pb.WatchDevicesRequest, out pb.Accelerator_WatchDevicesServer) error {
-	if _, err := p.ready(); err != nil {
-		return err
-	}
 	return p.feed.Watch(out.Context(), out.Send)
 }
 
 func (p *plugin) WatchHealth(_ *pb.WatchHealthRequest, out pb.Accelerator_WatchHealthServer) error {
-	if _, err := p.ready(); err != nil {
-		return err
-	}
 	return p.feed.WatchHealth(out.Context(), out.Send)
 }
 
 func (p *plugin) Preflight(context.Context, *pb.PreflightRequest) (*pb.PreflightResponse, error) {
-	s, err := p.ready()
+	s, err := p.feed.Ready()
 	if err != nil {
 		return nil, err
 	}

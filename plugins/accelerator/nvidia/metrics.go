@@ -35,7 +35,7 @@ func (p *plugin) units() []*gpu {
 }
 
 func (p *plugin) WatchNodeMetrics(req *pb.WatchNodeMetricsRequest, out pb.Accelerator_WatchNodeMetricsServer) error {
-	if _, err := p.ready(); err != nil {
+	if _, err := p.feed.Ready(); err != nil {
 		return err
 	}
 	return accelerator.Every(out.Context(), req.GetIntervalMs(), func() error {
@@ -68,7 +68,7 @@ func (g *gpu) sample() []*pb.Metric {
 }
 
 func (p *plugin) WatchWorkloadMetrics(stream pb.Accelerator_WatchWorkloadMetricsServer) error {
-	if _, err := p.ready(); err != nil {
+	if _, err := p.feed.Ready(); err != nil {
 		return err
 	}
 	return accelerator.ServeWorkloads(stream, func(set *pb.WorkloadSet) *pb.WorkloadSample {

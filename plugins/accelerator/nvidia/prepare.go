@@ -22,7 +22,7 @@ import (
 const containerLibs = "/usr/local/nvidia/lib64"
 
 func (p *plugin) Prepare(_ context.Context, req *pb.PrepareRequest) (*pb.PrepareResponse, error) {
-	s, err := p.ready()
+	s, err := p.feed.Ready()
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (p *plugin) Unprepare(_ context.Context, req *pb.UnprepareRequest) (*pb.Unp
 }
 
 func (p *plugin) Restore(_ context.Context, req *pb.RestoreRequest) (*pb.RestoreResponse, error) {
-	s, err := p.ready()
+	s, err := p.feed.Ready()
 	if err != nil {
 		return nil, err
 	}
