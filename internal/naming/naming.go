@@ -1,0 +1,71 @@
+// Package naming says what people may call things, so that no name can carry
+// control characters, hidden text or a path into a log, a page or a shell.
+package naming
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/berthhq/berth/internal/problem"
+)
+
+// MaxName is the most characters in a name.
+const MaxName = 64
+
+// Name checks the name of a thing: letters, digits, space and ._- , beginning
+// and ending with a letter or digit.
+func Name(field, s string) error {
+	if s == "" {
+		return problem.Invalid(field, "must not be empty")
+	}
+	if len(s) > MaxName { // bytes, as the column counts
+		return problem.Invalid(field, "is too long").WithLimit("64")
+	}
+	if !utf8.ValidString(s) {
+		return problem.Invalid(field, "must be UTF-8")
+	}
+	first, _ := utf8.DecodeRuneInString(s)
+	last, _ := utf8.DecodeLastRuneInString(s)
+	if !alphanumeric(first) || !alphanumeric(last) {
+		return problem.Invalid(field, "must begin and end with a letter or digit")
+	}
+	for _, r := range s {
+		if !alphanumeric(r) && !strings.ContainsRune(" ._-", r) {
+			return problem.Invalid(field, "may hold letters, digits, spaces, dots, dashes and underscores, not %q", r)
+		}
+	}
+	return nil
+}
+
+// Handle checks a name that is typed into shells: lower-case ASCII letters,
+// digits and ._- , beginning with a letter or digit.
+func Handle(field, s string) error {
+	if err := Name(field, s); err != nil {
+		return err
+	}
+	for _, r := range s {
+		if r > unicode.MaxASCII || unicode.IsUpper(r) || r == ' ' {
+			return problem.Invalid(field, "may hold lower-case letters, digits, dots, dashes and underscores, not %q", r)
+		}
+	}
+	return nil
+}
+
+// Line checks free text of one line: no control and no direction-changing characters.
+func Line(field, s string, most int) error {
+	if !utf8.ValidString(s) {
+		return problem.Invalid(field, "must be UTF-8")
+	}
+	if utf8.RuneCountInString(s) > most {
+		return problem.Invalid(field, "is longer than %d characters", most)
+	}
+	for _, r := range s {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.In(r, unicode.Zl, unicode.Zp) {
+			return problem.Invalid(field, "must not hold the character %U", r)
+		}
+	}
+	return nil
+}
+
+func alphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
