@@ -141,7 +141,7 @@ bin/tools/protoc-gen-go-grpc: go.mod
 bin/tools/staticcheck: tools/lint/go.mod
 	$(GO) build -modfile tools/lint/go.mod -o $@ honnef.co/go/tools/cmd/staticcheck
 
-bin/tools/mkimage: $(wildcard tools/mkimage/*.go internal/imagebuild/*.go) go.mod
+bin/tools/mkimage: $(wildcard tools/mkimage/*.go) go.mod
 	$(GO) build -o $@ ./tools/mkimage
 	@touch $@
 

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/compression"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// refName is the annotation by which an OCI layout names its images.
+const refName = "org.opencontainers.image.ref.name"
+
+// pack makes a one-layer image out of a root file system and writes it as an OCI
+// layout into dir, which must not exist.
+func (r Recipe) pack(tarFile, dir string) (v1.Image, error) {
+	layer, err := tarball.LayerFromFile(tarFile,
+		tarball.WithCompression(compression.ZStd), tarball.WithMediaType(types.OCILayerZStd))
+	if err != nil {
+		return nil, fmt.Errorf("pack layer: %w", err)
+	}
+	now := v1.Time{Time: time.Now().UTC().Truncate(time.Second)}
+	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	img, err = mutate.ConfigFile(img, &v1.ConfigFile{
+		Architecture: runtime.GOARCH,
+		OS:           "linux",
+		Created:      now,
+		RootFS:       v1.RootFS{Type: "layers"},
+		Config: v1.Config{
+			Env: r.env(), WorkingDir: r.WorkDir, Cmd: r.Cmd,
+			Labels: map[string]string{
+				"org.opencontainers.image.title":       r.Title,
+				"org.opencontainers.image.description": r.Description,
+				"org.opencontainers.image.version":     r.Tag,
+			},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("configure image: %w", err)
+	}
+	img, err = mutate.Append(img, mutate.Addendum{Layer: layer, MediaType: types.OCILayerZStd, History: v1.History{
+		Created: now, CreatedBy: "mkimage " + r.Name,
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("add layer: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	path, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return nil, fmt.Errorf("write layout: %w", err)
+	}
+	err = path.AppendImage(img, layout.WithAnnotations(map[string]string{refName: r.Name + ":" + r.Tag}))
+	if err != nil {
+		return nil, fmt.Errorf("write layout: %w", err)
+	}
+	return img, nil
+}
