@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +49,7 @@ type Node struct {
 
 	mu       sync.Mutex
 	managers []string
+	kept     int                      // so many of them are on disk
 	tunnels  map[string]chan struct{} // closed with the tunnel; by manager instance
 }
 
@@ -80,8 +80,9 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("load managers: %w", err)
 	}
-	n.add(cfg.Managers)
 	n.add(strings.Fields(string(known)))
+	n.kept = len(n.managers)
+	n.add(cfg.Managers)
 	return n, nil
 }
 
@@ -89,29 +90,28 @@ func (n *Node) path(name string) string { return filepath.Join(n.cfg.Dir, name) 
 
 // Learn adds addresses of managers, and keeps them for the next start.
 func (n *Node) Learn(addrs ...string) {
-	if !n.add(addrs) {
-		return
-	}
+	n.add(addrs)
 	select {
 	case n.learned <- struct{}{}:
 	default:
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var b bytes.Buffer
-	for _, a := range n.managers {
-		fmt.Fprintln(&b, a)
+	if n.kept == len(n.managers) {
+		return
 	}
-	if err := replaceFile(n.path(managersFile), b.Bytes()); err != nil {
+	data := []byte(strings.Join(n.managers, "\n") + "\n")
+	if err := replaceFile(n.path(managersFile), data); err != nil {
 		n.log.Warn("managers not kept", "error", err)
+		return
 	}
+	n.kept = len(n.managers)
 }
 
-// add reports whether any of the addresses is new.
-func (n *Node) add(addrs []string) bool {
+// add takes in the addresses that are new. They only ever become more.
+func (n *Node) add(addrs []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	before := len(n.managers)
 	for _, a := range addrs {
 		if _, _, err := net.SplitHostPort(a); err != nil || strings.ContainsAny(a, " \t\r\n") {
 			n.log.Warn("not an address of a manager", "address", a)
@@ -121,7 +121,6 @@ func (n *Node) add(addrs []string) bool {
 			n.managers = append(n.managers, a)
 		}
 	}
-	return len(n.managers) > before
 }
 
 func (n *Node) addrs() []string {
