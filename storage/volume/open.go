@@ -23,7 +23,10 @@ func openat2(dir *os.File, path string, flags int, mode uint32, resolve uint64) 
 	if path == "" {
 		path = "."
 	}
-	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Mode: uint64(mode), Resolve: resolve}
+	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: resolve}
+	if flags&unix.O_CREAT != 0 {
+		how.Mode = uint64(mode)
+	}
 	// The kernel answers EAGAIN when a rename anywhere raced with a ".." step.
 	for range 128 {
 		fd, err := unix.Openat2(int(dir.Fd()), path, &how)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
@@ -113,6 +114,7 @@ type remover struct {
 	ctx      context.Context
 	top      *os.File
 	resolve  uint64
+	deep     int // directories moved up
 	done     int64
 	total    int64
 	progress func(done, total int64) error // nil = nobody asks
@@ -149,11 +151,10 @@ func (r *remover) remove(parent *os.File, name string, depth int) error {
 		return err
 	}
 	if depth > deepest && r.top != nil {
-		up := ".deep-" + strconv.FormatInt(r.done, 36) + "-" + strconv.Itoa(os.Getpid())
-		if err := unix.Renameat(int(parent.Fd()), name, int(r.top.Fd()), up); err != nil {
-			return err
-		}
-		return r.remove(r.top, up, 0)
+		// The next pass over the top finds it there.
+		r.deep++
+		up := ".deep-" + strconv.Itoa(r.deep) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+		return unix.Renameat(int(parent.Fd()), name, int(r.top.Fd()), up)
 	}
 	for range passes {
 		if err := r.clear(parent, name, depth); err != nil {

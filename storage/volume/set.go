@@ -19,7 +19,7 @@ import (
 
 // lookEvery is the pause between two looks at every volume; a plugin that
 // comes or goes causes one at once.
-const lookEvery = 5 * time.Second
+const lookEvery = 2 * time.Second
 
 // Set is the volumes of one proxy and the plugin processes behind them, one
 // for each program. Make it with NewSet.

@@ -1,0 +1,467 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/storage"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+func wantCode(t *testing.T, err error, want codes.Code) {
+	t.Helper()
+	if status.Code(err) != want {
+		t.Errorf("error %v, want %v", err, want)
+	}
+}
+
+func TestReport(t *testing.T) {
+	h := newHost(t)
+	watch, err := h.api.Watch(h.ctx(), &storagepb.WatchRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := watch.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := r.Volumes[0]
+	if r.Name != "s1" || r.PublicUrl != "/storage" || r.Incarnation == "" || len(r.Volumes) != 1 {
+		t.Errorf("report %v", r)
+	}
+	if v.Name != "main" || v.Backend != "vfs" || v.TotalBytes <= 0 || v.UsedBytes <= 0 || v.UsedBytes > v.TotalBytes {
+		t.Errorf("volume %v", v)
+	}
+	if d := cmp.Diff([]string{"scope", "quota-bytes", "capacity", "list-scopes"}, v.Capabilities); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestScopes(t *testing.T) {
+	h := newHost(t)
+	limit := func(n int64) *int64 { return &n }
+	scope := uuid.NewString()
+	get := func() *storagepb.Scope {
+		t.Helper()
+		s, err := h.api.GetScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: scope})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	_, err := h.api.GetScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: scope})
+	wantCode(t, err, codes.NotFound)
+	for range 2 { // idempotent
+		s, err := h.api.CreateScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: scope, LimitBytes: limit(1 << 20)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.GetLimitBytes() != 1<<20 || s.Enforcement != "cooperative" {
+			t.Errorf("scope %v", s)
+		}
+	}
+	for _, want := range []*int64{limit(0), nil, limit(5)} {
+		if _, err := h.api.SetScopeLimit(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: scope, LimitBytes: want}); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, get().LimitBytes); d != "" {
+			t.Errorf("limit: %s", d)
+		}
+	}
+	ref := &storagepb.FolderRef{Volume: "main", Scope: scope, Folder: uuid.NewString()}
+	f, err := h.api.CreateFolder(h.ctx(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(h.mount, f.Path, "x"), make([]byte, 1<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if used := get().GetUsedBytes(); used < 1<<20 || used > 2<<20 {
+		t.Errorf("used %d bytes, want about 1 MiB", used)
+	}
+	_, err = h.api.DeleteScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: scope})
+	wantCode(t, err, codes.FailedPrecondition)
+	if _, err := os.Stat(filepath.Join(h.mount, f.Path, "x")); err != nil {
+		t.Errorf("a refused deletion removed a file: %v", err)
+	}
+	deleteFolder(t, h, ref)
+	for range 2 {
+		if _, err := h.api.DeleteScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: scope}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = h.api.CreateFolder(h.ctx(), ref)
+	wantCode(t, err, codes.NotFound)
+}
+
+func deleteFolder(t *testing.T, h *host, ref *storagepb.FolderRef) *storagepb.Progress {
+	t.Helper()
+	stream, err := h.api.DeleteFolder(h.ctx(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last *storagepb.Progress
+	for {
+		p, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return last
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last != nil && (p.Done < last.Done || p.Done > p.Total) {
+			t.Errorf("progress went from %v to %v", last, p)
+		}
+		last = p
+	}
+}
+
+func TestFolderLayoutAndModes(t *testing.T) {
+	old := unix.Umask(0o077)
+	defer unix.Umask(old)
+	h := newHost(t)
+	hex := strings.ReplaceAll(h.ref.Folder, "-", "")
+	want := filepath.Join(h.mount, strings.ReplaceAll(h.ref.Scope, "-", ""), hex[:2], hex[2:4], hex[4:])
+	if h.path != want {
+		t.Errorf("path %s, want %s", h.path, want)
+	}
+	if _, err := h.api.MakeDirectory(h.ctx(), &storagepb.FileRef{Folder: h.ref, Path: "a/b"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{h.path, filepath.Dir(h.path), filepath.Join(h.path, "a"), filepath.Join(h.path, "a/b")} {
+		st, err := os.Stat(p)
+		if err != nil || st.Mode() != os.ModeDir|0o755 {
+			t.Errorf("%s: %v %v", p, st.Mode(), err)
+		}
+	}
+	again, err := h.api.CreateFolder(h.ctx(), h.ref)
+	if err != nil || filepath.Join(h.mount, again.Path) != h.path {
+		t.Errorf("created again: %v %v", again, err)
+	}
+	h.write("a/x", strings.Repeat("x", 100_000))
+	got, err := h.api.GetFolder(h.ctx(), h.ref)
+	if err != nil || got.GetFiles() != 1 || got.GetUsedBytes() < 100_000 || !got.Exact {
+		t.Errorf("folder %v %v", got, err)
+	}
+	_, err = h.api.GetFolder(h.ctx(), &storagepb.FolderRef{Volume: "main", Scope: h.ref.Scope, Folder: uuid.NewString()})
+	wantCode(t, err, codes.NotFound)
+	_, err = h.api.GetFolder(h.ctx(), &storagepb.FolderRef{Volume: "none", Scope: h.ref.Scope, Folder: h.ref.Folder})
+	wantCode(t, err, codes.NotFound)
+	_, err = h.api.CreateFolder(h.ctx(), &storagepb.FolderRef{Volume: "main", Scope: "../..", Folder: h.ref.Folder})
+	wantCode(t, err, codes.InvalidArgument)
+}
+
+func TestFiles(t *testing.T) {
+	h := newHost(t)
+	h.write("a.txt", "one")
+	h.write("sub/deep/b.txt", "two")
+	h.write("naïve \"q\" \n name", "three")
+	list := func(path string) (names []string) {
+		t.Helper()
+		r, err := h.api.ListFiles(h.ctx(), &storagepb.ListFilesRequest{Folder: h.ref, Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range r.Files {
+			names = append(names, f.Name)
+		}
+		return names
+	}
+	if d := cmp.Diff([]string{"a.txt", "naïve \"q\" \n name", "sub"}, list("")); d != "" {
+		t.Error(d)
+	}
+	st, err := h.api.StatFile(h.ctx(), &storagepb.FileRef{Folder: h.ref, Path: "sub/deep/b.txt"})
+	if err != nil || st.Size != 3 || st.Type != storagepb.FileInfo_FILE || st.Name != "b.txt" || st.Mode != 0o644 ||
+		time.Since(time.UnixMilli(st.ModifiedUnixMs)).Abs() > time.Minute {
+		t.Errorf("stat %v %v", st, err)
+	}
+	move := func(from, to string, overwrite bool) error {
+		_, err := h.api.MoveFile(h.ctx(), &storagepb.MoveFileRequest{Folder: h.ref, From: from, To: to, Overwrite: overwrite})
+		return err
+	}
+	wantCode(t, move("a.txt", "sub/deep/b.txt", false), codes.AlreadyExists)
+	wantCode(t, move("a.txt", "sub/deep/b.txt", true), codes.OK)
+	wantCode(t, move("a.txt", "c.txt", true), codes.NotFound)
+	wantCode(t, move("sub", "sub/deep/in", false), codes.InvalidArgument)
+	wantCode(t, move("sub/deep", "top", false), codes.OK)
+	if b, err := os.ReadFile(filepath.Join(h.path, "top/b.txt")); err != nil || string(b) != "one" {
+		t.Errorf("moved file holds %q, %v", b, err)
+	}
+	_, err = h.api.MakeDirectory(h.ctx(), &storagepb.FileRef{Folder: h.ref, Path: "top/b.txt"})
+	wantCode(t, err, codes.AlreadyExists)
+	res, err := h.api.DeleteFiles(h.ctx(), &storagepb.DeleteFilesRequest{Folder: h.ref, Paths: []string{"top", "absent", "../x", "sub"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, bad := range []bool{false, false, true, false} {
+		if (res.Results[i].Error != "") != bad {
+			t.Errorf("result %v", res.Results[i])
+		}
+	}
+	if d := cmp.Diff([]string{"naïve \"q\" \n name"}, list("")); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestHostilePaths(t *testing.T) {
+	h := newHost(t)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("s"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"abs": secret, "rel": "../../../../..", "dir": filepath.Dir(secret)} {
+		if err := os.Symlink(to, filepath.Join(h.path, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.write("mine", "m")
+	for _, path := range []string{
+		"..", "../x", "a/../../x", "/etc/passwd", "a//b", "./a", "a\x00b", strings.Repeat("n", 256),
+		strings.Repeat("d/", 2100) + "x", "rel/x", "dir/secret", "abs/x",
+	} {
+		t.Run(fmt.Sprintf("%.20q", path), func(t *testing.T) {
+			ref := &storagepb.FileRef{Folder: h.ref, Path: path}
+			_, err := h.api.StatFile(h.ctx(), ref)
+			wantCode(t, err, codes.InvalidArgument)
+			_, err = h.api.MakeDirectory(h.ctx(), ref)
+			wantCode(t, err, codes.InvalidArgument)
+			_, err = h.api.ListFiles(h.ctx(), &storagepb.ListFilesRequest{Folder: h.ref, Path: path})
+			wantCode(t, err, codes.InvalidArgument)
+			_, err = h.api.MoveFile(h.ctx(), &storagepb.MoveFileRequest{Folder: h.ref, From: "mine", To: path})
+			wantCode(t, err, codes.InvalidArgument)
+			_, err = h.api.MoveFile(h.ctx(), &storagepb.MoveFileRequest{Folder: h.ref, From: path, To: "new"})
+			wantCode(t, err, codes.InvalidArgument)
+			res, err := h.api.DeleteFiles(h.ctx(), &storagepb.DeleteFilesRequest{Folder: h.ref, Paths: []string{path}})
+			if err != nil || res.Results[0].Error == "" {
+				t.Errorf("delete: %v %v", res, err)
+			}
+		})
+	}
+	for _, path := range []string{"tab\there", "new\nline", "del\x7f", "c1\u0085"} {
+		_, err := h.api.MakeDirectory(h.ctx(), &storagepb.FileRef{Folder: h.ref, Path: path})
+		wantCode(t, err, codes.InvalidArgument)
+	}
+	if _, err := os.Stat(secret); err != nil {
+		t.Errorf("secret: %v", err)
+	}
+	// Links themselves can be seen and removed.
+	st, err := h.api.StatFile(h.ctx(), &storagepb.FileRef{Folder: h.ref, Path: "abs"})
+	if err != nil || st.Type != storagepb.FileInfo_SYMLINK {
+		t.Errorf("stat of a link: %v %v", st, err)
+	}
+	res, err := h.api.DeleteFiles(h.ctx(), &storagepb.DeleteFilesRequest{Folder: h.ref, Paths: []string{"abs", "dir"}})
+	if err != nil || res.Results[0].Error+res.Results[1].Error != "" {
+		t.Errorf("delete of links: %v %v", res, err)
+	}
+	if _, err := os.Stat(secret); err != nil {
+		t.Errorf("secret: %v", err)
+	}
+}
+
+func TestListLargeDirectory(t *testing.T) {
+	h := newHost(t)
+	const n = 100_000
+	for i := range n {
+		fd, err := unix.Open(filepath.Join(h.path, fmt.Sprintf("f%06d", i)), unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unix.Close(fd)
+	}
+	q := &storagepb.ListFilesRequest{Folder: h.ref, Limit: 1000}
+	began := time.Now()
+	r, err := h.api.ListFiles(h.ctx(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(began)
+	t.Logf("first page of %d: %v", n, took)
+	if took > time.Second { // about 50 ms when the machine is idle
+		t.Errorf("first page took %v", took)
+	}
+	if len(r.Files) != 1000 || r.Files[0].Name != "f000000" || r.Files[999].Name != "f000999" {
+		t.Fatalf("%d files, first %v", len(r.Files), r.Files[0])
+	}
+	// Later pages neither repeat nor miss, also when entries come and go.
+	if err := os.Remove(filepath.Join(h.path, "f000999")); err != nil {
+		t.Fatal(err)
+	}
+	h.write("f000000a", "")
+	q.Cursor = r.NextCursor
+	if r, err = h.api.ListFiles(h.ctx(), q); err != nil || r.Files[0].Name != "f001000" {
+		t.Fatalf("second page: %v", err)
+	}
+	q.Cursor = ""
+	seen := 0
+	for last := ""; ; {
+		if r, err = h.api.ListFiles(h.ctx(), q); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range r.Files {
+			if f.Name <= last {
+				t.Fatalf("%q after %q", f.Name, last)
+			}
+			last = f.Name
+			seen++
+		}
+		if q.Cursor = r.NextCursor; q.Cursor == "" {
+			break
+		}
+	}
+	if seen != n {
+		t.Errorf("%d entries, want %d", seen, n)
+	}
+	q.Cursor = "?"
+	_, err = h.api.ListFiles(h.ctx(), q)
+	wantCode(t, err, codes.InvalidArgument)
+}
+
+func TestDeleteFolderIsResumed(t *testing.T) {
+	h := newHost(t)
+	for i := range 20 {
+		for j := range 400 {
+			h.write(fmt.Sprintf("d%d/f%d", i, j), "")
+		}
+	}
+	outside := filepath.Join(t.TempDir(), "keep")
+	if err := os.WriteFile(outside, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Dir(outside), filepath.Join(h.path, "link")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(h.ctx())
+	stream, err := h.api.DeleteFolder(ctx, h.ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	h.stop() // the proxy goes down in the middle
+	if _, err := os.Stat(h.path); !os.IsNotExist(err) {
+		t.Errorf("folder is still at its place: %v", err)
+	}
+	h.start()
+	p := deleteFolder(t, h, h.ref)
+	if !p.Finished || p.Done != p.Total {
+		t.Errorf("last progress %v", p)
+	}
+	var left []string
+	_ = filepath.WalkDir(h.mount, func(path string, d os.DirEntry, err error) error {
+		if err == nil && strings.HasPrefix(d.Name(), "f") {
+			left = append(left, path)
+		}
+		return nil
+	})
+	if len(left) > 0 {
+		t.Errorf("%d files left, the first %s", len(left), left[0])
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Errorf("behind a link: %v", err)
+	}
+	if p := deleteFolder(t, h, h.ref); !p.Finished {
+		t.Errorf("absent folder: %v", p)
+	}
+}
+
+func TestDeleteVeryDeepFolder(t *testing.T) {
+	h := newHost(t)
+	at, err := unix.Open(h.path, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3000 { // deeper than any path can name
+		if err := unix.Mkdirat(at, "dddddddd", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		next, err := unix.Openat(at, "dddddddd", unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unix.Close(at)
+		at = next
+	}
+	unix.Close(at)
+	if p := deleteFolder(t, h, h.ref); !p.Finished {
+		t.Errorf("progress %v", p)
+	}
+	if _, err := os.Stat(h.path); !os.IsNotExist(err) {
+		t.Errorf("folder: %v", err)
+	}
+}
+
+func TestUnmountedVolumeIsRefused(t *testing.T) {
+	h := newHost(t)
+	h.write("x", "x")
+	// What an unmount leaves: the bare mount point.
+	away := h.mount + ".away"
+	if err := os.Rename(h.mount, away); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(h.mount, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := h.api.CreateFolder(h.ctx(), &storagepb.FolderRef{Volume: "main", Scope: h.ref.Scope, Folder: uuid.NewString()})
+	wantCode(t, err, codes.Unavailable)
+	_, err = h.api.CreateScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: uuid.NewString()})
+	wantCode(t, err, codes.Unavailable)
+	_, err = h.api.MakeDirectory(h.ctx(), &storagepb.FileRef{Folder: h.ref, Path: "d"})
+	wantCode(t, err, codes.Unavailable)
+	if code := h.tus("POST", "/uploads", h.ticket("upload", "y", 1), nil, "Upload-Length", "1").StatusCode; code != 503 {
+		t.Errorf("upload: %d", code)
+	}
+	h.waitHealth(storagepb.Volume_UNAVAILABLE)
+	if left, err := os.ReadDir(h.mount); err != nil || len(left) > 0 {
+		t.Errorf("written to the bare mount point: %v %v", left, err)
+	}
+	// It comes back, also across a restart of the proxy.
+	if err := os.Remove(h.mount); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(away, h.mount); err != nil {
+		t.Fatal(err)
+	}
+	h.waitHealth(storagepb.Volume_HEALTHY)
+	if _, err := h.api.GetScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: h.ref.Scope}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNotAMountPoint(t *testing.T) {
+	cfg := storage.Config{Name: "s", Dir: t.TempDir(), Volumes: []storage.VolumeConfig{{
+		Name: "v", Backend: vfs, MountPath: t.TempDir(),
+	}}}
+	h := &host{t: t, cfg: cfg}
+	p, err := storage.New(h.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- p.Run(ctx) }()
+	eventually(t, 10*time.Second, "the reason", func() bool {
+		return strings.Contains(p.Volumes()[0].Message, "not a mount point")
+	})
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if left, _ := os.ReadDir(cfg.Volumes[0].MountPath); len(left) > 0 {
+		t.Errorf("written: %v", left)
+	}
+}

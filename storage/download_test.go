@@ -1,0 +1,325 @@
+package storage_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+func body(t testing.TB, resp *http.Response) []byte {
+	t.Helper()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestDownload(t *testing.T) {
+	h := newHost(t)
+	data := random(500_000)
+	name := "dir/grö ße'\"(1).html"
+	h.write(name, string(data))
+	tk := h.ticket("download", name, 0)
+	resp := h.tus("GET", "/download?ticket="+tk, "", nil)
+	if resp.StatusCode != 200 || !bytes.Equal(body(t, resp), data) {
+		t.Fatalf("GET: %s", resp.Status)
+	}
+	hd := resp.Header
+	want := `attachment; filename="gr_ _e'_(1).html"; filename*=UTF-8''gr%C3%B6%20%C3%9Fe%27%22%281%29.html`
+	if d := cmp.Diff(want, hd.Get("Content-Disposition")); d != "" {
+		t.Error(d)
+	}
+	if hd.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(hd.Get("Content-Security-Policy"), "sandbox") ||
+		hd.Get("ETag") == "" || hd.Get("Last-Modified") == "" {
+		t.Errorf("headers %v", hd)
+	}
+	for _, tc := range []struct {
+		name    string
+		headers []string
+		status  int
+		body    []byte
+	}{
+		{"range", []string{"Range", "bytes=10-19"}, 206, data[10:20]},
+		{"last bytes", []string{"Range", "bytes=-5"}, 206, data[len(data)-5:]},
+		{"rest of the same file", []string{"Range", "bytes=499990-", "If-Range", hd.Get("ETag")}, 206, data[499990:]},
+		{"rest of another file", []string{"Range", "bytes=499990-", "If-Range", `"x"`}, 200, data},
+		{"unchanged", []string{"If-None-Match", hd.Get("ETag")}, 304, []byte{}},
+		{"past the end", []string{"Range", "bytes=500000-"}, 416, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			resp := h.tus("GET", "/download", tk, nil, tc.headers...)
+			if resp.StatusCode != tc.status || tc.body != nil && !bytes.Equal(body(t, resp), tc.body) {
+				t.Errorf("%s", resp.Status)
+			}
+		})
+	}
+	if resp := h.tus("HEAD", "/download", tk, nil); resp.StatusCode != 200 || resp.ContentLength != int64(len(data)) {
+		t.Errorf("HEAD: %s, %d bytes", resp.Status, resp.ContentLength)
+	}
+	if strings.Contains(h.logs.String(), tk[:40]) {
+		t.Error("a ticket is in the log")
+	}
+	if !strings.Contains(h.logs.String(), hd.Get("X-Request-Id")) {
+		t.Error("the request id is not in the log")
+	}
+}
+
+func TestDownloadRefuses(t *testing.T) {
+	h := newHost(t)
+	h.write("f", "x")
+	if err := unix.Mkfifo(filepath.Join(h.path, "fifo"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(h.path, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/etc", filepath.Join(h.path, "etc")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("f", filepath.Join(h.path, "inner")); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		path   string
+		status int
+	}{
+		{"absent", 404}, {"", 409}, {"fifo", 400}, {"link", 400}, {"etc/passwd", 400}, {"inner", 400},
+		{"../f", 400}, {"/etc/passwd", 400}, {"a\x00", 400}, {"f/x", 400},
+	} {
+		t.Run(fmt.Sprintf("%q", tc.path), func(t *testing.T) {
+			began := time.Now()
+			resp := h.tus("GET", "/download", h.ticket("download", tc.path, 0), nil)
+			h.problem(resp)
+			if resp.StatusCode != tc.status {
+				t.Errorf("%s, want %d", resp.Status, tc.status)
+			}
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("took %v", took)
+			}
+			if strings.Contains(h.logs.String(), "root:") {
+				t.Error("foreign content")
+			}
+		})
+	}
+	// Opening a FIFO for reading would let this writer through.
+	if fd, err := unix.Open(filepath.Join(h.path, "fifo"), unix.O_WRONLY|unix.O_NONBLOCK, 0); err == nil {
+		unix.Close(fd)
+		t.Error("the FIFO is open")
+	}
+	if resp := h.tus("GET", "/download", h.ticket("upload", "f", 1), nil); resp.StatusCode != 403 {
+		t.Errorf("upload ticket: %s", resp.Status)
+	}
+}
+
+func TestArchive(t *testing.T) {
+	h := newHost(t)
+	big := random(3 << 20)
+	h.write("d/big.bin", string(big))
+	h.write("d/sub/text.txt", strings.Repeat("hello ", 10_000))
+	h.write("d/naïve name", "n")
+	h.write("outside", "SECRET")
+	if err := os.Mkdir(filepath.Join(h.path, "d/empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"abs": "/etc/passwd", "up": "../outside", "dirlink": "..", "etc": "/etc"} {
+		if err := os.Symlink(to, filepath.Join(h.path, "d", link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Mkfifo(filepath.Join(h.path, "d/fifo"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	resp := h.tus("GET", "/archive", h.ticket("archive", "d", 0), nil)
+	raw := body(t, resp)
+	if resp.StatusCode != 200 || !strings.Contains(resp.Header.Get("Content-Disposition"), `"d.zip"`) {
+		t.Fatalf("%s %v", resp.Status, resp.Header)
+	}
+	z, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range z.File {
+		names = append(names, f.Name)
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			t.Errorf("%s: %v", f.Name, err)
+		}
+		if f.Name == "big.bin" && !bytes.Equal(content, big) {
+			t.Error("big.bin differs")
+		}
+	}
+	sort.Strings(names)
+	if d := cmp.Diff([]string{"big.bin", "empty/", "naïve name", "sub/", "sub/text.txt"}, names); d != "" {
+		t.Error(d)
+	}
+	// The other format, read by another program.
+	resp = h.tus("GET", "/archive?format=tar.zst", h.ticket("archive", "", 0), nil)
+	if names := tarNames(t, body(t, resp)); !strings.Contains(names, "d/sub/text.txt\n") || strings.Contains(names, "abs") {
+		t.Errorf("tar holds\n%s", names)
+	}
+	for _, tc := range []struct {
+		query, path string
+		status      int
+	}{{"?format=rar", "d", 400}, {"", "absent", 404}, {"", "outside", 400}, {"", "d/dirlink", 400}} {
+		if resp := h.tus("GET", "/archive"+tc.query, h.ticket("archive", tc.path, 0), nil); resp.StatusCode != tc.status {
+			t.Errorf("%v: %s", tc, resp.Status)
+		}
+	}
+}
+
+// A container swaps a directory and a file for links to a secret while people
+// read, list, move and upload: nothing may get out, nothing may go in.
+func TestSymlinkSwapRace(t *testing.T) {
+	h := newHost(t)
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "f"), []byte("SECRET"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	h.write("real/f", "public")
+	if err := os.Symlink(outside, filepath.Join(h.path, "evil")); err != nil {
+		t.Fatal(err)
+	}
+	h.write("file", "public")
+	if err := os.Symlink(filepath.Join(outside, "f"), filepath.Join(h.path, "evilfile")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	var swaps atomic.Int64
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			for _, pair := range [][2]string{{"real", "evil"}, {"file", "evilfile"}} {
+				a, b := filepath.Join(h.path, pair[0]), filepath.Join(h.path, pair[1])
+				_ = unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+			}
+			swaps.Add(1)
+		}
+	}()
+	defer func() { cancel(); <-done }()
+
+	dir, file := h.ticket("download", "real/f", 0), h.ticket("download", "file", 0)
+	served := 0
+	for i := range 2500 { // four attempts each: 10,000
+		for _, tk := range []string{dir, file} {
+			resp := h.tus("GET", "/download", tk, nil)
+			b := body(t, resp)
+			if bytes.Contains(b, []byte("SECRET")) {
+				t.Fatalf("round %d: the secret was served", i)
+			}
+			if resp.StatusCode == 200 && string(b) == "public" {
+				served++
+			}
+		}
+		r, err := h.api.ListFiles(context.Background(), &storagepb.ListFilesRequest{Folder: h.ref, Path: "real"})
+		if err == nil && (len(r.Files) < 1 || r.Files[0].Size != int64(len("public"))) {
+			t.Fatalf("round %d: listed %v", i, r.Files)
+		}
+		from, to := "mover", "real/moved"
+		if i%2 == 1 {
+			from, to = to, from
+		} else if i == 0 {
+			h.write("mover", "m")
+		}
+		_, _ = h.api.MoveFile(context.Background(), &storagepb.MoveFileRequest{Folder: h.ref, From: from, To: to, Overwrite: true})
+		if i%10 == 0 {
+			tk := h.ticket("upload", fmt.Sprintf("real/up%d", i), 0)
+			h.tus("POST", "/uploads", tk, nil, "Upload-Length", "0")
+		}
+	}
+	if served == 0 || swaps.Load() < 1000 {
+		t.Errorf("no race: %d served, %d swaps", served, swaps.Load())
+	}
+	left, err := os.ReadDir(outside)
+	if err != nil || len(left) != 1 {
+		t.Errorf("outside holds %v, %v", left, err)
+	}
+}
+
+// The plugin dies under a running download: the download goes on, scope calls
+// say unavailable, and within a second the plugin is back.
+func TestPluginKilled(t *testing.T) {
+	h := newHost(t)
+	data := random(32 << 20)
+	h.write("big", string(data))
+	req, err := http.NewRequest("GET", h.http.URL+"/storage/download", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+h.ticket("download", "big", 0))
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	first := make([]byte, 1<<20)
+	if _, err := io.ReadFull(resp.Body, first); err != nil {
+		t.Fatal(err)
+	}
+	pid := pluginPid(t)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if r := h.tus("GET", "/download", h.ticket("download", "big", 0), nil, "Range", "bytes=0-9"); r.StatusCode != 206 {
+		t.Errorf("download beside a dead plugin: %s", r.Status)
+	}
+	tk := h.ticket("upload", "u", 1)
+	at := h.begin(tk, 1)
+	if r := h.tus("PATCH", at, tk, strings.NewReader("x"), "Upload-Offset", "0"); r.StatusCode != 204 {
+		t.Errorf("upload beside a dead plugin: %s", r.Status)
+	}
+	eventually(t, 10*time.Second, "plugin back", func() bool {
+		_, err := h.api.GetScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: h.ref.Scope})
+		return err == nil && pluginPid(t) != pid
+	})
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("back after %v", took)
+	}
+	rest, err := io.ReadAll(resp.Body)
+	if err != nil || !bytes.Equal(append(first, rest...), data) {
+		t.Errorf("the download was disturbed: %v", err)
+	}
+}
+
+// pluginPid finds the plugin among this process's children; 0 when it is away.
+func pluginPid(t *testing.T) int {
+	t.Helper()
+	tasks, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		raw, _ := os.ReadFile(task)
+		for _, child := range strings.Fields(string(raw)) {
+			exe, _ := os.Readlink("/proc/" + child + "/exe")
+			var pid int
+			if _, err := fmt.Sscan(child, &pid); err == nil && exe == vfs {
+				return pid
+			}
+		}
+	}
+	return 0
+}

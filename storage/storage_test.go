@@ -1,0 +1,227 @@
+package storage_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/berthhq/berth/internal/ticket"
+	"github.com/berthhq/berth/storage"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// vfs is the program of the real plugin, built once.
+var vfs string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "storage")
+	if err != nil {
+		panic(err)
+	}
+	vfs = filepath.Join(dir, "vfs")
+	out, err := exec.Command("go", "build", "-o", vfs, "../plugins/volume/vfs").CombinedOutput()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "build plugin: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// host is a running proxy with one volume on a temporary directory, a manager
+// that watches it, and a folder.
+type host struct {
+	t       testing.TB
+	cfg     storage.Config
+	mount   string
+	logs    *lines
+	signer  *ticket.Signer
+	proxy   *storage.Proxy
+	api     storagepb.StorageClient
+	http    *httptest.Server
+	reg     *prometheus.Registry
+	reports <-chan *storagepb.Report
+	stop    func()
+
+	ref  *storagepb.FolderRef
+	path string // of the folder on disk
+}
+
+// lines gathers the log.
+type lines struct {
+	mu  sync.Mutex
+	out strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.String()
+}
+
+func newHost(t testing.TB) *host {
+	t.Helper()
+	key, err := ticket.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &host{t: t, mount: filepath.Join(t.TempDir(), "mount"), signer: ticket.NewSigner(key)}
+	h.cfg = storage.Config{
+		Name: "s1", Dir: t.TempDir(), PublicURL: "/storage",
+		Volumes: []storage.VolumeConfig{{
+			Name: "main", Backend: vfs, MountPath: h.mount, Create: true,
+			OptionsJSON: `{"usage_max_age_s": 0}`,
+		}},
+	}
+	h.start()
+	t.Cleanup(func() { h.stop() })
+	h.ref = &storagepb.FolderRef{Volume: "main", Scope: uuid.NewString(), Folder: uuid.NewString()}
+	if _, err := h.api.CreateScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: h.ref.Scope}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := h.api.CreateFolder(h.ctx(), h.ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.path = filepath.Join(h.mount, f.Path)
+	return h
+}
+
+// start starts a proxy on the host's configuration and waits until its volume
+// is healthy. It is called again to act out a restart.
+func (h *host) start() {
+	h.t.Helper()
+	h.logs = &lines{}
+	h.reg = prometheus.NewRegistry()
+	h.cfg.Registerer = h.reg
+	h.cfg.Logger = slog.New(slog.NewTextHandler(h.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	p, err := storage.New(h.cfg)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := p.Run(ctx); err != nil {
+			h.t.Errorf("run: %v", err)
+		}
+	})
+	l := bufconn.Listen(1 << 20)
+	wg.Go(func() { _ = p.GRPC().Serve(l) })
+	conn, err := grpc.NewClient("passthrough:proxy",
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.proxy, h.api = p, storagepb.NewStorageClient(conn)
+	h.http = httptest.NewServer(http.StripPrefix("/storage", p.Handler()))
+	watch, err := h.api.Watch(ctx, &storagepb.WatchRequest{TicketKeys: [][]byte{h.signer.PublicKey()}})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	reports := make(chan *storagepb.Report, 64)
+	h.reports = reports
+	wg.Go(func() {
+		for {
+			r, err := watch.Recv()
+			if err != nil {
+				return
+			}
+			select {
+			case reports <- r:
+			default:
+			}
+		}
+	})
+	var once sync.Once
+	h.stop = func() {
+		once.Do(func() {
+			h.http.CloseClientConnections()
+			h.http.Close()
+			conn.Close()
+			cancel()
+			wg.Wait()
+		})
+	}
+	h.waitHealth(storagepb.Volume_HEALTHY)
+}
+
+// waitHealth waits until Watch reports a health and returns that report.
+func (h *host) waitHealth(want storagepb.Volume_Health) *storagepb.Report {
+	h.t.Helper()
+	deadline := time.After(15 * time.Second)
+	for {
+		select {
+		case r := <-h.reports:
+			if r.Volumes[0].Health == want {
+				return r
+			}
+		case <-deadline:
+			h.t.Fatalf("volume is not %v within 15 s; log:\n%s", want, h.logs)
+		}
+	}
+}
+
+func (h *host) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	h.t.Cleanup(cancel)
+	return ctx
+}
+
+// claims is a ticket's content for the host's folder.
+func (h *host) claims(operation, path string, size int64) ticket.Claims {
+	return ticket.Claims{
+		Operation: operation, Volume: "main", Scope: h.ref.Scope, Folder: h.ref.Folder,
+		Path: path, Size: size, User: "u1", Expires: time.Now().Add(time.Hour),
+	}
+}
+
+func (h *host) ticket(operation, path string, size int64) string {
+	return h.signer.Sign(h.claims(operation, path, size))
+}
+
+// write puts a file into the folder as a container would.
+func (h *host) write(path, content string) {
+	h.t.Helper()
+	full := filepath.Join(h.path, path)
+	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.WriteFile(full, []byte(content), 0o644); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// eventually waits for a condition.
+func eventually(t testing.TB, within time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(within); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", within, what)
+		}
+	}
+}

@@ -1,0 +1,429 @@
+package storage_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// tus makes one request of the protocol. The body of the answer is read into
+// memory.
+func (h *host) tus(method, path, ticket string, body io.Reader, headers ...string) *http.Response {
+	h.t.Helper()
+	resp, err := h.try(context.Background(), method, path, ticket, body, headers...)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return resp
+}
+
+func (h *host) try(ctx context.Context, method, path, ticket string, body io.Reader, headers ...string) (*http.Response, error) {
+	if !strings.HasPrefix(path, "/storage") {
+		path = "/storage" + path
+	}
+	req, err := http.NewRequestWithContext(ctx, method, h.http.URL+path, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Tus-Resumable", "1.0.0")
+	if ticket != "" {
+		req.Header.Set("Authorization", "Bearer "+ticket)
+	}
+	if method == "PATCH" {
+		req.Header.Set("Content-Type", "application/offset+octet-stream")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(raw))
+	return resp, err
+}
+
+// begin creates an upload and returns its path on the server.
+func (h *host) begin(ticket string, size int64) string {
+	h.t.Helper()
+	resp := h.tus("POST", "/uploads", ticket, nil, "Upload-Length", strconv.FormatInt(size, 10))
+	if resp.StatusCode != http.StatusCreated {
+		b, _ := io.ReadAll(resp.Body)
+		h.t.Fatalf("create: %s %s", resp.Status, b)
+	}
+	at, err := resp.Request.URL.Parse(resp.Header.Get("Location"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return at.Path
+}
+
+func (h *host) offset(at, ticket string) int64 {
+	h.t.Helper()
+	resp := h.tus("HEAD", at, ticket, nil)
+	n, err := strconv.ParseInt(resp.Header.Get("Upload-Offset"), 10, 64)
+	if resp.StatusCode != 200 || err != nil || resp.Header.Get("Cache-Control") != "no-store" {
+		h.t.Fatalf("HEAD: %s %v", resp.Status, resp.Header)
+	}
+	return n
+}
+
+// problem reads an error and checks what every one must have.
+func (h *host) problem(resp *http.Response) (code, field string, limit float64) {
+	h.t.Helper()
+	var p map[string]any
+	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil {
+		h.t.Fatalf("%s: %v", resp.Status, err)
+	}
+	if resp.Header.Get("Content-Type") != "application/problem+json" || p["requestId"] == "" ||
+		p["requestId"] != resp.Header.Get("X-Request-Id") || p["status"] != float64(resp.StatusCode) {
+		h.t.Errorf("problem %v with headers %v", p, resp.Header)
+	}
+	field, _ = p["field"].(string)
+	limit, _ = p["limit"].(float64)
+	return p["code"].(string), field, limit
+}
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	r := rand.NewChaCha8([32]byte{7})
+	_, _ = r.Read(b)
+	return b
+}
+
+func (h *host) wantFile(path string, want []byte) {
+	h.t.Helper()
+	full := filepath.Join(h.path, path)
+	got, err := os.ReadFile(full)
+	if err != nil || !bytes.Equal(got, want) {
+		h.t.Errorf("%s: %d bytes, %v; want %d", path, len(got), err, len(want))
+		return
+	}
+	if st, _ := os.Stat(full); st.Mode() != 0o644 {
+		h.t.Errorf("%s has mode %v", path, st.Mode())
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(h.path))), ".upload", "*.part")); len(left) > 0 {
+		h.t.Errorf("staging files left: %v", left)
+	}
+}
+
+func TestUpload(t *testing.T) {
+	old := unix.Umask(0o077)
+	defer unix.Umask(old)
+	h := newHost(t)
+	for _, size := range []int{0, 1, 300_000} {
+		path := fmt.Sprintf("new dir/größe %d.bin", size)
+		tk := h.ticket("upload", path, int64(size))
+		data := random(size)
+		at := h.begin(tk, int64(size))
+		if size > 0 {
+			if _, err := os.Stat(filepath.Join(h.path, path)); !os.IsNotExist(err) {
+				t.Errorf("visible before it is complete: %v", err)
+			}
+			resp := h.tus("PATCH", at, tk, bytes.NewReader(data), "Upload-Offset", "0")
+			if resp.StatusCode != 204 || resp.Header.Get("Upload-Offset") != strconv.Itoa(size) || resp.Header.Get("Upload-Expires") == "" {
+				t.Fatalf("PATCH: %s %v", resp.Status, resp.Header)
+			}
+		}
+		h.wantFile(path, data)
+		if got := h.offset(at, tk); got != int64(size) {
+			t.Errorf("offset %d after the end", got)
+		}
+		// The ticket is used up; the file is not touched.
+		resp := h.tus("POST", "/uploads", tk, nil, "Upload-Length", strconv.Itoa(size))
+		if code, _, _ := h.problem(resp); resp.StatusCode != 409 || code != "CONFLICT" {
+			t.Errorf("ticket used again: %s %s", resp.Status, code)
+		}
+	}
+	if strings.Contains(h.logs.String(), h.ticket("upload", "x", 1)[:40]) || strings.Contains(h.logs.String(), "Bearer") {
+		t.Error("a ticket is in the log")
+	}
+	metrics, err := h.reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var received float64
+	for _, m := range metrics {
+		if m.GetName() == "berth_storage_received_bytes_total" {
+			received = m.Metric[0].Counter.GetValue()
+		}
+	}
+	if received != 300_001 {
+		t.Errorf("received metric %v, want 300001", received)
+	}
+}
+
+// The connection is cut at random places, with restarts of the proxy and a
+// renewed ticket in between; the file must come out equal.
+func TestUploadResumes(t *testing.T) {
+	h := newHost(t)
+	data := random(8 << 20)
+	tk := h.ticket("upload", "big", int64(len(data)))
+	at := h.begin(tk, int64(len(data)))
+	if again := h.begin(tk, int64(len(data))); again != at {
+		t.Errorf("asked again with the same ticket: %s, not %s", again, at)
+	}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	cuts := 0
+	for {
+		from := h.offset(at, tk)
+		if from == int64(len(data)) {
+			break
+		}
+		cut := min(from+int64(rnd.IntN(1<<20)), int64(len(data)))
+		if cuts > 25 {
+			cut = int64(len(data))
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		body := io.MultiReader(bytes.NewReader(data[from:cut]), &cutter{cancel: cancel, cut: cut < int64(len(data))})
+		req := []string{"Upload-Offset", strconv.FormatInt(from, 10)}
+		resp, err := h.try(ctx, "PATCH", at, tk, body, req...)
+		cancel()
+		if err == nil && resp.StatusCode != 204 {
+			t.Fatalf("PATCH at %d: %s", from, resp.Status)
+		}
+		cuts++
+		switch cuts {
+		case 8:
+			h.stop()
+			h.start()
+		case 12:
+			tk = h.ticket("upload", "big", int64(len(data)))
+		}
+	}
+	if cuts < 10 {
+		t.Errorf("only %d cuts", cuts)
+	}
+	h.wantFile("big", data)
+}
+
+// cutter ends a request the hard way.
+type cutter struct {
+	cancel func()
+	cut    bool
+}
+
+func (c *cutter) Read([]byte) (int, error) {
+	if !c.cut {
+		return 0, io.EOF
+	}
+	time.Sleep(time.Millisecond) // let some bytes leave the client
+	c.cancel()
+	return 0, io.ErrUnexpectedEOF
+}
+
+// A crash between the last byte and publishing, and one that left a torn note.
+func TestUploadSurvivesCrashBeforePublishing(t *testing.T) {
+	h := newHost(t)
+	tk := h.ticket("upload", "f", 4)
+	at := h.begin(tk, 4)
+	part := filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(h.path))), ".upload", filepath.Base(at)+".part")
+	if err := os.WriteFile(part, []byte("abcd"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.stop()
+	h.start()
+	if got := h.offset(at, tk); got != 4 {
+		t.Errorf("offset %d", got)
+	}
+	h.wantFile("f", []byte("abcd"))
+}
+
+func TestUploadRefuses(t *testing.T) {
+	h := newHost(t)
+	if err := os.Mkdir(filepath.Join(h.path, "dir"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/etc", filepath.Join(h.path, "etc")); err != nil {
+		t.Fatal(err)
+	}
+	tk := h.ticket("upload", "f", 10)
+	expired := h.claims("upload", "f", 10)
+	expired.Expires = time.Now().Add(-time.Second)
+	stranger := h.claims("upload", "f", 10)
+	stranger.User = "u2"
+	elsewhere := h.claims("upload", "f", 10)
+	elsewhere.Folder = uuid.NewString()
+	at := h.begin(tk, 10)
+	if resp := h.tus("PATCH", at, tk, strings.NewReader("0123"), "Upload-Offset", "0"); resp.StatusCode != 204 {
+		t.Fatal(resp.Status)
+	}
+	for _, tc := range []struct {
+		name, method, path, ticket, body string
+		headers                          []string
+		status                           int
+		code, field                      string
+		limit                            float64
+	}{
+		{"no ticket", "POST", "/uploads", "", "", []string{"Upload-Length", "10"}, 401, "UNAUTHENTICATED", "", 0},
+		{"expired ticket", "POST", "/uploads", h.signer.Sign(expired), "", []string{"Upload-Length", "10"}, 401, "UNAUTHENTICATED", "", 0},
+		{"ticket for download", "POST", "/uploads", h.ticket("download", "f", 10), "", []string{"Upload-Length", "10"}, 403, "PERMISSION_DENIED", "", 0},
+		{"ticket in the query", "POST", "/uploads?ticket=" + tk, "", "", []string{"Upload-Length", "10"}, 401, "UNAUTHENTICATED", "", 0},
+		{"no version", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Tus-Resumable", "0.2"}, 412, "FAILED_PRECONDITION", "Tus-Resumable", 0},
+		{"no length", "POST", "/uploads", tk, "", nil, 400, "INVALID_ARGUMENT", "Upload-Length", 0},
+		{"negative length", "POST", "/uploads", tk, "", []string{"Upload-Length", "-1"}, 400, "INVALID_ARGUMENT", "Upload-Length", 0},
+		{"longer than the ticket", "POST", "/uploads", tk, "", []string{"Upload-Length", "11"}, 413, "TOO_LARGE", "Upload-Length", 10},
+		{"shorter than the ticket", "POST", "/uploads", tk, "", []string{"Upload-Length", "9"}, 400, "INVALID_ARGUMENT", "Upload-Length", 0},
+		{"deferred length", "POST", "/uploads", tk, "", []string{"Upload-Defer-Length", "1"}, 400, "INVALID_ARGUMENT", "Upload-Defer-Length", 0},
+		{"no such folder", "POST", "/uploads", h.signer.Sign(elsewhere), "", []string{"Upload-Length", "10"}, 404, "NOT_FOUND", "", 0},
+		{"path leaves", "POST", "/uploads", h.ticket("upload", "../f", 10), "", []string{"Upload-Length", "10"}, 400, "INVALID_ARGUMENT", "", 0},
+		{"absolute path", "POST", "/uploads", h.ticket("upload", "/f", 10), "", []string{"Upload-Length", "10"}, 400, "INVALID_ARGUMENT", "", 0},
+		{"through a link", "POST", "/uploads", h.ticket("upload", "etc/f", 10), "", []string{"Upload-Length", "10"}, 400, "INVALID_ARGUMENT", "", 0},
+		{"control character", "POST", "/uploads", h.ticket("upload", "a\nb", 10), "", []string{"Upload-Length", "10"}, 400, "INVALID_ARGUMENT", "", 0},
+		{"onto a directory", "POST", "/uploads", h.ticket("upload", "dir", 10), "", []string{"Upload-Length", "10"}, 409, "FAILED_PRECONDITION", "", 0},
+		{"unknown upload", "PATCH", "/uploads/" + strings.Repeat("0", 32), tk, "x", []string{"Upload-Offset", "0"}, 404, "NOT_FOUND", "", 0},
+		{"odd upload id", "PATCH", "/uploads/..%2f..%2fx", tk, "x", []string{"Upload-Offset", "0"}, 404, "NOT_FOUND", "", 0},
+		{"another's upload", "PATCH", at, h.signer.Sign(stranger), "x", []string{"Upload-Offset", "4"}, 404, "NOT_FOUND", "", 0},
+		{"offset behind", "PATCH", at, tk, "x", []string{"Upload-Offset", "3"}, 409, "CONFLICT", "Upload-Offset", 4},
+		{"offset ahead", "PATCH", at, tk, "x", []string{"Upload-Offset", "5"}, 409, "CONFLICT", "Upload-Offset", 4},
+		{"no offset", "PATCH", at, tk, "x", nil, 400, "INVALID_ARGUMENT", "Upload-Offset", 0},
+		{"wrong type", "PATCH", at, tk, "x", []string{"Upload-Offset", "4", "Content-Type", "text/plain"}, 415, "INVALID_ARGUMENT", "Content-Type", 0},
+		{"longer than declared", "PATCH", at, tk, "4567890", []string{"Upload-Offset", "4"}, 413, "TOO_LARGE", "Upload-Length", 10},
+		{"unknown checksum", "PATCH", at, tk, "4", []string{"Upload-Offset", "4", "Upload-Checksum", "crc9 AAAA"}, 400, "INVALID_ARGUMENT", "Upload-Checksum", 0},
+		{"wrong checksum", "PATCH", at, tk, "4", []string{"Upload-Offset", "4", "Upload-Checksum", "sha1 " + strings.Repeat("A", 27) + "="}, 460, "CHECKSUM_MISMATCH", "Upload-Checksum", 0},
+		{"nowhere", "GET", "/nowhere", tk, "", nil, 404, "NOT_FOUND", "", 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var body io.Reader
+			if tc.body != "" {
+				body = strings.NewReader(tc.body)
+			}
+			resp := h.tus(tc.method, tc.path, tc.ticket, body, tc.headers...)
+			code, field, limit := h.problem(resp)
+			if resp.StatusCode != tc.status || code != tc.code || field != tc.field || limit != tc.limit {
+				t.Errorf("got %d %s field %q limit %v", resp.StatusCode, code, field, limit)
+			}
+		})
+	}
+	// A body without a length that turns out too long keeps nothing.
+	resp := h.tus("PATCH", at, tk, struct{ io.Reader }{strings.NewReader("4567890")}, "Upload-Offset", "4")
+	if code, _, _ := h.problem(resp); resp.StatusCode != 413 || code != "TOO_LARGE" {
+		t.Errorf("chunked and too long: %s", resp.Status)
+	}
+	if got := h.offset(at, tk); got != 4 {
+		t.Fatalf("offset %d after refusals, want 4", got)
+	}
+	sum := sha256.Sum256([]byte("456789"))
+	resp = h.tus("PATCH", at, tk, strings.NewReader("456789"), "Upload-Offset", "4",
+		"Upload-Checksum", "sha256 "+base64.StdEncoding.EncodeToString(sum[:]))
+	if resp.StatusCode != 204 {
+		t.Fatalf("right checksum: %s", resp.Status)
+	}
+	h.wantFile("f", []byte("0123456789"))
+	// Appending to a complete upload is refused and changes nothing.
+	if resp := h.tus("PATCH", at, tk, strings.NewReader("x"), "Upload-Offset", "10"); resp.StatusCode != 413 {
+		t.Errorf("after the end: %s", resp.Status)
+	}
+	h.wantFile("f", []byte("0123456789"))
+}
+
+func TestUploadTerminated(t *testing.T) {
+	h := newHost(t)
+	tk := h.ticket("upload", "f", 10)
+	at := h.begin(tk, 10)
+	if resp := h.tus("DELETE", at, tk, nil); resp.StatusCode != 204 {
+		t.Fatal(resp.Status)
+	}
+	if resp := h.tus("HEAD", at, tk, nil); resp.StatusCode != 410 {
+		t.Errorf("HEAD: %s", resp.Status)
+	}
+	if resp := h.tus("POST", "/uploads", tk, nil, "Upload-Length", "10"); resp.StatusCode != 409 {
+		t.Errorf("ticket used again: %s", resp.Status)
+	}
+}
+
+// A new request for an upload ends the one that holds it: a client whose
+// connection died must not wait for TCP to notice.
+func TestUploadIsTakenOver(t *testing.T) {
+	h := newHost(t)
+	tk := h.ticket("upload", "f", 8)
+	at := h.begin(tk, 8)
+	pr, pw := io.Pipe()
+	defer pw.Close()
+	stuck := make(chan error, 1)
+	go func() {
+		_, err := h.try(context.Background(), "PATCH", at, tk, pr, "Upload-Offset", "0")
+		stuck <- err
+	}()
+	if _, err := pw.Write([]byte("0123")); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	eventually(t, 10*time.Second, "first bytes", func() bool { return h.offset(at, tk) == 4 })
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("took over after %v", took)
+	}
+	pw.CloseWithError(io.ErrClosedPipe)
+	<-stuck
+	if resp := h.tus("PATCH", at, tk, strings.NewReader("4567"), "Upload-Offset", "4"); resp.StatusCode != 204 {
+		t.Fatal(resp.Status)
+	}
+	h.wantFile("f", []byte("01234567"))
+}
+
+func TestUploadKeepsCooperativeLimit(t *testing.T) {
+	h := newHost(t)
+	limit := int64(100_000)
+	set := func() {
+		t.Helper()
+		if _, err := h.api.SetScopeLimit(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: h.ref.Scope, LimitBytes: &limit}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set()
+	post := func(path string, size int64) int {
+		resp := h.tus("POST", "/uploads", h.ticket("upload", path, size), nil, "Upload-Length", strconv.FormatInt(size, 10))
+		return resp.StatusCode
+	}
+	if got := post("a", 60_000); got != 201 {
+		t.Fatalf("first: %d", got)
+	}
+	if got := post("b", 60_000); got != http.StatusInsufficientStorage {
+		t.Errorf("second, beside a promise of the first: %d", got)
+	}
+	limit = 1 << 20
+	set()
+	if got := post("c", 60_000); got != 201 {
+		t.Errorf("after raising the limit: %d", got)
+	}
+	if got := post("d", 1<<60); got != http.StatusInsufficientStorage {
+		t.Errorf("larger than the disk: %d", got)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	h := newHost(t)
+	resp := h.tus("OPTIONS", "/uploads", "", nil, "Origin", "https://x.example")
+	if resp.StatusCode != 204 || resp.Header.Get("Tus-Extension") != "creation,termination,expiration,checksum" ||
+		resp.Header.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("%s %v", resp.Status, resp.Header)
+	}
+	h.stop()
+	h.cfg.Origins = []string{"https://x.example"}
+	h.start()
+	for origin, want := range map[string]string{"https://x.example": "https://x.example", "https://y.example": ""} {
+		resp := h.tus("OPTIONS", "/uploads", "", nil, "Origin", origin)
+		if got := resp.Header.Get("Access-Control-Allow-Origin"); got != want {
+			t.Errorf("origin %s: allowed %q", origin, got)
+		}
+	}
+}
