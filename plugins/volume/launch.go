@@ -189,3 +189,7 @@ func deadline(ctx context.Context, method string, req, resp any, cc *grpc.Client
 	defer cancel()
 	return next(ctx, method, req, resp, cc, opts...)
 }
+
+// IsChecksum tells whether Launch refused the program because it is not the
+// one whose checksum is pinned.
+func IsChecksum(err error) bool { return errors.Is(err, plugin.ErrChecksumsDoNotMatch) }
