@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 
+	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/transfer"
@@ -53,6 +54,7 @@ type Proxy struct {
 	http    *transfer.Server
 	grpc    *grpc.Server
 	service *service
+	node    *cluster.Node // nil outside a cluster
 }
 
 // New checks the configuration and the kernel and puts the parts together.
@@ -79,7 +81,13 @@ func New(cfg Config) (*Proxy, error) {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
 	p := &Proxy{cfg: cfg, log: log, set: set, keys: &keyring{verifier: verifier}, http: data}
+	if p.node, err = newNode(cfg); err != nil {
+		return nil, err
+	}
 	p.service = newService(p)
+	if p.node != nil {
+		p.service.learn = p.node.Learn
+	}
 	p.grpc = grpc.NewServer(grpc.ChainUnaryInterceptor(p.unary), grpc.ChainStreamInterceptor(p.stream))
 	storagepb.RegisterStorageServer(p.grpc, p.service)
 	return p, nil
@@ -126,6 +134,9 @@ func (p *Proxy) Run(ctx context.Context) error {
 	}
 	run(p.set.Run)
 	run(p.http.Run)
+	if p.node != nil {
+		run(p.serveCluster)
+	}
 	<-ctx.Done()
 	p.service.stop()
 	p.grpc.Stop()

@@ -150,7 +150,7 @@ func TestUpload(t *testing.T) {
 		}
 		// The ticket is used up; the file is not touched.
 		resp := h.tus("POST", "/uploads", tk, nil, "Upload-Length", strconv.Itoa(size))
-		if code, _, _ := h.problem(resp); resp.StatusCode != 409 || code != "CONFLICT" {
+		if code, _, _ := h.problem(resp); resp.StatusCode != 409 || code != "ABORTED" {
 			t.Errorf("ticket used again: %s %s", resp.Status, code)
 		}
 	}
@@ -281,7 +281,7 @@ func TestUploadRefuses(t *testing.T) {
 		{"no version", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Tus-Resumable", "0.2"}, 412, "FAILED_PRECONDITION", "Tus-Resumable", 0},
 		{"no length", "POST", "/uploads", tk, "", nil, 400, "INVALID_ARGUMENT", "Upload-Length", 0},
 		{"negative length", "POST", "/uploads", tk, "", []string{"Upload-Length", "-1"}, 400, "INVALID_ARGUMENT", "Upload-Length", 0},
-		{"longer than the ticket", "POST", "/uploads", tk, "", []string{"Upload-Length", "11"}, 413, "TOO_LARGE", "Upload-Length", 10},
+		{"longer than the ticket", "POST", "/uploads", tk, "", []string{"Upload-Length", "11"}, 413, "INVALID_ARGUMENT", "Upload-Length", 10},
 		{"shorter than the ticket", "POST", "/uploads", tk, "", []string{"Upload-Length", "9"}, 400, "INVALID_ARGUMENT", "Upload-Length", 0},
 		{"deferred length", "POST", "/uploads", tk, "", []string{"Upload-Defer-Length", "1"}, 400, "INVALID_ARGUMENT", "Upload-Defer-Length", 0},
 		{"no such folder", "POST", "/uploads", h.signer.Sign(elsewhere), "", []string{"Upload-Length", "10"}, 404, "NOT_FOUND", "", 0},
@@ -293,13 +293,13 @@ func TestUploadRefuses(t *testing.T) {
 		{"unknown upload", "PATCH", "/uploads/" + strings.Repeat("0", 32), tk, "x", []string{"Upload-Offset", "0"}, 404, "NOT_FOUND", "", 0},
 		{"odd upload id", "PATCH", "/uploads/..%2f..%2fx", tk, "x", []string{"Upload-Offset", "0"}, 404, "NOT_FOUND", "", 0},
 		{"another's upload", "PATCH", at, h.signer.Sign(stranger), "x", []string{"Upload-Offset", "4"}, 404, "NOT_FOUND", "", 0},
-		{"offset behind", "PATCH", at, tk, "x", []string{"Upload-Offset", "3"}, 409, "CONFLICT", "Upload-Offset", 4},
-		{"offset ahead", "PATCH", at, tk, "x", []string{"Upload-Offset", "5"}, 409, "CONFLICT", "Upload-Offset", 4},
+		{"offset behind", "PATCH", at, tk, "x", []string{"Upload-Offset", "3"}, 409, "ABORTED", "Upload-Offset", 4},
+		{"offset ahead", "PATCH", at, tk, "x", []string{"Upload-Offset", "5"}, 409, "ABORTED", "Upload-Offset", 4},
 		{"no offset", "PATCH", at, tk, "x", nil, 400, "INVALID_ARGUMENT", "Upload-Offset", 0},
 		{"wrong type", "PATCH", at, tk, "x", []string{"Upload-Offset", "4", "Content-Type", "text/plain"}, 415, "INVALID_ARGUMENT", "Content-Type", 0},
-		{"longer than declared", "PATCH", at, tk, "4567890", []string{"Upload-Offset", "4"}, 413, "TOO_LARGE", "Upload-Length", 10},
+		{"longer than declared", "PATCH", at, tk, "4567890", []string{"Upload-Offset", "4"}, 413, "INVALID_ARGUMENT", "Upload-Length", 10},
 		{"unknown checksum", "PATCH", at, tk, "4", []string{"Upload-Offset", "4", "Upload-Checksum", "crc9 AAAA"}, 400, "INVALID_ARGUMENT", "Upload-Checksum", 0},
-		{"wrong checksum", "PATCH", at, tk, "4", []string{"Upload-Offset", "4", "Upload-Checksum", "sha1 " + strings.Repeat("A", 27) + "="}, 460, "CHECKSUM_MISMATCH", "Upload-Checksum", 0},
+		{"wrong checksum", "PATCH", at, tk, "4", []string{"Upload-Offset", "4", "Upload-Checksum", "sha1 " + strings.Repeat("A", 27) + "="}, 460, "INVALID_ARGUMENT", "Upload-Checksum", 0},
 		{"nowhere", "GET", "/nowhere", tk, "", nil, 404, "NOT_FOUND", "", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestUploadRefuses(t *testing.T) {
 	}
 	// A body without a length that turns out too long keeps nothing.
 	resp := h.tus("PATCH", at, tk, struct{ io.Reader }{strings.NewReader("4567890")}, "Upload-Offset", "4")
-	if code, _, _ := h.problem(resp); resp.StatusCode != 413 || code != "TOO_LARGE" {
+	if code, _, _ := h.problem(resp); resp.StatusCode != 413 || code != "INVALID_ARGUMENT" {
 		t.Errorf("chunked and too long: %s", resp.Status)
 	}
 	if got := h.offset(at, tk); got != 4 {

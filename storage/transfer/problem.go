@@ -32,7 +32,7 @@ func badHeader(field, format string, args ...any) error {
 
 func tooLarge(field string, limit int64) error {
 	return &problem{
-		status: http.StatusRequestEntityTooLarge, code: "TOO_LARGE", field: field, limit: &limit,
+		status: http.StatusRequestEntityTooLarge, code: "INVALID_ARGUMENT", field: field, limit: &limit,
 		detail: fmt.Sprintf("%s: larger than the %d bytes allowed", field, limit),
 	}
 }
@@ -48,10 +48,11 @@ var classes = []struct {
 	{errdefs.IsPermissionDenied, http.StatusForbidden, "PERMISSION_DENIED"},
 	{errdefs.IsNotFound, http.StatusNotFound, "NOT_FOUND"},
 	{errdefs.IsAlreadyExists, http.StatusConflict, "ALREADY_EXISTS"},
-	{errdefs.IsConflict, http.StatusConflict, "CONFLICT"},
+	{errdefs.IsConflict, http.StatusConflict, "ABORTED"},
 	{errdefs.IsFailedPrecondition, http.StatusConflict, "FAILED_PRECONDITION"},
 	{errdefs.IsResourceExhausted, http.StatusInsufficientStorage, "RESOURCE_EXHAUSTED"},
 	{errdefs.IsUnavailable, http.StatusServiceUnavailable, "UNAVAILABLE"},
+	{errdefs.IsDeadlineExceeded, http.StatusGatewayTimeout, "DEADLINE_EXCEEDED"},
 }
 
 func describe(err error) *problem {

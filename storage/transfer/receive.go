@@ -66,7 +66,7 @@ func (x *session) receive(body io.Reader, sum *checksum) (received int64, err er
 	spoiled := errors.As(err, &refused) || err != nil && sum != nil
 	if err == nil && sum != nil && !bytes.Equal(sum.Sum(nil), sum.want) {
 		spoiled = true
-		err = &problem{status: statusChecksum, code: "CHECKSUM_MISMATCH", field: "Upload-Checksum",
+		err = &problem{status: statusChecksum, code: "INVALID_ARGUMENT", field: "Upload-Checksum",
 			detail: "Upload-Checksum: the chunk arrived damaged"}
 	}
 	if spoiled {

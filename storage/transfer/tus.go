@@ -231,7 +231,7 @@ func (s *Server) append(w http.ResponseWriter, r *http.Request) error {
 	defer x.close()
 	if at != x.offset {
 		return &problem{
-			status: http.StatusConflict, code: "CONFLICT", field: "Upload-Offset", limit: &x.offset,
+			status: http.StatusConflict, code: "ABORTED", field: "Upload-Offset", limit: &x.offset,
 			detail: fmt.Sprintf("Upload-Offset: is %d, the upload is at %d", at, x.offset),
 		}
 	}

@@ -126,7 +126,7 @@ func (x *session) open(c ticket.Claims) error {
 	}
 	x.upload = u
 	if u.Ended {
-		return &problem{status: http.StatusGone, code: "GONE", detail: "upload was ended by its client"}
+		return &problem{status: http.StatusGone, code: "NOT_FOUND", detail: "upload was ended by its client"}
 	}
 	f, err := x.staging.Open(u.part(), unix.O_WRONLY)
 	if errdefs.IsNotFound(err) {
