@@ -90,7 +90,10 @@ func (p *plugin) listen(d *driver) {
 				p.heard(e)
 			case nvml.ERROR_TIMEOUT:
 			default:
-				time.Sleep(500 * time.Millisecond) // a lost GPU makes Wait return at once
+				select { // a lost GPU makes Wait return at once
+				case <-d.stop:
+				case <-time.After(500 * time.Millisecond):
+				}
 			}
 		}
 	})

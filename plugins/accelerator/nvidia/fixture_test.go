@@ -1,0 +1,181 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/gpus"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/server"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+var v100 = gpus.Config{Name: "Tesla V100-SXM2-16GB", CudaMajor: 7, MemoryMB: 16384}
+
+// machine is a made-up host: NVML as go-nvml's mock, completed by the calls it
+// lacks, and the trees of files around it.
+type machine struct {
+	*server.Server
+	root   string
+	events chan nvml.EventData
+}
+
+func newMachine(t *testing.T, cards ...gpus.Config) *machine {
+	t.Helper()
+	s, err := server.New(server.WithGPUs(cards...), server.WithDriverVersion("570.86.15"),
+		server.WithNVMLVersion("12.570"), server.WithCUDADriverVersion(12080))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{Server: s, root: t.TempDir(), events: make(chan nvml.EventData, 8)}
+	s.EventSetCreateFunc = func() (nvml.EventSet, nvml.Return) {
+		return &mock.EventSet{
+			FreeFunc: func() nvml.Return { return nvml.SUCCESS },
+			WaitFunc: func(uint32) (nvml.EventData, nvml.Return) {
+				select {
+				case e := <-m.events:
+					return e, nvml.SUCCESS
+				default:
+					return nvml.EventData{}, nvml.ERROR_UNKNOWN // Wait that fails is survived
+				}
+			},
+		}, nvml.SUCCESS
+	}
+	for i := range cards {
+		m.complete(i)
+		m.file(t, fmt.Sprintf("sys/bus/pci/devices/0000:%02x:00.0/numa_node", i+1), fmt.Sprintf("%d\n", i/2))
+	}
+	for _, lib := range []string{"libcuda.so.570.86.15", "libnvidia-ml.so.570.86.15", "libnvidia-ptxjitcompiler.so.570.86.15", "libGL.so.1"} {
+		m.file(t, "driver/usr/lib64/"+lib, "library")
+	}
+	for _, l := range []string{"libcuda.so", "libnvidia-ml.so"} {
+		if err := os.Symlink(l+".570.86.15", filepath.Join(m.root, "driver/usr/lib64", l+".1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.file(t, "driver/usr/bin/nvidia-smi", "program")
+	return m
+}
+
+func (m *machine) gpu(i int) *server.Device { return m.Devices[i].(*server.Device) }
+
+// complete fills in what the mock panics on.
+func (m *machine) complete(i int) {
+	d := m.gpu(i)
+	d.UUID = fmt.Sprintf("GPU-%08d-0000-0000-0000-000000000000", i)
+	d.GetPciInfoFunc = func() (nvml.PciInfo, nvml.Return) {
+		var p nvml.PciInfo
+		for k, c := range []byte(fmt.Sprintf("00000000:%02X:00.0", i+1)) {
+			p.BusId[k] = int8(c)
+		}
+		return p, nvml.SUCCESS
+	}
+	d.GetSerialFunc = func() (string, nvml.Return) { return fmt.Sprintf("16500%d", i), nvml.SUCCESS }
+	d.GetNumGpuCoresFunc = func() (int, nvml.Return) { return 16896, nvml.SUCCESS } // H100: 132 x 128
+	d.RegisterEventsFunc = func(uint64, nvml.EventSet) nvml.Return { return nvml.SUCCESS }
+	d.GetMaxMigDeviceCountFunc = func() (int, nvml.Return) { return 0, nvml.SUCCESS }
+	d.GetP2PStatusFunc = func(o nvml.Device, c nvml.GpuP2PCapsIndex) (nvml.GpuP2PStatus, nvml.Return) {
+		if c == nvml.P2P_CAPS_INDEX_NVLINK && (d.Index/2 != o.(*server.Device).Index/2) {
+			return nvml.P2P_STATUS_NOT_SUPPORTED, nvml.SUCCESS
+		}
+		return nvml.P2P_STATUS_OK, nvml.SUCCESS
+	}
+	d.GetTopologyCommonAncestorFunc = func(nvml.Device) (nvml.GpuTopologyLevel, nvml.Return) {
+		return nvml.TOPOLOGY_SYSTEM, nvml.SUCCESS
+	}
+	d.GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) {
+		return nvml.Utilization{Gpu: 40, Memory: 10}, nvml.SUCCESS
+	}
+	d.GetPowerUsageFunc = func() (uint32, nvml.Return) { return 710_000, nvml.SUCCESS }
+	d.GetEnforcedPowerLimitFunc = func() (uint32, nvml.Return) { return 700_000, nvml.SUCCESS }
+	d.GetTemperatureFunc = func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 60, nvml.SUCCESS }
+	d.GetTemperatureThresholdFunc = func(nvml.TemperatureThresholds) (uint32, nvml.Return) { return 90, nvml.SUCCESS }
+	d.GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.SUCCESS }
+	d.GetProcessUtilizationFunc = func(uint64) ([]nvml.ProcessUtilizationSample, nvml.Return) {
+		return nil, nvml.ERROR_NOT_FOUND
+	}
+}
+
+// partition turns MIG mode on and cuts off instances of 1g.10gb.
+func (m *machine) partition(t *testing.T, card, n int) {
+	t.Helper()
+	d := m.gpu(card)
+	d.MigMode = nvml.DEVICE_MIG_ENABLE
+	d.GetMaxMigDeviceCountFunc = func() (int, nvml.Return) { return 7, nvml.SUCCESS }
+	d.GetMigDeviceHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {
+		if i >= n {
+			return nil, nvml.ERROR_NOT_FOUND
+		}
+		return &mock.Device{
+			GetUUIDFunc:              func() (string, nvml.Return) { return fmt.Sprintf("MIG-%d-%d", card, i), nvml.SUCCESS },
+			GetNameFunc:              func() (string, nvml.Return) { return d.Config.Name + " MIG 1g.10gb", nvml.SUCCESS },
+			GetGpuInstanceIdFunc:     func() (int, nvml.Return) { return 7 + i, nvml.SUCCESS },
+			GetComputeInstanceIdFunc: func() (int, nvml.Return) { return 0, nvml.SUCCESS },
+			GetAttributesFunc: func() (nvml.DeviceAttributes, nvml.Return) {
+				return nvml.DeviceAttributes{MultiprocessorCount: 16, GpuInstanceSliceCount: 1, MemorySizeMB: 9984}, nvml.SUCCESS
+			},
+			GetMemoryInfoFunc: func() (nvml.Memory, nvml.Return) {
+				return nvml.Memory{Total: 9984 << 20, Used: 1 << 30}, nvml.SUCCESS
+			},
+			GetComputeRunningProcessesFunc: func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.SUCCESS },
+		}, nvml.SUCCESS
+	}
+	for i := range n {
+		at := fmt.Sprintf("proc/driver/nvidia/capabilities/gpu%d/mig/gi%d", card, 7+i)
+		m.file(t, at+"/access", fmt.Sprintf("DeviceFileMinor: %d\nDeviceFileMode: 292\n", 60+i))
+		m.file(t, at+"/ci0/access", fmt.Sprintf("DeviceFileMinor: %d\nDeviceFileMode: 292\n", 80+i))
+	}
+}
+
+func (m *machine) file(t *testing.T, path, text string) {
+	t.Helper()
+	path = filepath.Join(m.root, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start configures a plugin on the machine.
+func (m *machine) start(t *testing.T, config string, mask ...string) *plugin {
+	t.Helper()
+	p := newPlugin(func(string) nvml.Interface { return m }, hclog.NewNullLogger())
+	p.once.Do(func() {}) // the test rescans when it wants to
+	at := func(s string) string { return filepath.Join(m.root, s) }
+	_, err := p.Configure(t.Context(), &pb.ConfigureRequest{
+		ConfigJson: []byte(config), DeviceMask: mask,
+		Roots: &pb.Roots{Sys: at("sys"), Dev: at("dev"), Proc: at("proc"), Driver: at("driver")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if p.driver != nil {
+			p.driver.close()
+		}
+	})
+	return p
+}
+
+// look returns the snapshot after another scan, checked against the contract.
+func look(t *testing.T, p *plugin) *pb.DeviceSnapshot {
+	t.Helper()
+	p.refresh()
+	d, err := p.Describe(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := p.feed.Snapshot()
+	if err := accelerator.Validate(d, s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
