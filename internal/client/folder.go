@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"path"
 	"time"
 )
 
@@ -141,6 +142,24 @@ func (c *Client) Files(ctx context.Context, folder, path string) ([]File, error)
 	}
 }
 
+// Stat finds one file or directory of a folder.
+func (c *Client) Stat(ctx context.Context, folder, name string) (*File, error) {
+	dir := path.Dir(name)
+	if dir == "." {
+		dir = ""
+	}
+	all, err := c.Files(ctx, folder, dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range all {
+		if f.Name == path.Base(name) {
+			return &f, nil
+		}
+	}
+	return nil, notFound("file", name)
+}
+
 var makeDirectory = define[struct {
 	MakeDirectory struct {
 		File File `json:"file"`
@@ -225,3 +244,13 @@ var createDownload = define[struct {
 }](`mutation CreateDownload($input: CreateDownloadInput!) {
   createDownload(input: $input) { url expiresAt }
 }`)
+
+var listVolumes = define[struct {
+	Volumes []Ref `json:"volumes"`
+}](`query Volumes { volumes { id name } }`)
+
+// Volumes lists the places where folders can live.
+func (c *Client) Volumes(ctx context.Context) ([]Ref, error) {
+	out, err := listVolumes.run(ctx, c, nil)
+	return out.Volumes, err
+}

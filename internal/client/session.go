@@ -176,14 +176,15 @@ type UsageEntry struct {
 
 // SessionState is what changes while a session lives.
 type SessionState struct {
-	ID                string  `json:"id"`
-	Version           int     `json:"version"`
-	Name              string  `json:"name"`
-	Status            string  `json:"status"`
-	Result            string  `json:"result"`
-	ExitCode          *int    `json:"exitCode"`
-	TerminationReason *string `json:"terminationReason"`
-	StatusMessage     string  `json:"statusMessage"`
+	ID                string     `json:"id"`
+	Version           int        `json:"version"`
+	Name              string     `json:"name"`
+	Status            string     `json:"status"`
+	Result            string     `json:"result"`
+	ExitCode          *int       `json:"exitCode"`
+	TerminationReason *string    `json:"terminationReason"`
+	StatusMessage     string     `json:"statusMessage"`
+	StartedAt         *time.Time `json:"startedAt"`
 	Pending           *struct {
 		Position int    `json:"position"`
 		Summary  string `json:"summary"`
@@ -196,7 +197,7 @@ type SessionState struct {
 
 const stateFields = `fragment stateFields on Session {
   id version name status result exitCode terminationReason statusMessage
-  pending { position summary } kernels { id role }
+  startedAt pending { position summary } kernels { id role }
 }`
 
 // Ended reports whether nothing more will happen to the session.
@@ -204,7 +205,7 @@ func (s *SessionState) Ended() bool { return slices.Contains(ended, s.Status) }
 
 // Started reports whether the main process has begun at some time.
 func (s *SessionState) Started() bool {
-	return s.Status == "running" || s.Status == "terminating" || s.Status == "terminated" || s.ExitCode != nil
+	return s.Status == "running" || s.StartedAt != nil || s.ExitCode != nil
 }
 
 // MainKernel is the id of the kernel that runs the command, "" before there is

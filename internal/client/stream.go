@@ -17,9 +17,9 @@ var sessionChanged = define[struct {
 var errStop = fmt.Errorf("stop: %w", errdefs.ErrAborted)
 
 // WatchSession calls fn with the session's present state and every later one,
-// each once and none older than one before, until fn returns false. It outlasts
-// restarts of the server; told hears of its pauses. With id "" it watches all
-// sessions in sight.
+// none older than one before, until fn returns false. After a restart of the
+// server, which it outlasts, the last one may come again; told hears of its
+// pauses. With id "" it watches all sessions in sight.
 func (c *Client) WatchSession(ctx context.Context, id string, told func(error), fn func(SessionState) bool) error {
 	v := vars{}
 	if id != "" {
@@ -33,7 +33,7 @@ func (c *Client) WatchSession(ctx context.Context, id string, told func(error), 
 		}) error {
 			s := out.SessionChanged
 			progress = true
-			if s.Version <= seen[s.ID] {
+			if s.Version < seen[s.ID] {
 				return nil
 			}
 			seen[s.ID] = s.Version

@@ -32,6 +32,8 @@ type Upload struct {
 	// server has made one. One from an earlier run may have been completed and
 	// its file deleted since, so a complete one does not count.
 	Location string
+	// Renew gets another ticket when the present one is over.
+	Renew func(context.Context) (UploadTarget, error)
 	// Created, if set, hears of a new Location.
 	Created func(location string)
 	// Progress, if set, hears of the number of bytes that the server has.
@@ -40,37 +42,28 @@ type Upload struct {
 	Told func(error)
 }
 
+// maxRepairs bounds attempts that fail without a byte in between.
+const maxRepairs = 3
+
+// position is where an upload stands.
+type position struct {
+	offset  int64  // bytes at the server; -1 = ask it
+	best    int64  // the highest offset so far
+	earlier string // a location of an earlier run, until it proves unfinished
+	repairs int
+}
+
 // Run sends what the server does not have yet.
 func (u *Upload) Run(ctx context.Context, c *Client) error {
-	offset, restarts := int64(-1), 0 // -1: ask the server
-	earlier := u.Location
+	at := position{earlier: u.Location, offset: -1}
 	err := persist(ctx, u.Told, func() (bool, error) {
-		before := offset
-		var err error
-		if offset < 0 {
-			if offset, err = u.locate(ctx, c); err != nil {
-				return false, err
-			}
-			if offset == u.Size && u.Location == earlier {
-				u.Location, earlier, offset = "", "", -1
-				return true, errCut
-			}
+		err := u.advance(ctx, c, &at)
+		progress := at.offset > at.best
+		if progress {
+			at.best, at.repairs = at.offset, 0
 		}
-		earlier = ""
-		for offset < u.Size {
-			if offset, err = u.send(ctx, c, offset); err != nil {
-				break
-			}
-		}
-		progress := offset > before
-		if errdefs.IsNotFound(err) && restarts < 3 { // the server forgot it
-			restarts++
-			u.Location, offset = "", -1
-			return progress, errCut
-		}
-		if errdefs.IsUnavailable(err) || errdefs.IsAborted(err) || errdefs.IsDataLoss(err) {
-			offset = -1
-			return progress, fmt.Errorf("%w: %w", errCut, err)
+		if err != nil {
+			err = u.repair(ctx, &at, err)
 		}
 		return progress, err
 	})
@@ -80,19 +73,64 @@ func (u *Upload) Run(ctx context.Context, c *Client) error {
 	return nil
 }
 
+func (u *Upload) advance(ctx context.Context, c *Client, at *position) (err error) {
+	if at.offset < 0 {
+		if at.offset, err = u.locate(ctx, c, at); err != nil {
+			return err
+		}
+	}
+	for at.offset < u.Size {
+		if at.offset, err = u.send(ctx, c, at.offset); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repair prepares another attempt and returns an errdefs.ErrUnavailable, or
+// the error that rules one out.
+func (u *Upload) repair(ctx context.Context, at *position, err error) error {
+	at.offset = -1
+	if errdefs.IsUnavailable(err) {
+		return err
+	}
+	if at.repairs++; at.repairs > maxRepairs {
+		return err
+	}
+	switch {
+	case errdefs.IsDataLoss(err): // damaged on its way: once more
+	case errdefs.IsNotFound(err) && u.Location != "": // the server forgot it
+		u.Location = ""
+	case errdefs.IsAborted(err) && u.Location != "": // it stands elsewhere
+	case errdefs.IsAborted(err), errdefs.IsUnauthorized(err), errdefs.IsPermissionDenied(err):
+		// The ticket is used up or over.
+		if u.Renew == nil {
+			return err
+		}
+		target, renewErr := u.Renew(ctx)
+		if renewErr != nil {
+			return renewErr
+		}
+		u.Target = target
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %w", errCut, err)
+}
+
 // locate returns how much the server has, after making the upload if need be.
-func (u *Upload) locate(ctx context.Context, c *Client) (int64, error) {
+func (u *Upload) locate(ctx context.Context, c *Client, at *position) (int64, error) {
 	if u.Location != "" {
 		resp, err := u.request(ctx, c, http.MethodHead, u.Location, nil, nil, http.StatusOK, http.StatusNoContent)
-		switch {
-		case err == nil:
-			if length := resp.Header.Get("Upload-Length"); length != "" && length != strconv.FormatInt(u.Size, 10) {
-				return 0, &Error{Code: codeFailedPrecondition, Message: fmt.Sprintf("the unfinished upload is for %s bytes, the file has %d", length, u.Size)}
-			}
-			return u.advanced(resp)
-		case !errdefs.IsNotFound(err) && !errdefs.IsPermissionDenied(err) && !errdefs.IsUnauthorized(err):
-			return 0, err
+		if err != nil {
+			return -1, err
 		}
+		offset, err := u.advanced(resp)
+		if err != nil || offset < u.Size || u.Location != at.earlier {
+			at.earlier = ""
+			return offset, err
+		}
+		u.Location = ""
 	}
 	resp, err := u.request(ctx, c, http.MethodPost, u.Target.URL, http.Header{
 		"Upload-Length": {strconv.FormatInt(u.Size, 10)},

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) agentCommand() *cobra.Command {
+	return group("agent", "Look at and open or close worker machines", a.agentList(), a.agentShow(),
+		a.agentSchedulable("cordon", "Let nothing new start on agents", false),
+		a.agentSchedulable("uncordon", "Let sessions start on agents again", true),
+		a.agentJoin())
+}
+
+func (a *app) agentList() *cobra.Command {
+	return &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List agents with what is held on them",
+		Args:    count(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Agents(cmd.Context(), "")
+			if err != nil {
+				return err
+			}
+			return a.table(list, func() *output.Table {
+				t := output.NewTable("NAME", "STATUS", "GROUP", "HELD", "VERSION", "SEEN")
+				for _, g := range list {
+					t.Row(g.Name, agentStatus(g), g.ResourceGroup.Name, output.Used(g.Occupied, g.Capacity),
+						g.Version, output.Age(a.now(), g.LastSeenAt)+" ago")
+				}
+				return t
+			})
+		},
+	}
+}
+
+func agentStatus(g client.Agent) output.Cell {
+	c := output.Cell{Text: g.Status, Color: output.Green}
+	if g.Status != "alive" {
+		c.Color = output.Red
+	}
+	if !g.Schedulable {
+		c.Text += ", cordoned"
+		c.Color = output.Yellow
+	}
+	return c
+}
+
+func (a *app) agentShow() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show AGENT",
+		Short: "Show an agent, its devices, and who holds them",
+		Args:  count(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			found, err := findAgent(cmd.Context(), c, args[0])
+			if err != nil {
+				return err
+			}
+			g, err := c.Agent(cmd.Context(), found.ID)
+			if err != nil {
+				return err
+			}
+			p := a.print()
+			return p.Print(g, func() error { return a.describeAgent(p, g) })
+		},
+	}
+}
+
+func (a *app) describeAgent(p output.Printer, g *client.AgentDetail) error {
+	s := sheet{a.out}
+	s.fact("Name", g.Name)
+	s.fact("ID", g.ID)
+	s.fact("Status", agentStatus(g.Agent).Text)
+	s.fact("Group", g.ResourceGroup.Name)
+	s.fact("Version", g.Version)
+	s.fact("Machine", g.Architecture+" at "+g.Address)
+	s.fact("Held", output.Used(g.Occupied, g.Capacity))
+	s.fact("Seen", a.moment(&g.LastSeenAt))
+	for _, probe := range g.Probes {
+		if !probe.OK {
+			s.fact("Cannot", probe.Name+": "+probe.Detail)
+		}
+	}
+	for _, plugin := range g.Plugins {
+		s.fact("Plugin", strings.TrimSpace(fmt.Sprintf("%s %s: %s %s", plugin.Name, plugin.Version, plugin.State, plugin.Message)))
+	}
+	fmt.Fprintln(a.out)
+	t := output.NewTable("DEVICE", "MODEL", "HEALTH", "HELD", "HOLDERS")
+	for _, d := range g.Devices {
+		t.Row(d.DeviceID, d.Model, deviceHealth(d), output.Used(d.Occupied, d.Capacity), holders(d))
+	}
+	return p.Write(t)
+}
+
+func deviceHealth(d client.Device) output.Cell {
+	c := output.Cell{Text: d.Health, Color: output.Green}
+	if d.Health != "healthy" {
+		c.Color = output.Yellow
+	}
+	if !d.Allocatable {
+		c.Color = output.Red
+		c.Text += ", not allocatable"
+		if len(d.RejectReasons) > 0 {
+			c.Text += ": " + strings.Join(d.RejectReasons, ", ")
+		}
+	}
+	return c
+}
+
+// holders lists sessions once, however many slots of the device they hold.
+func holders(d client.Device) string {
+	var parts []string
+	seen := map[string]bool{}
+	for _, h := range d.Holders {
+		name := "(another user)"
+		if h.Session != nil {
+			name = h.Session.Name
+		}
+		if h.Session != nil && seen[name] {
+			continue
+		}
+		seen[name] = true
+		parts = append(parts, name)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (a *app) agentSchedulable(use, short string, schedulable bool) *cobra.Command {
+	return &cobra.Command{
+		Use:   use + " AGENT...",
+		Short: short,
+		Args:  count(1, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			return a.each(args, func(ref string) error { return setSchedulable(cmd.Context(), c, ref, schedulable) })
+		},
+	}
+}
+
+func setSchedulable(ctx context.Context, c *client.Client, ref string, schedulable bool) error {
+	g, err := findAgent(ctx, c, ref)
+	if err != nil {
+		return err
+	}
+	_, err = c.SetSchedulable(ctx, g.ID, schedulable)
+	return err
+}
+
+func (a *app) agentJoin() *cobra.Command {
+	var role string
+	cmd := &cobra.Command{
+		Use:   "join",
+		Short: "Print the command that lets one more machine join",
+		Args:  count(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			if role != "agent" && role != "storage" {
+				return usagef("--role %s: choose agent or storage", role)
+			}
+			t, err := c.CreateJoinToken(cmd.Context(), role)
+			if err != nil {
+				return err
+			}
+			return a.print().Print(t, func() error {
+				_, err := fmt.Fprintln(a.out, output.Clean(t.Command))
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&role, "role", "agent", "what the machine becomes: agent or storage")
+	return cmd
+}

@@ -1,0 +1,125 @@
+// Package config keeps the berth command's contexts: which servers there are
+// and with which token to ask them. Only the berth command imports it.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/containerd/errdefs"
+	"github.com/goccy/go-yaml"
+)
+
+// Context is one server with one login.
+type Context struct {
+	Name    string `yaml:"name" json:"name"`
+	URL     string `yaml:"url" json:"url"`
+	User    string `yaml:"user" json:"user"`
+	Token   string `yaml:"token" json:"-"`
+	TokenID string `yaml:"tokenId,omitempty" json:"-"`
+}
+
+// File is the whole configuration.
+type File struct {
+	Current  string    `yaml:"current"`
+	Contexts []Context `yaml:"contexts"`
+}
+
+// Path is where the configuration lies: $BERTH_CONFIG, or config.yaml in the
+// user's configuration directory.
+func Path(env func(string) string) (string, error) {
+	if p := env("BERTH_CONFIG"); p != "" {
+		return p, nil
+	}
+	if dir := env("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "berth", "config.yaml"), nil
+	}
+	home := env("HOME")
+	if home == "" {
+		return "", fmt.Errorf("neither BERTH_CONFIG nor HOME is set: %w", errdefs.ErrFailedPrecondition)
+	}
+	return filepath.Join(home, ".config", "berth", "config.yaml"), nil
+}
+
+// Load reads the configuration; a missing file is an empty one.
+func Load(path string) (*File, error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &File{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	var f File
+	if err := yaml.UnmarshalWithOptions(b, &f, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("read configuration %s: %w", path, err)
+	}
+	return &f, nil
+}
+
+// Save writes the configuration whole or not at all, readable by the user only.
+func (f *File) Save(path string) error {
+	b, err := yaml.Marshal(f)
+	if err != nil {
+		return fmt.Errorf("encode configuration: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("save configuration: %w", err)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".config-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("save configuration: %w", err)
+	}
+	defer os.Remove(tmp.Name()) // gone already when all went well
+	_, err = tmp.Write(b)
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("save configuration: %w", err)
+	}
+	return nil
+}
+
+// Get returns the named context, or the current one for "". It is nil without
+// a current one.
+func (f *File) Get(name string) (*Context, error) {
+	wanted := name
+	if wanted == "" {
+		wanted = f.Current
+	}
+	for i := range f.Contexts {
+		if f.Contexts[i].Name == wanted {
+			return &f.Contexts[i], nil
+		}
+	}
+	if name == "" {
+		return nil, nil
+	}
+	return nil, fmt.Errorf("there is no context %q: %w", name, errdefs.ErrNotFound)
+}
+
+// Set adds the context or replaces the one of the same name, and makes it
+// current.
+func (f *File) Set(c Context) {
+	f.Current = c.Name
+	for i := range f.Contexts {
+		if f.Contexts[i].Name == c.Name {
+			f.Contexts[i] = c
+			return
+		}
+	}
+	f.Contexts = append(f.Contexts, c)
+}
+
+// Remove takes the named context out. No other one becomes current by itself.
+func (f *File) Remove(name string) {
+	f.Contexts = slices.DeleteFunc(f.Contexts, func(c Context) bool { return c.Name == name })
+	if f.Current == name {
+		f.Current = ""
+	}
+}

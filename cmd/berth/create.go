@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+)
+
+// createFlags describe a new session.
+type createFlags struct {
+	slotFlags
+	mounts, env          []string
+	name, project, group string
+	priority             int
+	bootstrap, shm       string
+}
+
+func (f *createFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.cpu, "cpu", "1", "CPU cores; fractions allowed")
+	flags.StringVar(&f.mem, "mem", "1g", "memory")
+	flags.StringVar(&f.gpu, "gpu", "", "accelerators of the only kind that the cluster has; fractions where shared")
+	flags.StringArrayVarP(&f.more, "resource", "r", nil, "any slot, as slot=amount (repeatable)")
+	flags.StringArrayVarP(&f.mounts, "volume", "v", nil, "mount a folder: folder[/subpath][:path[:ro]] (repeatable)")
+	flags.StringArrayVarP(&f.env, "env", "e", nil, "environment: NAME=value, or NAME for its value here (repeatable)")
+	flags.StringVar(&f.name, "name", "", "name of the session (default: generated)")
+	flags.StringVar(&f.project, "project", "", "project (default: your only one)")
+	flags.StringVar(&f.group, "group", "", "resource group (default: the first one open to the project)")
+	flags.IntVar(&f.priority, "priority", 10, "0 to 100, higher first")
+	flags.StringVar(&f.bootstrap, "bootstrap", "", "file with a shell script that runs before the command")
+	flags.StringVar(&f.shm, "shm", "", "size of /dev/shm, for example 1g")
+}
+
+// input turns flags and arguments into what the API takes.
+func (f *createFlags) input(ctx context.Context, a *app, cmd *cobra.Command, c *client.Client, kind, image string, command []string) (client.CreateSessionInput, error) {
+	in := client.CreateSessionInput{Name: f.name, Image: image, Type: kind, Command: command, IdempotencyKey: uuid.NewString()}
+	var err error
+	for _, text := range f.mounts {
+		m, err := parseMount(text)
+		if err != nil {
+			return in, err
+		}
+		in.Mounts = append(in.Mounts, m)
+	}
+	if in.Environment, err = parseEnv(f.env, a.env); err != nil {
+		return in, err
+	}
+	if cmd.Flags().Changed("priority") {
+		in.Priority = &f.priority
+	}
+	if f.shm != "" {
+		if in.ShmBytes, err = resource.Parse(resource.Mem, f.shm); err != nil {
+			return in, usagef("--shm %s: not a size such as 512m", f.shm)
+		}
+	}
+	if f.bootstrap != "" {
+		script, err := os.ReadFile(f.bootstrap)
+		if err != nil {
+			return in, fmt.Errorf("--bootstrap: %w", err)
+		}
+		in.BootstrapScript = string(script)
+	}
+	if in.Slots, err = f.slots(ctx, c); err != nil {
+		return in, err
+	}
+	return in, f.place(ctx, c, &in)
+}
+
+// place finds the ids of project and resource group.
+func (f *createFlags) place(ctx context.Context, c *client.Client, in *client.CreateSessionInput) error {
+	if f.project == "" && f.group == "" {
+		return nil
+	}
+	who, err := c.Viewer(ctx)
+	if err != nil {
+		return err
+	}
+	if f.project != "" {
+		if in.Project, err = findRef("project", f.project, who.Projects); err != nil {
+			return err
+		}
+	}
+	if f.group != "" {
+		in.ResourceGroup, err = findRef("resource group", f.group, who.ResourceGroups)
+	}
+	return err
+}
+
+// split returns what stands before and after --.
+func split(cmd *cobra.Command, args []string) (before, command []string) {
+	if n := cmd.ArgsLenAtDash(); n >= 0 {
+		return args[:n], args[n:]
+	}
+	return args, nil
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+func (a *app) sessionExec() *cobra.Command {
+	var input, tty bool
+	cmd := &cobra.Command{
+		Use:   "exec [-it] SESSION [-- COMMAND [ARG...]]",
+		Short: "Run a command in a running session",
+		Long: `Run a command, or the image's shell, in a running session and end with its exit
+code. -i passes standard input on, -t gives the command a terminal. Berth's own
+failures exit with 125.`,
+		Example:     "  berth session exec -it my-session\n  berth session exec my-session -- nvidia-smi",
+		Annotations: map[string]string{passesCode: "yes"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			before, command := split(cmd, args)
+			if len(before) != 1 {
+				return usagef("usage: %s", cmd.UseLine())
+			}
+			if _, ok := terminal(a.in); tty && input && !ok {
+				return usagef("-t: standard input is no terminal")
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			s, err := findSession(cmd.Context(), c, before[0])
+			if err != nil {
+				return err
+			}
+			code, err := a.exec(cmd.Context(), c, client.TerminalOptions{Session: s.ID, Command: command, TTY: tty}, input)
+			if err == nil && code != 0 {
+				err = statusError(code & 0xff)
+			}
+			return err
+		},
+		ValidArgsFunction: a.completeSession,
+	}
+	cmd.Flags().BoolVarP(&input, "interactive", "i", false, "pass standard input on")
+	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "give the command a terminal")
+	return cmd
+}
+
+func (a *app) exec(ctx context.Context, c *client.Client, o client.TerminalOptions, input bool) (int, error) {
+	outFD, outTTY := terminal(a.out)
+	if o.TTY && outTTY {
+		o.Cols, o.Rows, _ = term.GetSize(outFD)
+	}
+	t, err := c.OpenTerminal(ctx, o)
+	if err != nil {
+		return 0, err
+	}
+	defer t.Close()
+	// From here on interrupts are the command's.
+	ctx, leave := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer leave(nil)
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGWINCH)
+	defer signal.Stop(signals)
+	a.ownSignals()
+	if fd, ok := terminal(a.in); ok && o.TTY && input {
+		before, err := term.MakeRaw(fd)
+		if err != nil {
+			return 0, err
+		}
+		defer func() { _ = term.Restore(fd, before) }()
+	}
+	go relaySignals(ctx, t, signals, leave, func() (int, int, bool) {
+		cols, rows, err := term.GetSize(outFD)
+		return cols, rows, o.TTY && outTTY && err == nil
+	})
+	if input {
+		// Cannot be stopped while it waits for a key; it ends with the process.
+		go func() {
+			_, _ = io.Copy(t, a.in)
+			_ = t.CloseInput(ctx)
+		}()
+	} else if err := t.CloseInput(ctx); err != nil {
+		return 0, err
+	}
+	code, err := t.Output(ctx, a.out, a.err)
+	if context.Cause(ctx) == errLeft {
+		return exitInterrupted, nil
+	}
+	return code, err
+}
+
+// relaySignals passes interrupts on to the command; the third one leaves.
+func relaySignals(ctx context.Context, t *client.Terminal, signals <-chan os.Signal, leave context.CancelCauseFunc, size func() (cols, rows int, ok bool)) {
+	interrupts := 0
+	for {
+		select {
+		case s := <-signals:
+			if s == syscall.SIGWINCH {
+				if cols, rows, ok := size(); ok {
+					_ = t.Resize(ctx, cols, rows)
+				}
+				continue
+			}
+			if interrupts++; interrupts > 2 {
+				leave(errLeft)
+			}
+			_ = t.Signal(ctx, int(s.(syscall.Signal)))
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) folderCommand() *cobra.Command {
+	cmd := group("folder", "Work with folders and the files in them",
+		a.folderList(), a.folderCreate(), a.folderRename(), a.folderPut(), a.folderGet(),
+		a.folderFiles(), a.folderMkdir(), a.folderMove(), a.folderRemove())
+	cmd.Aliases = []string{"folders"}
+	cmd.Long = "Work with folders and the files in them. FOLDER:PATH means a path in a folder."
+	return cmd
+}
+
+// place is a path in a folder; path "" is its top.
+type place struct{ folder, path string }
+
+// parsePlace reads FOLDER[:PATH].
+func parsePlace(text string) place {
+	folder, p, _ := strings.Cut(text, ":")
+	p = strings.TrimPrefix(path.Clean("/"+p), "/")
+	return place{folder, p}
+}
+
+// inFolder parses a place and finds its folder.
+func (a *app) inFolder(ctx context.Context, text string) (*client.Client, *client.Folder, string, error) {
+	at := parsePlace(text)
+	c, err := a.client()
+	if err != nil {
+		return nil, nil, "", err
+	}
+	f, err := findFolder(ctx, c, at.folder)
+	return c, f, at.path, err
+}
+
+func (a *app) completeFolder(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	c, err := a.client()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	list, err := c.Folders(cmd.Context(), client.FolderFilter{})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var all []string
+	for _, f := range list {
+		all = append(all, f.Name)
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+func (a *app) folderList() *cobra.Command {
+	return &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List folders",
+		Args:    count(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Folders(cmd.Context(), client.FolderFilter{})
+			if err != nil {
+				return err
+			}
+			return a.table(list, func() *output.Table { return a.folderTable(list...) })
+		},
+	}
+}
+
+func (a *app) folderTable(list ...client.Folder) *output.Table {
+	t := output.NewTable("NAME", "OWNER", "VOLUME", "MOUNTED BY", "AGE", "ID")
+	for _, f := range list {
+		owner := ""
+		if f.Owner != nil {
+			owner = f.Owner.Email
+		}
+		if f.Project != nil {
+			owner = "project " + f.Project.Name
+		}
+		t.Row(f.Name, owner, f.QuotaScope.Volume.Name, names(f.MountedBy), output.Age(a.now(), f.CreatedAt), f.ID)
+	}
+	return t
+}
+
+func (a *app) folderCreate() *cobra.Command {
+	var project, volume string
+	cmd := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Make a folder of your own, or of a project",
+		Args:  count(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			if project != "" {
+				p, err := findProject(cmd.Context(), c, project)
+				if err != nil {
+					return err
+				}
+				project = p.ID
+			}
+			if volume != "" {
+				volumes, err := c.Volumes(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if volume, err = findRef("volume", volume, volumes); err != nil {
+					return err
+				}
+			}
+			f, err := c.CreateFolder(cmd.Context(), args[0], project, volume)
+			if err != nil {
+				return err
+			}
+			return a.folderDone(f)
+		},
+	}
+	cmd.Flags().StringVar(&project, "project", "", "make it the project's folder")
+	cmd.Flags().StringVar(&volume, "volume", "", "volume (default: the first one)")
+	return cmd
+}
+
+// folderDone prints a folder that has changed: its name for people.
+func (a *app) folderDone(f *client.Folder) error {
+	return a.print().Print(f, func() error {
+		_, err := fmt.Fprintln(a.out, f.Name)
+		return err
+	})
+}
+
+func (a *app) folderRename() *cobra.Command {
+	return &cobra.Command{
+		Use:               "rename FOLDER NAME",
+		Short:             "Give a folder another name",
+		Args:              count(2, 2),
+		ValidArgsFunction: a.completeFolder,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, f, _, err := a.inFolder(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if f, err = c.RenameFolder(cmd.Context(), f.ID, args[1]); err != nil {
+				return err
+			}
+			return a.folderDone(f)
+		},
+	}
+}
+
+func (a *app) folderFiles() *cobra.Command {
+	return &cobra.Command{
+		Use:               "files FOLDER[:PATH]",
+		Short:             "List a directory of a folder",
+		Args:              count(1, 1),
+		ValidArgsFunction: a.completeFolder,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, f, dir, err := a.inFolder(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			list, err := c.Files(cmd.Context(), f.ID, dir)
+			if err != nil {
+				return err
+			}
+			return a.table(list, func() *output.Table {
+				t := output.NewTable("NAME", "TYPE", "SIZE", "CHANGED")
+				for _, f := range list {
+					size := ""
+					if f.Type == "file" {
+						size = output.Bytes(f.Size)
+					}
+					t.Row(f.Name, f.Type, size, f.ModifiedAt.Local().Format("2006-01-02 15:04:05"))
+				}
+				return t
+			})
+		},
+	}
+}
+
+func (a *app) folderMkdir() *cobra.Command {
+	return &cobra.Command{
+		Use:               "mkdir FOLDER:PATH",
+		Short:             "Make a directory in a folder",
+		Args:              count(1, 1),
+		ValidArgsFunction: a.completeFolder,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, f, dir, err := a.inFolder(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if dir == "" {
+				return usagef("name the directory, as %s:PATH", f.Name)
+			}
+			made, err := c.MakeDirectory(cmd.Context(), f.ID, dir)
+			if err != nil {
+				return err
+			}
+			return a.fileDone(made)
+		},
+	}
+}
+
+func (a *app) fileDone(f *client.File) error {
+	return a.print().Print(f, func() error {
+		_, err := fmt.Fprintln(a.out, output.Clean(f.Path))
+		return err
+	})
+}
+
+func (a *app) folderMove() *cobra.Command {
+	var overwrite bool
+	cmd := &cobra.Command{
+		Use:               "mv FOLDER:FROM TO",
+		Short:             "Move or rename a file or directory within a folder",
+		Args:              count(2, 2),
+		ValidArgsFunction: a.completeFolder,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, f, from, err := a.inFolder(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			to := strings.TrimPrefix(args[1], parsePlace(args[0]).folder+":")
+			moved, err := c.MoveFile(cmd.Context(), f.ID, from, parsePlace(":"+to).path, overwrite)
+			if err != nil {
+				return err
+			}
+			return a.fileDone(moved)
+		},
+	}
+	cmd.Flags().BoolVarP(&overwrite, "force", "f", false, "replace a file that is there")
+	return cmd
+}
+
+func (a *app) folderRemove() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "rm FOLDER[:PATH]...",
+		Short: "Delete files and directories, or whole folders with all their data",
+		Long: `Delete files and directories in folders, or whole folders with all their data.
+For a whole folder berth asks first, unless it gets --yes or has no terminal to
+ask on. A folder that a session mounts cannot be deleted.`,
+		Args:              count(1, -1),
+		ValidArgsFunction: a.completeFolder,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.each(args, func(text string) error { return a.removeFrom(cmd.Context(), text, yes) })
+		},
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func (a *app) removeFrom(ctx context.Context, text string, yes bool) error {
+	c, f, file, err := a.inFolder(ctx, text)
+	if err != nil {
+		return err
+	}
+	if file != "" {
+		results, err := c.DeleteFiles(ctx, f.ID, []string{file})
+		for _, r := range results {
+			if r.Error != nil && err == nil {
+				err = fmt.Errorf("%s", *r.Error)
+			}
+		}
+		return err
+	}
+	if strings.Contains(text, ":") {
+		return usagef("name a path after the colon, or leave the colon out to delete the folder")
+	}
+	if _, ok := terminal(a.in); ok && !yes {
+		answer, err := a.ask(ctx, fmt.Sprintf("Delete folder %s and all its data? Type its name: ", f.Name), "--yes")
+		if err != nil {
+			return err
+		}
+		if answer != f.Name {
+			return usagef("not deleted")
+		}
+	}
+	_, err = c.DeleteFolder(ctx, f.ID)
+	return err
+}

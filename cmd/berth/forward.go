@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+// lingerTime is how long the session's side may stay silent after our side has
+// finished sending: a WebSocket cannot be closed one way.
+const lingerTime = 15 * time.Second
+
+func (a *app) sessionForward() *cobra.Command {
+	var address string
+	cmd := &cobra.Command{
+		Use:     "forward SESSION [LOCAL:]PORT...",
+		Short:   "Make ports of a session reachable here",
+		Long:    "Make ports that a session's main kernel listens on reachable here, until interrupted.\nLOCAL 0 takes any free port.",
+		Example: "  berth session forward my-session 8888\n  berth session forward my-session 9000:8888",
+		Args:    count(2, -1),
+	}
+	cmd.Flags().StringVar(&address, "address", "127.0.0.1", "local address to listen on")
+	return a.onSession(cmd, func(ctx context.Context, c *client.Client, s *client.Session, args []string) error {
+		var pairs [][2]int
+		for _, text := range args {
+			local, remote, err := parsePorts(text)
+			if err != nil {
+				return err
+			}
+			pairs = append(pairs, [2]int{local, remote})
+		}
+		return a.forward(ctx, c, s, address, pairs)
+	})
+}
+
+func parsePorts(text string) (local, remote int, err error) {
+	first, second, both := strings.Cut(text, ":")
+	if !both {
+		second = first
+	}
+	local, err1 := strconv.Atoi(first)
+	remote, err2 := strconv.Atoi(second)
+	if err1 != nil || err2 != nil || local < 0 || local > 65535 || remote < 1 || remote > 65535 {
+		return 0, 0, usagef("%q: write PORT or LOCAL:PORT, with ports from 1 to 65535", text)
+	}
+	return local, remote, nil
+}
+
+func (a *app) forward(ctx context.Context, c *client.Client, s *client.Session, address string, pairs [][2]int) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, pair := range pairs {
+		l, err := net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(pair[0])))
+		if err != nil {
+			return err
+		}
+		context.AfterFunc(ctx, func() { l.Close() })
+		a.note("%s goes to port %d of %s; Ctrl-C ends it", l.Addr(), pair[1], s.Name)
+		wg.Go(func() { a.accept(ctx, l, c, s.ID, pair[1], &wg) })
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (a *app) accept(ctx context.Context, l net.Listener, c *client.Client, session string, port int, wg *sync.WaitGroup) {
+	for {
+		local, err := l.Accept()
+		if err != nil {
+			return // closed
+		}
+		wg.Go(func() {
+			defer local.Close()
+			remote, err := c.DialPort(ctx, session, port)
+			if err != nil {
+				if ctx.Err() == nil {
+					a.note("berth: port %d: %s", port, oneLine(err))
+				}
+				return
+			}
+			defer remote.Close()
+			join(ctx, local, remote)
+		})
+	}
+}
+
+// join copies both ways until the session's side ends, or ours has and the
+// other stays silent.
+func join(ctx context.Context, local, remote net.Conn) {
+	stop := context.AfterFunc(ctx, func() { local.Close(); remote.Close() })
+	defer stop()
+	var sending sync.WaitGroup
+	var mu sync.Mutex
+	var linger *time.Timer
+	sending.Go(func() {
+		_, err := io.Copy(remote, local)
+		if err != nil && !errors.Is(err, io.EOF) {
+			remote.Close()
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		linger = time.AfterFunc(lingerTime, func() { remote.Close() })
+	})
+	_, _ = io.Copy(writerFunc(func(p []byte) (int, error) {
+		mu.Lock()
+		if linger != nil {
+			linger.Reset(lingerTime)
+		}
+		mu.Unlock()
+		return local.Write(p)
+	}), remote)
+	local.Close()
+	sending.Wait()
+	mu.Lock()
+	defer mu.Unlock()
+	if linger != nil {
+		linger.Stop()
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

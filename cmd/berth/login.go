@@ -1,0 +1,411 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/berthhq/berth/cmd/berth/config"
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/containerd/errdefs"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// defaultServer is where berthd up listens unless told otherwise.
+const defaultServer = "http://127.0.0.1:8080"
+
+type loginFlags struct {
+	email         string
+	passwordStdin bool
+	token         string
+	name          string
+	days          int
+}
+
+func (a *app) loginCommand() *cobra.Command {
+	var f loginFlags
+	cmd := &cobra.Command{
+		Use:   "login [URL]",
+		Short: "Log in and keep a token for the server",
+		Long: `Log in with e-mail and password, or store a token made elsewhere.
+
+The password comes from standard input with --password-stdin, else from
+$BERTH_PASSWORD, else from a prompt. It is not kept: berth makes an access
+token, ends the login again and stores the token in a context (see: berth
+context). The URL defaults to $BERTH_URL, then to the current context's, then
+to ` + defaultServer + `.`,
+		Args: count(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.doLogin(cmd.Context(), f, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.email, "email", "", "who logs in (default $BERTH_EMAIL, or a prompt)")
+	flags.BoolVar(&f.passwordStdin, "password-stdin", false, "read the password from standard input")
+	flags.StringVar(&f.token, "token", "", "store this access token instead; - reads it from standard input")
+	flags.StringVar(&f.name, "name", "", "name of the context (default: the server's host)")
+	flags.IntVar(&f.days, "expires", 90, "days until the token expires; 0 = never")
+	return cmd
+}
+
+func (a *app) doLogin(ctx context.Context, f loginFlags, args []string) error {
+	path, file, err := a.config()
+	if err != nil {
+		return err
+	}
+	base, err := a.serverFor(file, args)
+	if err != nil {
+		return err
+	}
+	next := config.Context{Name: f.name, URL: base}
+	if next.Name == "" {
+		u, err := url.Parse(base)
+		if err != nil {
+			return usageError{err}
+		}
+		next.Name = u.Host
+	}
+	var who *client.Viewer
+	if f.token != "" {
+		who, err = a.withToken(ctx, f, &next)
+	} else {
+		who, err = a.withPassword(ctx, f, &next)
+	}
+	if err != nil {
+		return err
+	}
+	old, _ := file.Get(next.Name)
+	var replaced config.Context
+	if old != nil {
+		replaced = *old
+	}
+	next.User = who.User.Email
+	file.Set(next)
+	if err := file.Save(path); err != nil {
+		return err
+	}
+	if replaced.TokenID != "" && replaced.URL == next.URL {
+		a.revoke(ctx, replaced) // it would only lie around
+	}
+	a.note("Logged in to %s as %s (context %s).", next.URL, next.User, next.Name)
+	if who.InitialPassword {
+		a.note("You still use the generated first password; change it with: berth passwd")
+	}
+	return nil
+}
+
+func (a *app) serverFor(file *config.File, args []string) (string, error) {
+	base := defaultServer
+	if current, _ := file.Get(a.contextName); current != nil {
+		base = current.URL
+	}
+	if u := a.env("BERTH_URL"); u != "" {
+		base = u
+	}
+	if len(args) > 0 {
+		base = args[0]
+	}
+	bare := !strings.Contains(base, "://")
+	if bare {
+		base = "https://" + base
+	}
+	u, err := url.Parse(strings.TrimRight(base, "/"))
+	if err != nil || u.Host == "" {
+		return "", usagef("%q is no server address such as https://berth.example.org", base)
+	}
+	ip := net.ParseIP(u.Hostname())
+	here := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	if bare && here {
+		u.Scheme = "http"
+	}
+	if u.Scheme == "http" && !here {
+		a.note("Warning: %s is not encrypted; others on the way can read your password.", u.Redacted())
+	}
+	return u.String(), nil
+}
+
+func (a *app) withToken(ctx context.Context, f loginFlags, next *config.Context) (*client.Viewer, error) {
+	next.Token = f.token
+	if f.token == "-" {
+		line, err := readLine(a.in)
+		if err != nil {
+			return nil, err
+		}
+		next.Token = line
+	}
+	c, err := client.New(next.URL, next.Token, userAgent())
+	if err != nil {
+		return nil, err
+	}
+	return c.Viewer(ctx)
+}
+
+func (a *app) withPassword(ctx context.Context, f loginFlags, next *config.Context) (*client.Viewer, error) {
+	c, err := client.New(next.URL, "", userAgent())
+	if err != nil {
+		return nil, err
+	}
+	email, password, err := a.credentials(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.Login(ctx, email, password); err != nil {
+		return nil, fmt.Errorf("log in to %s: %w", next.URL, err)
+	}
+	who, token, secret, err := a.makeToken(ctx, c, f.days)
+	if logoutErr := c.Logout(ctx); err == nil && logoutErr != nil {
+		err = fmt.Errorf("end the login: %w", logoutErr)
+	}
+	next.Token, next.TokenID = secret, token.ID
+	return who, err
+}
+
+func (a *app) makeToken(ctx context.Context, c *client.Client, days int) (*client.Viewer, client.AccessToken, string, error) {
+	who, err := c.Viewer(ctx)
+	if err != nil {
+		return nil, client.AccessToken{}, "", err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	var expires time.Time
+	if days > 0 {
+		expires = a.now().AddDate(0, 0, days)
+	}
+	token, secret, err := c.CreateAccessToken(ctx, fmt.Sprintf("berth on %s, %s", host, a.now().UTC().Format("2006-01-02 15:04:05")), expires)
+	if err == nil && secret == "" {
+		err = fmt.Errorf("the server gave no secret for the new token: %w", errdefs.ErrInternal)
+	}
+	return who, token, secret, err
+}
+
+func (a *app) credentials(ctx context.Context, f loginFlags) (email, password string, err error) {
+	if email = f.email; email == "" {
+		email = a.env("BERTH_EMAIL")
+	}
+	if email == "" {
+		if email, err = a.ask(ctx, "E-mail: ", "--email"); err != nil {
+			return "", "", err
+		}
+	}
+	if f.passwordStdin {
+		password, err = readLine(a.in)
+		return email, password, err
+	}
+	if password = a.env("BERTH_PASSWORD"); password != "" {
+		return email, password, nil
+	}
+	password, err = a.askSecret(ctx, "Password: ")
+	return email, password, err
+}
+
+// ask prompts for a line; instead names what to use without a terminal.
+func (a *app) ask(ctx context.Context, prompt, instead string) (string, error) {
+	if _, ok := terminal(a.in); !ok {
+		return "", usagef("no terminal to ask on; use %s", instead)
+	}
+	fmt.Fprint(a.err, prompt)
+	return interruptible(ctx, func() (string, error) { return readLine(a.in) })
+}
+
+// askSecret prompts for a line that is not shown.
+func (a *app) askSecret(ctx context.Context, prompt string) (string, error) {
+	fd, ok := terminal(a.in)
+	if !ok {
+		return "", usagef("no terminal to ask for the password on; use --password-stdin or BERTH_PASSWORD")
+	}
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("read password: %w", err)
+	}
+	fmt.Fprint(a.err, prompt)
+	secret, err := interruptible(ctx, func() (string, error) {
+		b, err := term.ReadPassword(fd)
+		return string(b), err
+	})
+	fmt.Fprintln(a.err)
+	if err != nil {
+		_ = term.Restore(fd, before) // an interrupted read leaves the echo off
+		return "", fmt.Errorf("read password: %w", err)
+	}
+	return secret, nil
+}
+
+// interruptible returns early when the context ends. The read itself cannot be
+// stopped; it ends with the process, which is next.
+func interruptible(ctx context.Context, read func() (string, error)) (string, error) {
+	type result struct {
+		text string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := read()
+		done <- result{text, err}
+	}()
+	select {
+	case r := <-done:
+		return r.text, r.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+func readLine(r io.Reader) (string, error) {
+	line, err := bufio.NewReader(r).ReadString('\n')
+	if line = strings.TrimRight(line, "\r\n"); line == "" {
+		if err == nil || err == io.EOF {
+			return "", usagef("nothing came on standard input")
+		}
+		return "", err
+	}
+	return line, nil
+}
+
+func (a *app) logoutCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "logout",
+		Short: "Revoke the token and forget the context",
+		Args:  count(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			path, file, err := a.config()
+			if err != nil {
+				return err
+			}
+			c, err := file.Get(a.contextName)
+			if err != nil {
+				return err
+			}
+			if c == nil {
+				return fmt.Errorf("not logged in: %w", errdefs.ErrFailedPrecondition)
+			}
+			gone := *c
+			a.revoke(cmd.Context(), gone)
+			file.Remove(gone.Name)
+			if err := file.Save(path); err != nil {
+				return err
+			}
+			a.note("Logged out of %s.", gone.URL)
+			return nil
+		},
+	}
+}
+
+// revoke ends a stored token. That it cannot is no reason to keep the context.
+func (a *app) revoke(ctx context.Context, c config.Context) {
+	err := func() error {
+		cl, err := client.New(c.URL, c.Token, userAgent())
+		if err != nil {
+			return err
+		}
+		id := c.TokenID
+		if id == "" {
+			tokens, err := cl.AccessTokens(ctx)
+			if err != nil {
+				return err
+			}
+			for _, t := range tokens {
+				if t.Prefix != "" && strings.HasPrefix(c.Token, t.Prefix) {
+					id = t.ID
+				}
+			}
+		}
+		if id == "" {
+			return fmt.Errorf("the server does not list it: %w", errdefs.ErrNotFound)
+		}
+		return cl.RevokeAccessToken(ctx, id)
+	}()
+	if err != nil && !errdefs.IsUnauthorized(err) { // that one is over already
+		a.note("Warning: the old token of %s was not revoked: %s", c.URL, oneLine(err))
+	}
+}
+
+func (a *app) whoamiCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "whoami",
+		Short: "Show as whom and where you are logged in",
+		Args:  count(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			who, err := c.Viewer(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.table(who, func() *output.Table {
+				t := output.NewTable("USER", "ROLE", "DOMAIN", "PROJECTS", "SERVER")
+				t.Row(who.User.Email, who.User.Role, who.User.Domain.Name, names(who.Projects), c.Base())
+				return t
+			})
+		},
+	}
+}
+
+func (a *app) passwdCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "passwd",
+		Short: "Change your password",
+		Long: `Change your password. Without a terminal, the first line of standard input is
+the present password and the second line the new one.`,
+		Args: count(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			current, next, err := a.newPassword(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := c.ChangePassword(cmd.Context(), current, next); err != nil {
+				return err
+			}
+			a.note("Password changed.")
+			return nil
+		},
+	}
+}
+
+func (a *app) newPassword(ctx context.Context) (current, next string, err error) {
+	if _, ok := terminal(a.in); !ok {
+		lines := bufio.NewScanner(a.in)
+		if lines.Scan() {
+			current = lines.Text()
+		}
+		if lines.Scan() {
+			next = lines.Text()
+		}
+		if next == "" {
+			return "", "", usagef("standard input must hold two lines: the present and the new password")
+		}
+		return current, next, lines.Err()
+	}
+	if current, err = a.askSecret(ctx, "Present password: "); err != nil {
+		return "", "", err
+	}
+	if next, err = a.askSecret(ctx, "New password: "); err != nil {
+		return "", "", err
+	}
+	again, err := a.askSecret(ctx, "New password again: ")
+	if err == nil && again != next {
+		err = usagef("the new passwords differ")
+	}
+	return current, next, err
+}
+
+func names(refs []client.Ref) string {
+	all := make([]string, len(refs))
+	for i, r := range refs {
+		all[i] = r.Name
+	}
+	return strings.Join(all, ", ")
+}

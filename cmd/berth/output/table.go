@@ -1,0 +1,170 @@
+package output
+
+import (
+	"io"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// Color of a cell.
+type Color string
+
+// The colors, as ANSI codes.
+const (
+	Plain  Color = ""
+	Green  Color = "32"
+	Yellow Color = "33"
+	Red    Color = "31"
+	Dim    Color = "2"
+)
+
+// Cell is one text of a table with a color.
+type Cell struct {
+	Text  string
+	Color Color
+}
+
+// narrowest is what a column is cut to at most.
+const narrowest = 8
+
+// Table collects rows of cells.
+type Table struct {
+	head []string
+	rows [][]Cell
+}
+
+// NewTable returns a table with the column names.
+func NewTable(head ...string) *Table { return &Table{head: head} }
+
+// Row adds a row of strings and Cells.
+func (t *Table) Row(cells ...any) {
+	row := make([]Cell, 0, len(cells))
+	for _, c := range cells {
+		cell, ok := c.(Cell)
+		if !ok {
+			cell.Text, _ = c.(string)
+		}
+		cell.Text = Clean(cell.Text)
+		if cell.Text == "" {
+			cell.Text = "-"
+		}
+		row = append(row, cell)
+	}
+	t.rows = append(t.rows, row)
+}
+
+// Write prints the table, cut to the printer's width.
+func (p Printer) Write(t *Table) error {
+	widths := t.widths()
+	if p.Width > 0 {
+		shrink(widths, p.Width)
+	}
+	var b strings.Builder
+	head := make([]Cell, len(t.head))
+	for i, h := range t.head {
+		head[i] = Cell{Text: h, Color: Dim}
+	}
+	p.line(&b, head, widths)
+	for _, row := range t.rows {
+		p.line(&b, row, widths)
+	}
+	_, err := io.WriteString(p.W, b.String())
+	return err
+}
+
+func (p Printer) line(b *strings.Builder, row []Cell, widths []int) {
+	for i, cell := range row {
+		text := Cut(cell.Text, widths[i])
+		pad := widths[i] - Width(text) + 2
+		if p.Color && cell.Color != Plain {
+			text = "\x1b[" + string(cell.Color) + "m" + text + "\x1b[0m"
+		}
+		b.WriteString(text)
+		if i < len(row)-1 {
+			b.WriteString(strings.Repeat(" ", pad))
+		}
+	}
+	b.WriteByte('\n')
+}
+
+func (t *Table) widths() []int {
+	w := make([]int, len(t.head))
+	for i, h := range t.head {
+		w[i] = Width(h)
+	}
+	for _, row := range t.rows {
+		for i, c := range row {
+			w[i] = max(w[i], Width(c.Text))
+		}
+	}
+	return w
+}
+
+// shrink takes from the widest column until the row fits.
+func shrink(widths []int, total int) {
+	sum := 2 * (len(widths) - 1)
+	for _, w := range widths {
+		sum += w
+	}
+	for ; sum > total; sum-- {
+		widest := 0
+		for i, w := range widths {
+			if w > widths[widest] {
+				widest = i
+			}
+		}
+		if widths[widest] <= narrowest {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+// Width is the number of terminal columns the text takes.
+func Width(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeWidth(r)
+	}
+	return n
+}
+
+func runeWidth(r rune) int {
+	switch k := width.LookupRune(r).Kind(); {
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	case k == width.EastAsianWide || k == width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// Cut shortens the text to a number of terminal columns.
+func Cut(s string, limit int) string {
+	if Width(s) <= limit {
+		return s
+	}
+	n := 0
+	for i, r := range s {
+		if n += runeWidth(r); n > limit-1 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// Clean makes text from elsewhere safe for a terminal: one line, no control
+// sequences.
+func Clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case unicode.IsControl(r) || unicode.In(r, unicode.Cf):
+			return -1
+		}
+		return r
+	}, s)
+}

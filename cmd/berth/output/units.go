@@ -1,0 +1,83 @@
+package output
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// Bytes prints a size for people: 512 B, 1.5 GiB.
+func Bytes(n int64) string {
+	const units = "KMGTPE"
+	if n < 1024 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	f, i := float64(n)/1024, 0
+	for math.Abs(f) >= 1023.95 && i < len(units)-1 {
+		f, i = f/1024, i+1
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") + " " + units[i:i+1] + "iB"
+}
+
+// Slots prints amounts for people: cpu 1, mem 1 GiB.
+func Slots(s resource.Slots) string {
+	parts := make([]string, 0, len(s))
+	for _, name := range s.Names() {
+		parts = append(parts, name+" "+Amount(name, s[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Amount prints an amount of a slot for people.
+func Amount(slot string, amount int64) string {
+	if resource.KindOf(slot) == resource.Bytes {
+		return Bytes(amount)
+	}
+	return resource.Format(slot, amount)
+}
+
+// Used prints what is held of what there is: cpu 1/4.
+func Used(occupied, capacity resource.Slots) string {
+	parts := make([]string, 0, len(capacity))
+	for _, name := range capacity.Names() {
+		parts = append(parts, fmt.Sprintf("%s %s/%s", name, Amount(name, occupied[name]), Amount(name, capacity[name])))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Age prints how long ago t was, in one unit or two.
+func Age(now, t time.Time) string { return Duration(now.Sub(t)) }
+
+// Duration prints a span for people: 45s, 3m12s, 2h5m, 3d4h.
+func Duration(d time.Duration) string {
+	d = max(d, 0).Truncate(time.Second)
+	switch s := int64(d / time.Second); {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm%ds", s/60, s%60)
+	case s < 86400:
+		return fmt.Sprintf("%dh%dm", s/3600, s%3600/60)
+	default:
+		return fmt.Sprintf("%dd%dh", s/86400, s%86400/3600)
+	}
+}
+
+// SlotHours turns slot-seconds into hours of people's units: bytes become GiB.
+func SlotHours(slot, slotSeconds string) (hours, unit string) {
+	f, err := strconv.ParseFloat(slotSeconds, 64)
+	if err != nil {
+		return slotSeconds, "slot-seconds"
+	}
+	f /= 3600
+	unit = slot + "-hours"
+	if resource.KindOf(slot) == resource.Bytes {
+		f /= 1 << 30
+		unit = slot + " GiB-hours"
+	}
+	return strconv.FormatFloat(f, 'f', 4, 64), unit
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/berthhq/berth/internal/client"
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+)
+
+func isID(ref string) bool {
+	_, err := uuid.Parse(ref)
+	return err == nil && len(ref) == 36
+}
+
+// session finds a session by id or name: a live one, else the newest that has
+// ended.
+func findSession(ctx context.Context, c *client.Client, ref string) (*client.Session, error) {
+	if isID(ref) {
+		all, err := c.Sessions(ctx, client.SessionFilter{ID: ref, Limit: 1})
+		return one(ctx, c, "session", ref, all, err, sessionKey)
+	}
+	live, err := c.Sessions(ctx, client.SessionFilter{Name: ref, Live: true, Limit: 20})
+	if err != nil || len(live) > 0 {
+		return one(ctx, c, "live session", ref, live, err, sessionKey)
+	}
+	past, err := c.Sessions(ctx, client.SessionFilter{Name: ref, Limit: 1})
+	return one(ctx, c, "session", ref, past, err, sessionKey)
+}
+
+func sessionKey(s client.Session) (id, owner string) { return s.ID, s.Owner.ID }
+
+func findFolder(ctx context.Context, c *client.Client, ref string) (*client.Folder, error) {
+	filter := client.FolderFilter{Name: ref}
+	if isID(ref) {
+		filter = client.FolderFilter{ID: ref}
+	}
+	all, err := c.Folders(ctx, filter)
+	return one(ctx, c, "folder", ref, all, err, func(f client.Folder) (id, owner string) {
+		if f.Owner != nil {
+			owner = f.Owner.ID
+		}
+		return f.ID, owner
+	})
+}
+
+func findAgent(ctx context.Context, c *client.Client, ref string) (*client.Agent, error) {
+	name := ref
+	if isID(ref) {
+		name = ""
+	}
+	all, err := c.Agents(ctx, name)
+	return pick(ctx, c, "agent", ref, all, err, func(a client.Agent) (id, name string) { return a.ID, a.Name })
+}
+
+func findUser(ctx context.Context, c *client.Client, ref string) (*client.User, error) {
+	email := ref
+	if isID(ref) {
+		email = ""
+	}
+	all, err := c.Users(ctx, email)
+	return pick(ctx, c, "user", ref, all, err, func(u client.User) (id, name string) { return u.ID, u.Email })
+}
+
+func findProject(ctx context.Context, c *client.Client, ref string) (*client.Project, error) {
+	name := ref
+	if isID(ref) {
+		name = ""
+	}
+	all, err := c.Projects(ctx, name)
+	return pick(ctx, c, "project", ref, all, err, func(p client.Project) (id, name string) { return p.ID, p.Name })
+}
+
+func findImage(ctx context.Context, c *client.Client, ref string) (*client.Image, error) {
+	all, err := c.Images(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return pick(ctx, c, "image", ref, all, nil, func(i client.Image) (id, name string) {
+		if i.Reference == ref {
+			return i.ID, i.Reference
+		}
+		return i.ID, i.Name
+	})
+}
+
+// pick keeps what has the id or name, then goes on as one.
+func pick[T any](ctx context.Context, c *client.Client, noun, ref string, all []T, err error, key func(T) (id, name string)) (*T, error) {
+	var kept []T
+	for _, x := range all {
+		if id, name := key(x); id == ref || name == ref {
+			kept = append(kept, x)
+		}
+	}
+	return one(ctx, c, noun, ref, kept, err, func(x T) (id, owner string) {
+		id, _ = key(x)
+		return id, ""
+	})
+}
+
+// one expects a single match. Among several, one's own is meant.
+func one[T any](ctx context.Context, c *client.Client, noun, ref string, all []T, err error, key func(T) (id, owner string)) (*T, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case len(all) == 0:
+		return nil, fmt.Errorf("there is no %s %q: %w", noun, ref, errdefs.ErrNotFound)
+	case len(all) == 1:
+		return &all[0], nil
+	}
+	who, err := c.Viewer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var mine *T
+	var ids []string
+	for i := range all {
+		id, owner := key(all[i])
+		ids = append(ids, id)
+		if owner == who.User.ID {
+			if mine != nil {
+				mine = nil
+				break
+			}
+			mine = &all[i]
+		}
+	}
+	if mine != nil {
+		return mine, nil
+	}
+	return nil, fmt.Errorf("there are several %ss %q; name one by its id: %s: %w", noun, ref, strings.Join(ids, ", "), errdefs.ErrFailedPrecondition)
+}
+
+// findRef finds an id among few named things.
+func findRef(noun, ref string, all []client.Ref) (string, error) {
+	var have []string
+	for _, r := range all {
+		if r.ID == ref || r.Name == ref {
+			return r.ID, nil
+		}
+		have = append(have, r.Name)
+	}
+	return "", fmt.Errorf("there is no %s %q for you; there are: %s: %w", noun, ref, strings.Join(have, ", "), errdefs.ErrNotFound)
+}
