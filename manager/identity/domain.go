@@ -1,9 +1,14 @@
 package identity
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/naming"
+	"github.com/berthhq/berth/internal/problem"
 )
 
 // CreateDomainInput is what a new domain is made of.
@@ -15,3 +20,43 @@ type CreateDomainInput struct {
 
 // DomainPayload is a domain after a change.
 type DomainPayload struct{ Domain *ent.Domain }
+
+// maxDescription is in characters.
+const maxDescription = 1000
+
+// CreateDomain makes a domain; superadmins only.
+func (s *Service) CreateDomain(ctx context.Context, in CreateDomainInput) (*DomainPayload, error) {
+	v, err := writer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !v.Superadmin() {
+		return nil, problem.Forbidden("only superadmins create domains")
+	}
+	if err := called(in.Name, in.Description); err != nil {
+		return nil, err
+	}
+	var d *ent.Domain
+	err = s.inTx(ctx, func(tx *ent.Tx) error {
+		if err := bindable(ctx, tx, in.Policy); err != nil {
+			return err
+		}
+		d, err = tx.Domain.Create().SetName(in.Name).SetNillableDescription(in.Description).SetNillablePolicyID(in.Policy).Save(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create domain: %w", err)
+	}
+	return &DomainPayload{Domain: d.Unwrap()}, nil
+}
+
+// called checks a name and a description.
+func called(name string, description *string) error {
+	if err := naming.Name("name", name); err != nil {
+		return err
+	}
+	if description == nil {
+		return nil
+	}
+	return naming.Line("description", *description, maxDescription)
+}

@@ -1,9 +1,18 @@
 package identity
 
 import (
+	"context"
+	"fmt"
+	"time"
+
+	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
 )
 
 // SetMembershipInput makes a user a member of a project, or changes whether the
@@ -22,3 +31,93 @@ type RemoveMembershipInput struct {
 
 // MembershipPayload is the project whose members changed.
 type MembershipPayload struct{ Project *ent.Project }
+
+// SetMembership adds or changes a member; admins of the project or its domain.
+func (s *Service) SetMembership(ctx context.Context, in SetMembershipInput) (*MembershipPayload, error) {
+	v, err := writer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var p *ent.Project
+	err = s.inTx(ctx, func(tx *ent.Tx) error {
+		if p, err = administered(ctx, tx, v, in.Project); err != nil {
+			return err
+		}
+		if err := joinable(ctx, tx, p, in.User); err != nil {
+			return err
+		}
+		return tx.Membership.Create().
+			SetProjectID(in.Project).SetUserID(in.User).SetNillableAdmin(in.Admin).
+			OnConflict(sql.ConflictColumns(membership.FieldUserID, membership.FieldProjectID)).
+			Update(func(up *ent.MembershipUpsert) {
+				if in.Admin != nil {
+					up.SetAdmin(*in.Admin)
+				} else {
+					up.SetIgnore(membership.FieldAdmin)
+				}
+			}).Exec(ctx)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set membership: %w", err)
+	}
+	s.open.Disconnect(ctx, in.User)
+	return &MembershipPayload{Project: p.Unwrap()}, nil
+}
+
+// RemoveMembership takes a member out; admins of the project or its domain, and
+// the member himself.
+func (s *Service) RemoveMembership(ctx context.Context, in RemoveMembershipInput) (*MembershipPayload, error) {
+	v, err := writer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var p *ent.Project
+	err = s.inTx(ctx, func(tx *ent.Tx) error {
+		if v.User == in.User {
+			p, err = tx.Project.Get(ctx, in.Project)
+		} else {
+			p, err = administered(ctx, tx, v, in.Project)
+		}
+		if err != nil {
+			return err
+		}
+		n, err := tx.Membership.Delete().Where(membership.ProjectID(in.Project), membership.UserID(in.User)).Exec(ctx)
+		if err == nil && n == 0 {
+			return problem.NotFound("member").WithField("user")
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("remove membership: %w", err)
+	}
+	s.open.Disconnect(ctx, in.User)
+	return &MembershipPayload{Project: p.Unwrap()}, nil
+}
+
+// administered reads a project whose members the viewer may change.
+func administered(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, id uuid.UUID) (*ent.Project, error) {
+	p, err := tx.Project.Get(ctx, id)
+	if err != nil {
+		return nil, missing(err, "project", "project")
+	}
+	if !v.AdminOf(p.DomainID) && !v.ProjectAdminOf(p.ID) {
+		return nil, problem.Forbidden("only admins of the project change its members")
+	}
+	return p, nil
+}
+
+// joinable checks a user who is to become a member. A project admin need not
+// see him yet, so the domain, not the viewer, is what narrows the look-up.
+func joinable(ctx context.Context, tx *ent.Tx, p *ent.Project, id uuid.UUID) error {
+	u, err := tx.User.Query().Where(user.ID(id), user.DomainID(p.DomainID)).Only(viewer.SystemContext(ctx))
+	if err != nil {
+		return missing(err, "user", "user")
+	}
+	if u.Status == user.StatusDeleted {
+		return problem.Precondition("the user is deleted").WithField("user")
+	}
+	return nil
+}
+
+// now is in microseconds and UTC, which is what PostgreSQL keeps.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -1,10 +1,21 @@
 package identity
 
 import (
+	"context"
+	"fmt"
+	"net/mail"
+	"slices"
+	"strings"
+
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/naming"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/identity/password"
 )
 
 // CreateUserInput is what a new user is made of.
@@ -19,15 +30,138 @@ type CreateUserInput struct {
 	Policy   *uuid.UUID
 }
 
-// UpdateUserInput changes what is not nil. ClearPolicy detaches the policy.
-type UpdateUserInput struct {
-	ID          uuid.UUID
-	FullName    *string
-	Role        *user.Role
-	Status      *user.Status
-	Policy      *uuid.UUID
-	ClearPolicy *bool
-}
-
 // UserPayload is a user after a change.
 type UserPayload struct{ User *ent.User }
+
+const (
+	maxEmail    = 254
+	maxFullName = 128 // characters
+	maxProjects = 100 // of a new user
+)
+
+// CreateUser makes a user with memberships; superadmins, and domain admins in
+// their domain with a role not above their own.
+func (s *Service) CreateUser(ctx context.Context, in CreateUserInput) (*UserPayload, error) {
+	v, err := writer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.normalise(); err != nil {
+		return nil, err
+	}
+	if err := mayGrant(v, *in.Role); err != nil {
+		return nil, err
+	}
+	hash, err := s.passwords.Hash(ctx, in.Password)
+	if err != nil {
+		return nil, err
+	}
+	var u *ent.User
+	err = s.inTx(ctx, func(tx *ent.Tx) error {
+		u, err = addUser(ctx, tx, v, in, hash)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create user: %w", err)
+	}
+	return &UserPayload{User: u.Unwrap()}, nil
+}
+
+func addUser(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, in CreateUserInput, hash string) (*ent.User, error) {
+	if err := usableDomain(ctx, tx, in.Domain); err != nil {
+		return nil, err
+	}
+	if !v.AdminOf(in.Domain) {
+		return nil, problem.Forbidden("only admins of the domain create users in it")
+	}
+	if err := bindable(ctx, tx, in.Policy); err != nil {
+		return nil, err
+	}
+	found, err := tx.Project.Query().Where(project.IDIn(in.Projects...), project.DomainID(in.Domain)).Count(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read projects: %w", err)
+	}
+	if found != len(in.Projects) {
+		return nil, problem.NotFound("project of this domain").WithField("projects")
+	}
+	u, err := tx.User.Create().
+		SetEmail(in.Email).SetUsername(in.Username).SetNillableFullName(in.FullName).SetPasswordHash(hash).
+		SetRole(*in.Role).SetDomainID(in.Domain).SetNillablePolicyID(in.Policy).
+		Save(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range in.Projects {
+		if err := tx.Membership.Create().SetUserID(u.ID).SetProjectID(p).Exec(ctx); err != nil {
+			return nil, fmt.Errorf("add to project: %w", err)
+		}
+	}
+	return u, nil
+}
+
+// normalise checks the input and brings it into the form that is stored.
+func (in *CreateUserInput) normalise() error {
+	email, err := Email(in.Email)
+	if err != nil {
+		return err
+	}
+	in.Email = email
+	in.Username = strings.ToLower(in.Username)
+	if err := naming.Handle("username", in.Username); err != nil {
+		return err
+	}
+	if in.FullName != nil {
+		if err := naming.Line("fullName", *in.FullName, maxFullName); err != nil {
+			return err
+		}
+	}
+	if err := password.Validate("password", in.Password); err != nil {
+		return err
+	}
+	if strings.EqualFold(in.Password, in.Email) || strings.EqualFold(in.Password, in.Username) {
+		return problem.Invalid("password", "must not be the e-mail or the username")
+	}
+	if in.Role == nil {
+		role := user.RoleUser
+		in.Role = &role
+	}
+	if err := user.RoleValidator(*in.Role); err != nil {
+		return problem.Invalid("role", "is not a role")
+	}
+	slices.SortFunc(in.Projects, func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) })
+	in.Projects = slices.Compact(in.Projects)
+	if len(in.Projects) > maxProjects {
+		return problem.Invalid("projects", "are too many").WithLimit(fmt.Sprint(maxProjects))
+	}
+	return nil
+}
+
+// Email brings an address into the form that is stored and compared: a bare
+// address in lower case.
+func Email(s string) (string, error) {
+	s = strings.ToLower(strings.TrimSpace(s))
+	if len(s) > maxEmail {
+		return "", problem.Invalid("email", "is too long").WithLimit(fmt.Sprint(maxEmail))
+	}
+	if err := naming.Line("email", s, maxEmail); err != nil {
+		return "", err
+	}
+	a, err := mail.ParseAddress(s)
+	if err != nil || a.Address != s || a.Name != "" || strings.ContainsAny(s, " \"<>,;") {
+		return "", problem.Invalid("email", "is not an e-mail address")
+	}
+	return s, nil
+}
+
+// mayGrant checks that a role is not above the viewer's own.
+func mayGrant(v *viewer.Viewer, role user.Role) error {
+	if v.Superadmin() || v.Role == viewer.RoleAdmin && !above(role) {
+		return nil
+	}
+	return problem.Forbidden("you cannot give the role %s", role).WithField("role")
+}
+
+// above tells which roles reach beyond a domain.
+func above(role user.Role) bool {
+	return role == user.RoleSuperadmin || role == user.RoleMonitor
+}

@@ -1,0 +1,89 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/identity/password"
+)
+
+// Disconnecter closes what was opened with a credential, or by a user, because
+// the rights it was opened with have changed. It is called after the commit.
+type Disconnecter interface {
+	Disconnect(ctx context.Context, credentialOrUser uuid.UUID)
+}
+
+// Config are the parts a Service works with.
+type Config struct {
+	Client    *ent.Client
+	Passwords *password.Hasher
+	Open      Disconnecter
+	Logger    *slog.Logger
+}
+
+// Service writes domains, projects, users and memberships.
+type Service struct {
+	client    *ent.Client
+	passwords *password.Hasher
+	open      Disconnecter
+	log       *slog.Logger
+}
+
+// New returns a Service.
+func New(cfg Config) *Service {
+	return &Service{client: cfg.Client, passwords: cfg.Passwords, open: cfg.Open, log: cfg.Logger}
+}
+
+// writer returns the viewer when he may change anything at all.
+func writer(ctx context.Context) (*viewer.Viewer, error) {
+	v := viewer.From(ctx)
+	if v == nil || v.IsAnonymous() {
+		return nil, problem.Unauthenticated("log in first")
+	}
+	if v.Role == viewer.RoleMonitor {
+		return nil, problem.Forbidden("a monitor changes nothing")
+	}
+	return v, nil
+}
+
+// inTx runs f in a transaction and commits when it returns nil.
+func (s *Service) inTx(ctx context.Context, f func(tx *ent.Tx) error) error {
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	if err := f(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// missing names the input field of an entity that was looked up and is not
+// there, or not for this viewer.
+func missing(err error, what, field string) error {
+	if ent.IsNotFound(err) {
+		return problem.NotFound(what).WithField(field)
+	}
+	return fmt.Errorf("read %s: %w", what, err)
+}
+
+// bindable reads a policy that is to be attached; nil asks for none.
+func bindable(ctx context.Context, tx *ent.Tx, id *uuid.UUID) error {
+	if id == nil {
+		return nil
+	}
+	if _, err := tx.ResourcePolicy.Get(ctx, *id); err != nil {
+		return missing(err, "policy", "policy")
+	}
+	return nil
+}
