@@ -162,3 +162,20 @@ func TestGrants(t *testing.T) {
 		t.Errorf("without a snapshot: %v", err)
 	}
 }
+
+func TestDecodeConfig(t *testing.T) {
+	type config struct {
+		N int `json:"n"`
+	}
+	for in, want := range map[string]int{"": 7, " \n": 7, "{}": 7, `{"n": 3}`: 3} {
+		c := config{N: 7}
+		if err := accelerator.DecodeConfig([]byte(in), &c); err != nil || c.N != want {
+			t.Errorf("%q: %d, %v, want %d", in, c.N, err, want)
+		}
+	}
+	for _, bad := range []string{"{", "null", "[]", "3", `"x"`, `{"m": 1}`, `{"n": "x"}`, "{} {}", "{} x", "\xff"} {
+		if err := accelerator.DecodeConfig([]byte(bad), &config{}); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+}

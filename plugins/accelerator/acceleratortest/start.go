@@ -132,7 +132,7 @@ func badConfig(ctx context.Context, b *bench) error {
 	if len(c.Description.GetConfigSchema()) == 0 {
 		return skip("the plugin has no settings")
 	}
-	for _, bad := range []string{`{`, `[]`, `"x"`, `{"no such setting": 1}`, "\xff\xfe"} {
+	for _, bad := range []string{`{`, `[]`, `"x"`, `{"no such setting": 1}`, `{} {}`, "\xff\xfe"} {
 		req := b.request()
 		req.ConfigJson = []byte(bad)
 		_, err := c.Configure(ctx, req)

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -49,12 +47,8 @@ const schema = `{
 
 func parse(raw []byte) (config, error) {
 	c := config{Devices: 2, Model: "Mock Accelerator", MemoryBytes: 16 << 30, NUMANodes: 2, Links: "ring", Fractions: true, Quantum: "0.01"}
-	if len(bytes.TrimSpace(raw)) > 0 {
-		dec := json.NewDecoder(bytes.NewReader(raw))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(&c); err != nil {
-			return c, fmt.Errorf("config_json: %w", err)
-		}
+	if err := accelerator.DecodeConfig(raw, &c); err != nil {
+		return c, err
 	}
 	q, err := accelerator.ParseAmount(pb.SlotType_SHARES, c.Quantum)
 	switch {

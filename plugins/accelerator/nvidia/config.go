@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -42,12 +40,8 @@ const schema = `{
 
 func parse(raw []byte) (config, error) {
 	c := config{MinComputeCapability: "7.5", Fractions: true, Quantum: "0.01"}
-	if len(bytes.TrimSpace(raw)) > 0 {
-		dec := json.NewDecoder(bytes.NewReader(raw))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(&c); err != nil {
-			return c, fmt.Errorf("config_json: %w", err)
-		}
+	if err := accelerator.DecodeConfig(raw, &c); err != nil {
+		return c, err
 	}
 	if _, err := fmt.Sscanf(c.MinComputeCapability+"\n", "%d.%d\n", &c.minMajor, &c.minMinor); err != nil {
 		return c, fmt.Errorf("config_json: min_compute_capability: %q is not like 7.5", c.MinComputeCapability)

@@ -1,0 +1,30 @@
+package accelerator
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// DecodeConfig reads config_json into v, which holds the defaults: one JSON
+// object, no unknown names, nothing after it. Empty text leaves the defaults.
+func DecodeConfig(raw []byte, v any) error {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
+		return nil
+	}
+	if raw[0] != '{' {
+		return errors.New("config_json: not a JSON object")
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return fmt.Errorf("config_json: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("config_json: more follows the JSON object")
+	}
+	return nil
+}
