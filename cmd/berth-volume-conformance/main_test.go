@@ -1,0 +1,41 @@
+package main
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestExitCodes(t *testing.T) {
+	vfs := filepath.Join(t.TempDir(), "vfs")
+	if out, err := exec.Command("go", "build", "-o", vfs, "github.com/berthhq/berth/plugins/volume/vfs").CombinedOutput(); err != nil {
+		t.Fatalf("build vfs: %v\n%s", err, out)
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		want int
+		last string
+	}{
+		"passes":        {[]string{vfs, "--only", "describe,open,limit"}, 0, "3 passed, 0 failed, 0 skipped"},
+		"on a mount":    {[]string{"--mount", t.TempDir(), vfs, "--only", "scope-life"}, 0, "1 passed, 0 failed, 0 skipped"},
+		"bad options":   {[]string{"--options", `{"x":1}`, "--only", "open", vfs}, 1, "0 passed, 1 failed, 0 skipped"},
+		"no plugin":     {[]string{"--only", "describe", "/bin/true"}, 1, "0 passed, 1 failed, 0 skipped"},
+		"missing":       {[]string{"/no/such/file"}, 2, ""},
+		"unknown check": {[]string{"--only", "nonsense", vfs}, 2, ""},
+		"no argument":   {nil, 2, ""},
+		"list":          {[]string{"--list"}, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			if got := run(t.Context(), tc.args, &out, &errs); got != tc.want {
+				t.Errorf("exit code %d, want %d\n%s%s", got, tc.want, &out, &errs)
+			}
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			if tc.last != "" && lines[len(lines)-1] != tc.last {
+				t.Errorf("last line %q, want %q", lines[len(lines)-1], tc.last)
+			}
+		})
+	}
+}
