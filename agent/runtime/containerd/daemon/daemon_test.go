@@ -172,7 +172,11 @@ func TestStartTellsWhyNot(t *testing.T) {
 		"does not exist": {t.TempDir(), []string{"/no/such/program"}, func(err error) bool { return err != nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := daemon.Start(t.Context(), daemon.Config{Dir: tc.dir}, tc.command, slog.New(slog.DiscardHandler)); !tc.is(err) {
+			cfg := daemon.Config{Dir: tc.dir}
+			if filepath.IsAbs(tc.dir) {
+				defer os.RemoveAll(filepath.Dir(cfg.Address()))
+			}
+			if _, err := daemon.Start(t.Context(), cfg, tc.command, slog.New(slog.DiscardHandler)); !tc.is(err) {
 				t.Errorf("error is %v", err)
 			}
 		})

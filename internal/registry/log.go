@@ -1,0 +1,27 @@
+package registry
+
+import (
+	"sync"
+
+	"github.com/sirupsen/logrus"
+)
+
+// quieten keeps the engine from logging every request, and every look for an image
+// that is not there as an error. It writes to logrus's one global logger, and
+// marks its lines with the Go version.
+var quieten = sync.OnceFunc(func() {
+	log := logrus.StandardLogger()
+	log.SetFormatter(filter{log.Formatter})
+})
+
+type filter struct{ logrus.Formatter }
+
+func (f filter) Format(e *logrus.Entry) ([]byte, error) {
+	if _, engine := e.Data["go.version"]; engine {
+		status, answered := e.Data["http.response.status"].(int)
+		if e.Level > logrus.WarnLevel || answered && status < 500 {
+			return nil, nil
+		}
+	}
+	return f.Formatter.Format(e)
+}
