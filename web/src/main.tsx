@@ -1,3 +1,20 @@
+import { MantineProvider } from "@mantine/core";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
+import { Provider } from "urql";
+import { client } from "./api/client";
+import { start } from "./i18n";
+import { router } from "./router";
+import { theme } from "./theme";
 
-createRoot(document.getElementById("root")!).render(<h1>Berth</h1>);
+await start();
+createRoot(document.getElementById("root")!).render(
+  <StrictMode>
+    <MantineProvider theme={theme} defaultColorScheme="auto">
+      <Provider value={client}>
+        <RouterProvider router={router} />
+      </Provider>
+    </MantineProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,58 @@
+import { type AnyVariables, type Exchange, type Operation, Client, fetchExchange, subscriptionExchange } from "@urql/core";
+import { cacheExchange } from "@urql/exchange-graphcache";
+import { map, pipe, tap } from "wonka";
+import { csrf, leave } from "./auth";
+import { fromGraphQL } from "./errors";
+import { socket } from "./live";
+import { newest } from "./newest";
+
+const embedded = () => null;
+
+/** Objects without an id: the cache keeps them inside their parent. */
+const withoutId = [
+  "AgentPlugin", "AgentProbe", "DeviceHolder", "DroppedAgents", "EventStep", "File", "FileList", "FileResult",
+  "KernelStats", "LimitReached", "LogChunk", "Metric", "NearestFit", "PendingReport", "ScanResult", "Server",
+  "UploadTarget", "UsageEntry", "Viewer",
+];
+
+const cache = cacheExchange({
+  keys: Object.fromEntries(withoutId.map((type) => [type, embedded])),
+});
+
+/** Sends people to the login page when the server no longer knows them. */
+const loginExchange: Exchange = ({ forward }) => (operations) =>
+  pipe(
+    forward(operations),
+    tap(({ error }) => {
+      if (error && fromGraphQL(error).code === "UNAUTHENTICATED") leave();
+    }),
+  );
+
+/** Sits between cache and network, so that the cache never steps back in time. */
+const versionExchange = (): Exchange => {
+  const apply = newest();
+  return ({ forward }) =>
+    (operations) =>
+      pipe(
+        forward(operations),
+        map((result) => (result.data ? { ...result, data: apply(result.data) } : result)),
+      );
+};
+
+const liveExchange = subscriptionExchange({
+  forwardSubscription: (request) => ({
+    subscribe: (sink) => ({
+      unsubscribe: socket().subscribe({ query: request.query ?? "", variables: request.variables }, sink as never),
+    }),
+  }),
+});
+
+export const client = new Client({
+  url: "/graphql",
+  preferGetMethod: false,
+  fetchOptions: { headers: csrf },
+  requestPolicy: "cache-and-network",
+  exchanges: [cache, loginExchange, versionExchange(), fetchExchange, liveExchange],
+});
+
+export type { AnyVariables, Operation };

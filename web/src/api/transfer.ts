@@ -1,0 +1,81 @@
+import { DetailedError, Upload } from "tus-js-client";
+import { csrf } from "./auth";
+import { client } from "./client";
+import { type Failure, fromGraphQL } from "./errors";
+import { graphql } from "./graphql";
+import { type Item, type Transport, Uploads } from "./uploads";
+
+const CreateUpload = graphql(`
+  mutation CreateUpload($input: CreateUploadInput!) {
+    createUpload(input: $input) { uploads { path url ticket expiresAt } }
+  }
+`);
+
+/** Names one file's upload, so that it goes on where it stopped, also after the page was closed. */
+const fingerprint = ({ folder, path, file }: Item) => `berth.upload ${folder} ${path} ${file.size} ${file.lastModified}`;
+
+function explain(error: Error): Failure {
+  if (!(error instanceof DetailedError) || !error.originalResponse) return { code: "UNAVAILABLE", message: error.message };
+  const response = error.originalResponse;
+  const failure: Failure = {
+    code: `HTTP ${response.getStatus()}`,
+    message: error.message,
+    requestId: response.getHeader("X-Request-Id") ?? undefined,
+  };
+  try {
+    const problem = JSON.parse(response.getBody()) as { code?: string; detail?: string; limit?: unknown };
+    failure.code = problem.code ?? failure.code;
+    failure.message = problem.detail ?? failure.message;
+  } catch {
+    // Not problem JSON: the status is all there is.
+  }
+  return failure;
+}
+
+const transport: Transport = {
+  async tickets(vfolder, files) {
+    const result = await client.mutation(CreateUpload, { input: { vfolder, files } }).toPromise();
+    if (result.error || !result.data) throw result.error ? fromGraphQL(result.error) : { code: "INTERNAL", message: "no answer" };
+    return result.data.createUpload.uploads;
+  },
+
+  send(item, target, signal, progress) {
+    const key = fingerprint(item);
+    const known = localStorage.getItem(key);
+    const own = new URL(target.url, location.href).origin === location.origin;
+    return new Promise((resolve, reject) => {
+      const upload = new Upload(item.file, {
+        endpoint: target.url,
+        uploadUrl: known ?? undefined,
+        headers: { Authorization: `Bearer ${target.ticket}`, ...(own ? csrf : {}) },
+        retryDelays: [0, 1000, 3000, 5000, 10_000, 20_000],
+        storeFingerprintForResuming: false,
+        onUploadUrlAvailable: () => {
+          if (upload.url) localStorage.setItem(key, upload.url);
+        },
+        onProgress: progress,
+        onSuccess: () => {
+          localStorage.removeItem(key);
+          resolve();
+        },
+        onError: (error) => {
+          // An upload that the server no longer knows cannot be gone on with.
+          const status = error instanceof DetailedError ? error.originalResponse?.getStatus() : undefined;
+          if (status && status >= 400 && status < 500) localStorage.removeItem(key);
+          reject(explain(error));
+        },
+      });
+      signal.addEventListener("abort", () => {
+        void upload.abort().catch(() => undefined);
+        reject(new Error("stopped"));
+      });
+      upload.start();
+    });
+  },
+};
+
+export const uploads = new Uploads(transport);
+
+addEventListener("beforeunload", (event) => {
+  if (uploads.active()) event.preventDefault();
+});

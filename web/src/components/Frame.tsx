@@ -1,0 +1,125 @@
+import { Button } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { Link, Outlet, useNavigate } from "@tanstack/react-router";
+import { Suspense, lazy, useState } from "react";
+import { useSubscription } from "urql";
+import { graphql } from "../api/graphql";
+import { useKeys } from "../hooks/useKeys";
+import { LaunchContext, type LaunchWish } from "../hooks/useLaunch";
+import { useLiveQuery } from "../hooks/useLiveQuery";
+import { tell } from "../hooks/useSessionChanges";
+import { ViewerProvider, ViewerQuery, administers } from "../hooks/useViewer";
+import { t } from "../i18n";
+import { Help } from "./Help";
+import { LiveDot } from "./LiveDot";
+import { Mark } from "./Mark";
+import { FailureNote } from "./Note";
+import { PasswordDialog } from "./PasswordDialog";
+import { Toasts } from "./Toasts";
+import { UserMenu } from "./UserMenu";
+
+const LaunchSheet = lazy(() => import("./launch/LaunchSheet"));
+const Palette = lazy(() => import("./Palette"));
+
+const SessionsChanged = graphql(`
+  subscription SessionsChanged {
+    sessionChanged {
+      id version name type status result exitCode statusMessage slots createdAt startedAt terminatedAt
+    }
+  }
+`);
+
+const places = [
+  { to: "/", label: "Home", key: "g h" },
+  { to: "/sessions", label: "Sessions", key: "g s" },
+  { to: "/data", label: "Data", key: "g d" },
+  { to: "/cluster", label: "Cluster", key: "g c" },
+  { to: "/admin", label: "Admin", key: "g a" },
+] as const;
+
+const mac = navigator.platform.startsWith("Mac");
+
+/** What surrounds every page: places, search, live state, launch sheet, notes. */
+export function Frame() {
+  const { data, failure, refetch } = useLiveQuery({ query: ViewerQuery });
+  const [palette, paletteOpen] = useDisclosure(false);
+  const [help, helpOpen] = useDisclosure(false);
+  const [password, passwordOpen] = useDisclosure(false);
+  const [wish, setWish] = useState<LaunchWish | null>(null);
+  const navigate = useNavigate();
+  const viewer = data?.viewer;
+  const shown = places.filter((p) => p.to !== "/admin" || (viewer && administers(viewer)));
+  const launch = (begin: LaunchWish = {}) => setWish(begin);
+
+  useSubscription({ query: SessionsChanged }, (_, change) => {
+    tell(change.sessionChanged);
+    return change;
+  });
+  useKeys({
+    "mod+k": paletteOpen.toggle,
+    "?": helpOpen.open,
+    l: () => launch(),
+    "/": () => document.querySelector<HTMLInputElement>("[data-filter]")?.focus(),
+    ...Object.fromEntries(shown.map((p) => [p.key, () => void navigate({ to: p.to })])),
+  });
+
+  if (!viewer) {
+    return (
+      <main className="page">
+        <h1>Berth</h1>
+        {failure ? <FailureNote failure={failure} what={t("The server does not answer")} /> : <p className="dim">{t("Loading…")}</p>}
+      </main>
+    );
+  }
+  return (
+    <ViewerProvider value={viewer}>
+      <LaunchContext.Provider value={launch}>
+        <a className="skip" href="#main">
+          {t("Skip to the page")}
+        </a>
+        <header className="bar">
+          <Link to="/" className="wordmark" aria-label={t("Berth, home")}>
+            <Mark /> Berth
+          </Link>
+          <nav className="places" aria-label={t("Places")}>
+            {shown.map((p) => (
+              <Link key={p.to} to={p.to} activeOptions={{ exact: p.to === "/" }} activeProps={{ className: "active", "aria-current": "page" }}>
+                {t(p.label)}
+              </Link>
+            ))}
+          </nav>
+          <div className="push" />
+          <button type="button" className="finder" onClick={paletteOpen.open}>
+            <span>{t("Find or do")}</span>
+            <span className="key hint" aria-hidden="true">
+              {mac ? "⌘K" : "Ctrl K"}
+            </span>
+          </button>
+          <LiveDot />
+          <Button onClick={() => launch()} title={t("Launch a session (L)")}>
+            {t("Launch")}
+          </Button>
+          <UserMenu onPassword={passwordOpen.open} onHelp={helpOpen.open} />
+        </header>
+        {viewer.initialPassword ? (
+          <div className="notice" role="status">
+            {t("You still use the generated first password.")}
+            <button type="button" className="linkish" onClick={passwordOpen.open}>
+              {t("Choose your own")}
+            </button>
+          </div>
+        ) : null}
+        <main className="page" id="main" tabIndex={-1}>
+          <Outlet />
+        </main>
+        <Toasts />
+        <PasswordDialog opened={password} onClose={passwordOpen.close} onChanged={refetch} />
+        <Help opened={help} onClose={helpOpen.close} />
+        <Suspense>
+          {palette ? <Palette onClose={paletteOpen.close} onHelp={helpOpen.open} /> : null}
+          {wish ? <LaunchSheet wish={wish} onClose={() => setWish(null)} /> : null}
+        </Suspense>
+      </LaunchContext.Provider>
+    </ViewerProvider>
+  );
+}

@@ -1,0 +1,36 @@
+import { Modal } from "@mantine/core";
+import { t } from "../i18n";
+
+const keys: [string[], string][] = [
+  [["L"], "Launch a session"],
+  [["Ctrl", "K"], "Find a page, session or folder, or do something"],
+  [["/"], "Filter the list"],
+  [["G", "H"], "Go to Home"],
+  [["G", "S"], "Go to Sessions"],
+  [["G", "D"], "Go to Data"],
+  [["G", "C"], "Go to Cluster"],
+  [["G", "A"], "Go to Admin"],
+  [["?"], "This help"],
+  [["Esc"], "Close what is open"],
+];
+
+export function Help({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+  return (
+    <Modal opened={opened} onClose={onClose} title={<h2>{t("Keyboard")}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
+      <dl className="facts">
+        {keys.map(([names, does]) => (
+          <div key={does} style={{ display: "contents" }}>
+            <dt>
+              {names.map((n) => (
+                <kbd key={n} className="key" style={{ marginRight: 4 }}>
+                  {n}
+                </kbd>
+              ))}
+            </dt>
+            <dd>{t(does)}</dd>
+          </div>
+        ))}
+      </dl>
+    </Modal>
+  );
+}

@@ -1,0 +1,70 @@
+import { t } from "../i18n";
+
+type Tone = "wait" | "busy" | "ok" | "bad" | "done";
+
+const tones: Record<string, Tone> = {
+  pending: "wait",
+  scheduled: "busy",
+  preparing: "busy",
+  prepared: "busy",
+  creating: "busy",
+  running: "ok",
+  terminating: "busy",
+  terminated: "done",
+  cancelled: "done",
+  error: "bad",
+  alive: "ok",
+  lost: "bad",
+  active: "ok",
+  inactive: "done",
+};
+
+const words: Record<string, string> = {
+  pending: "Queued",
+  scheduled: "Placed",
+  preparing: "Pulling",
+  prepared: "Pulled",
+  creating: "Starting",
+  running: "Running",
+  terminating: "Ending",
+  terminated: "Ended",
+  cancelled: "Cancelled",
+  error: "Failed",
+};
+
+/** Each tone has its own shape, so that colour is never alone. */
+const shapes: Record<Tone, React.ReactNode> = {
+  wait: <circle cx="6" cy="6" r="4" fill="none" stroke="currentColor" strokeWidth="2" />,
+  busy: (
+    <>
+      <circle cx="6" cy="6" r="4" fill="none" stroke="currentColor" strokeWidth="2" />
+      <path d="M6 2a4 4 0 0 1 0 8z" fill="currentColor" />
+    </>
+  ),
+  ok: <path d="M3 1.5 10.5 6 3 10.5z" fill="currentColor" />,
+  bad: <path d="M2.5 2.5l7 7m0-7-7 7" stroke="currentColor" strokeWidth="2.2" strokeLinecap="round" />,
+  done: <rect x="2.5" y="2.5" width="7" height="7" rx="1" fill="currentColor" />,
+};
+
+interface Props {
+  status: string;
+  /** The exit code tells more about a batch session than that it ended. */
+  exitCode?: number | null;
+  result?: string;
+  pill?: boolean;
+}
+
+export function Status({ status, exitCode, result, pill }: Props) {
+  const failed = status === "terminated" && result === "failure";
+  const tone = failed ? "bad" : (tones[status] ?? "done");
+  const code = exitCode !== null && exitCode !== undefined && status === "terminated" ? `, ${t("exit")} ${exitCode}` : "";
+  return (
+    <span className={`status tone-${tone}${pill ? " pill" : ""}`} data-status={status}>
+      <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">
+        {shapes[tone]}
+      </svg>
+      {t(words[status] ?? status)}
+      {code}
+    </span>
+  );
+}

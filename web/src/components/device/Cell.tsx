@@ -1,0 +1,84 @@
+import { t } from "../../i18n";
+import { amount, slotName, trim } from "../format";
+import { type Holder, type Segment, held, mainSlot, segments } from "./segments";
+
+export interface DeviceView {
+  id: string;
+  deviceId: string;
+  model: string;
+  vendor: string;
+  plugin: string;
+  health: string;
+  healthMessage: string;
+  allocatable: boolean;
+  rejectReasons: string[];
+  capacity: Record<string, string>;
+  holders: Holder[];
+}
+
+export const sick = (d: DeviceView) => !d.allocatable || d.health === "unhealthy" || d.health === "lost";
+
+const who = (s: Segment) => (s.session ? `${s.session.name}${s.kind === "mine" ? ` (${t("yours")})` : ""}` : t("someone else"));
+
+/** All that a cell shows, as a sentence. */
+export function describe(device: DeviceView, parts: Segment[], utilization: number | null): string {
+  const slot = mainSlot(device.capacity);
+  const capacity = amount(slot, device.capacity[slot] ?? "0");
+  const holders = parts.map((p) => `${who(p)} ${Object.entries(p.amounts).map(([s, n]) => amount(s, n)).join(" + ")}`);
+  return [
+    `${device.deviceId} ${device.model}`.trim(),
+    parts.length > 0 ? `${trim((held(parts) * 100).toFixed(0))} % ${t("of")} ${capacity} ${slotName(slot)} ${t("held")}: ${holders.join(", ")}` : t("free"),
+    utilization === null ? "" : t("utilization {{n}} %", { n: Math.round(utilization) }),
+    sick(device) ? `${t(device.health)} ${device.rejectReasons.join(" ")}`.trim() : t(device.health),
+  ]
+    .filter(Boolean)
+    .join("; ");
+}
+
+interface Props {
+  device: DeviceView;
+  utilization: number | null;
+  opened: boolean;
+  onOpen: () => void;
+}
+
+/** A device as a slip in the quay: what is held fills it from the bottom. */
+export function Cell({ device, utilization, opened, onOpen }: Props) {
+  const parts = segments(device);
+  const slot = mainSlot(device.capacity);
+  const label = describe(device, parts, utilization);
+  return (
+    <button type="button" className="slip" aria-label={label} title={label} aria-expanded={opened} onClick={onOpen} data-device={device.deviceId}>
+      <span className={`cell${sick(device) ? " sick" : ""}`} aria-hidden="true">
+        {parts.map((p, i) => (
+          <span key={p.key} className={`part ${p.kind}${i % 2 ? " odd" : ""}`} style={{ height: `${p.part * 100}%` }} data-part={p.part}>
+            {p.part >= 0.15 ? short(slot, p) : null}
+          </span>
+        ))}
+        {utilization !== null ? <span className="tide" style={{ height: `${Math.min(100, Math.max(0, utilization))}%` }} /> : null}
+      </span>
+      <span aria-hidden="true">{device.deviceId.length > 8 ? `…${device.deviceId.slice(-6)}` : device.deviceId}</span>
+    </button>
+  );
+}
+
+const short = (slot: string, p: Segment) => (p.amounts[slot] ? amount(slot, p.amounts[slot]) : `${Math.round(p.part * 100)}%`);
+
+/** A pool such as CPU or memory, lying: the same parts from left to right. */
+export function Pool({ device, slot }: { device: DeviceView; slot: string }) {
+  const parts = segments({ capacity: { [slot]: device.capacity[slot] ?? "0" }, holders: device.holders.filter((h) => h.slot === slot) });
+  const used = parts.reduce((sum, p) => sum + Number(p.amounts[slot] ?? 0), 0);
+  return (
+    <div className="hold">
+      <span>{slotName(slot)}</span>
+      <span className="track" role="img" aria-label={describe(device, parts, null)}>
+        {parts.map((p, i) => (
+          <span key={p.key} className={`part ${p.kind}${i % 2 ? " odd" : ""}`} style={{ width: `${p.part * 100}%` }} title={who(p)} />
+        ))}
+      </span>
+      <span className="dim">
+        {amount(slot, String(used))} / {amount(slot, device.capacity[slot] ?? "0")}
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,41 @@
+import { Checkbox } from "@mantine/core";
+import { t } from "../../i18n";
+import type { Wish } from "./request";
+
+interface Props {
+  all: { id: string; name: string }[];
+  chosen: Wish["folders"];
+  onChoose: (folders: Wish["folders"]) => void;
+  error?: string;
+}
+
+/** Which folders appear in the session, each below /home/work. */
+export function Folders({ all, chosen, onChoose, error }: Props) {
+  const picked = new Map(chosen.map((f) => [f.id, f]));
+  return (
+    <fieldset className="legendless">
+      <legend>{t("Folders")}</legend>
+      {all.length === 0 ? <p className="dim">{t("None yet; what is written outside folders is lost when the session ends.")}</p> : null}
+      <div className="stack small" style={{ maxHeight: 160, overflow: "auto" }} tabIndex={all.length > 5 ? 0 : undefined}>
+        {all.map((f) => (
+          <div key={f.id} className="row">
+            <Checkbox label={f.name} checked={picked.has(f.id)}
+              onChange={(e) => onChoose(e.currentTarget.checked ? [...chosen, { id: f.id, readOnly: false }] : chosen.filter((c) => c.id !== f.id))} />
+            {picked.has(f.id) ? (
+              <>
+                <code className="dim">/home/work/{f.name}</code>
+                <Checkbox className="push" label={t("read-only")} aria-label={t("{{name}} read-only", { name: f.name })} checked={picked.get(f.id)!.readOnly}
+                  onChange={(e) => onChoose(chosen.map((c) => (c.id === f.id ? { ...c, readOnly: e.currentTarget.checked } : c)))} />
+              </>
+            ) : null}
+          </div>
+        ))}
+      </div>
+      {error ? (
+        <p className="bad" role="alert">
+          {error}
+        </p>
+      ) : null}
+    </fieldset>
+  );
+}

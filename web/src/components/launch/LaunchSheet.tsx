@@ -1,0 +1,131 @@
+import { Button, Drawer, NumberInput, SegmentedControl, TextInput } from "@mantine/core";
+import { useNavigate } from "@tanstack/react-router";
+import { useRef, useState } from "react";
+import { byField } from "../../api/errors";
+import { graphql } from "../../api/graphql";
+import { useAction } from "../../hooks/useAction";
+import type { LaunchWish } from "../../hooks/useLaunch";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { useStored } from "../../hooks/useStored";
+import { useViewer } from "../../hooks/useViewer";
+import { t } from "../../i18n";
+import { FailureNote } from "../Note";
+import { bytes } from "../format";
+import { type Fit, fit, largest } from "../device/fit";
+import { FitNote } from "./FitNote";
+import { Folders } from "./Folders";
+import { Places } from "./Places";
+import { Share } from "./Share";
+import { Tiles } from "./Tiles";
+import { type Wish, acceleratorSlots, byRecent, check, inputOf, sizes, slotsOf } from "./request";
+import { NoImage } from "./NoImage";
+
+const LaunchQuery = graphql(`
+  query Launch {
+    images(first: 100, where: { status: alive }, orderBy: [{ field: NAME, direction: ASC }]) {
+      edges { node { id name reference sizeBytes } }
+    }
+    vfolders(first: 100, where: { status: ready }) { edges { node { id name } } }
+    slotTypes { id name quantum }
+    agents(first: 50) {
+      edges { node { id name status schedulable devices { id allocatable health capacity occupied } } }
+    }
+  }
+`);
+
+const CreateSession = graphql(`
+  mutation CreateSession($input: CreateSessionInput!) {
+    createSession(input: $input) { session { id version name status } }
+  }
+`);
+
+const fields = ["image", "command", "name", "slots.cpu", "slots.mem", "slots", "mounts", "project", "resourceGroup"];
+
+export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish; onClose: () => void }) {
+  const viewer = useViewer();
+  const navigate = useNavigate();
+  const { data, failure: unread } = useLiveQuery({ query: LaunchQuery });
+  const { run, busy, failure } = useAction(CreateSession);
+  const [recent, setRecent] = useStored<string[]>("images", []);
+  const [tried, setTried] = useState(false);
+  const key = useRef(crypto.randomUUID());
+  const [wish, setWish] = useState<Wish>({
+    image: begin.image ?? "", mode: "interactive", command: "", name: "", cpu: 1, mem: 1, slot: "", share: 0,
+    folders: begin.folder ? [{ id: begin.folder, readOnly: false }] : [],
+    project: viewer.projects[0]?.id ?? null, group: viewer.resourceGroups[0]?.id ?? null,
+  });
+  const set = (more: Partial<Wish>) => {
+    // A changed request is another request, not a repetition.
+    key.current = crypto.randomUUID();
+    setWish((w) => ({ ...w, ...more }));
+  };
+
+  const images = byRecent((data?.images.edges ?? []).flatMap((e) => (e?.node ? [e.node] : [])), recent);
+  const agents = (data?.agents.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
+  const slots = acceleratorSlots(agents);
+  const full: Wish = { ...wish, image: wish.image || (images[0]?.reference ?? ""), slot: wish.slot || (slots[0] ?? "") };
+  const most = largest(agents, full.slot);
+  const quantum = Number(data?.slotTypes.find((s) => s.name === full.slot)?.quantum ?? 1);
+  const room = (cpu: number, mem: number): Fit => fit(agents, slotsOf({ ...full, cpu, mem }));
+  const size = sizes.find((s) => s.cpu === full.cpu && s.mem === full.mem);
+
+  const { field: refused, rest } = byField(failure, fields);
+  const wrong = { ...refused, ...(tried ? check(full) : {}) };
+
+  async function submit(event: React.FormEvent) {
+    event.preventDefault();
+    setTried(true);
+    if (Object.keys(check(full)).length > 0) return;
+    const done = await run({ input: inputOf(full, key.current) });
+    if (!done) return;
+    setRecent([full.image, ...recent.filter((r) => r !== full.image)].slice(0, 8));
+    onClose();
+    await navigate({ to: "/sessions/$id", params: { id: done.createSession.session.id } });
+  }
+
+  return (
+    <Drawer opened onClose={onClose} position="right" size={520} title={<h2>{t("Launch a session")}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
+      <form className="stack" style={{ gap: 18 }} onSubmit={submit} noValidate>
+        <FailureNote failure={unread} />
+        {data && images.length === 0 ? <NoImage /> : (
+          <Tiles label={t("Image")} chosen={full.image} onChoose={(image) => set({ image })} error={wrong.image && t(wrong.image)}
+            tiles={images.slice(0, 12).map((i) => ({ key: i.reference, title: i.name, note: <span className="dim">{i.sizeBytes > 0 ? bytes(i.sizeBytes) : ""}</span> }))} />
+        )}
+        <Tiles label={t("Size")} chosen={size?.key ?? null}
+          onChoose={(k) => { const s = sizes.find((x) => x.key === k)!; set({ cpu: s.cpu, mem: s.mem }); }}
+          tiles={sizes.map((s) => ({ key: s.key, title: `${s.key} · ${s.cpu} CPU · ${s.mem} GiB`, note: <FitNote fit={data ? room(s.cpu, s.mem) : null} short /> }))} />
+        <div className="row" style={{ alignItems: "flex-start" }}>
+          <NumberInput label={t("CPU")} w={110} min={0} step={1} decimalScale={3} value={full.cpu} error={wrong["slots.cpu"] && t(wrong["slots.cpu"])}
+            onChange={(v) => set({ cpu: Number(v) || 0 })} />
+          <NumberInput label={t("Memory, GiB")} w={130} min={0} step={1} decimalScale={3} value={full.mem} error={wrong["slots.mem"] && t(wrong["slots.mem"])}
+            onChange={(v) => set({ mem: Number(v) || 0 })} />
+        </div>
+        {slots.length > 0 ? (
+          <Share slots={slots} slot={full.slot} share={full.share} most={most} quantum={quantum} error={wrong.slots && t(wrong.slots)}
+            onSlot={(slot) => set({ slot, share: 0 })} onShare={(share) => set({ share })} />
+        ) : wrong.slots ? <p className="bad">{wrong.slots}</p> : null}
+        <fieldset className="legendless">
+          <legend>{t("Use")}</legend>
+          <SegmentedControl aria-label={t("Use")} value={full.mode} onChange={(mode) => set({ mode: mode as Wish["mode"] })}
+            data={[{ value: "interactive", label: t("Interactive") }, { value: "batch", label: t("Batch command") }]} />
+          {full.mode === "batch" ? (
+            <TextInput mt={8} label={t("Command")} className="mono" placeholder="python3 train.py" value={full.command}
+              error={wrong.command && t(wrong.command)} onChange={(e) => set({ command: e.currentTarget.value })} />
+          ) : null}
+        </fieldset>
+        <Folders all={(data?.vfolders.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []))} chosen={full.folders}
+          onChoose={(folders) => set({ folders })} error={wrong.mounts} />
+        <TextInput label={t("Name")} description={t("Made up when it is empty")} value={full.name} error={wrong.name && t(wrong.name)}
+          onChange={(e) => set({ name: e.currentTarget.value })} />
+        <Places viewer={viewer} wish={full} onChange={set} wrong={wrong} />
+        <FailureNote failure={rest} />
+        <div className="sheet-foot row">
+          <FitNote fit={data ? room(full.cpu, full.mem) : null} />
+          <Button type="submit" size="sm" className="push" loading={busy} disabled={!full.image}>
+            {t("Launch")}
+          </Button>
+        </div>
+      </form>
+    </Drawer>
+  );
+}

@@ -1,0 +1,27 @@
+import { Select } from "@mantine/core";
+import type { Viewer } from "../../hooks/useViewer";
+import { t } from "../../i18n";
+import type { Wish } from "./request";
+
+interface Props {
+  viewer: Viewer;
+  wish: Wish;
+  wrong: Record<string, string>;
+  onChange: (more: Partial<Wish>) => void;
+}
+
+/** Project and resource group; hidden while there is nothing to choose. */
+export function Places({ viewer, wish, wrong, onChange }: Props) {
+  const options = (all: { id: string; name: string }[]) => all.map((p) => ({ value: p.id, label: p.name }));
+  return (
+    <div className="row" style={{ alignItems: "flex-start" }}>
+      {viewer.projects.length > 1 || wrong.project ? (
+        <Select label={t("Project")} data={options(viewer.projects)} value={wish.project} error={wrong.project} onChange={(project) => onChange({ project })} />
+      ) : null}
+      {viewer.resourceGroups.length > 1 || wrong.resourceGroup ? (
+        <Select label={t("Resource group")} data={options(viewer.resourceGroups)} value={wish.group} error={wrong.resourceGroup}
+          onChange={(group) => onChange({ group })} />
+      ) : null}
+    </div>
+  );
+}

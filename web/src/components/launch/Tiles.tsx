@@ -1,0 +1,48 @@
+import { useRef } from "react";
+
+export interface Tile {
+  key: string;
+  title: string;
+  note?: React.ReactNode;
+}
+
+interface Props {
+  label: string;
+  tiles: Tile[];
+  chosen: string | null;
+  onChoose: (key: string) => void;
+  error?: string;
+}
+
+/** One of several, as tiles; arrow keys move as in any group of radio buttons. */
+export function Tiles({ label, tiles, chosen, onChoose, error }: Props) {
+  const group = useRef<HTMLDivElement>(null);
+  const at = tiles.findIndex((t) => t.key === chosen);
+  function press(event: React.KeyboardEvent) {
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!by || tiles.length === 0) return;
+    event.preventDefault();
+    const next = (Math.max(0, at) + by + tiles.length) % tiles.length;
+    onChoose(tiles[next]!.key);
+    group.current?.querySelectorAll<HTMLButtonElement>("button")[next]?.focus();
+  }
+  return (
+    <fieldset className="legendless">
+      <legend>{label}</legend>
+      <div className="tiles" ref={group} role="radiogroup" aria-label={label} onKeyDown={press}>
+        {tiles.map((tile, i) => (
+          <button key={tile.key} type="button" role="radio" className="tile" aria-checked={tile.key === chosen}
+            tabIndex={i === Math.max(0, at) ? 0 : -1} onClick={() => onChoose(tile.key)}>
+            <b className="clip">{tile.title}</b>
+            {tile.note}
+          </button>
+        ))}
+      </div>
+      {error ? (
+        <p className="bad" role="alert" style={{ marginTop: 4 }}>
+          {error}
+        </p>
+      ) : null}
+    </fieldset>
+  );
+}

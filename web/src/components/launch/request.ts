@@ -1,0 +1,89 @@
+import { trim } from "../format";
+
+export interface Size {
+  key: string;
+  cpu: number;
+  /** GiB */
+  mem: number;
+}
+
+export const sizes: Size[] = [
+  { key: "S", cpu: 1, mem: 1 },
+  { key: "M", cpu: 2, mem: 4 },
+  { key: "L", cpu: 4, mem: 8 },
+];
+
+export interface Wish {
+  image: string;
+  mode: "interactive" | "batch";
+  command: string;
+  name: string;
+  cpu: number;
+  mem: number;
+  slot: string;
+  share: number;
+  folders: { id: string; readOnly: boolean }[];
+  project: string | null;
+  group: string | null;
+}
+
+export const gib = 1024 ** 3;
+
+export function slotsOf(wish: Pick<Wish, "cpu" | "mem" | "slot" | "share">): Record<string, string> {
+  return {
+    cpu: String(wish.cpu),
+    mem: String(Math.round(wish.mem * gib)),
+    ...(wish.slot && wish.share > 0 ? { [wish.slot]: trim(wish.share.toFixed(3)) } : {}),
+  };
+}
+
+/** What is sent; the key makes a second click on the button the same request. */
+export function inputOf(wish: Wish, idempotencyKey: string) {
+  return {
+    image: wish.image,
+    type: wish.mode,
+    slots: slotsOf(wish),
+    idempotencyKey,
+    ...(wish.name.trim() ? { name: wish.name.trim() } : {}),
+    ...(wish.mode === "batch" ? { command: ["/bin/sh", "-c", wish.command] } : {}),
+    ...(wish.folders.length > 0 ? { mounts: wish.folders.map((f) => ({ vfolder: f.id, readOnly: f.readOnly })) } : {}),
+    ...(wish.project ? { project: wish.project } : {}),
+    ...(wish.group ? { resourceGroup: wish.group } : {}),
+  };
+}
+
+/** What the page itself can tell is wrong, by field. */
+export function check(wish: Wish): Record<string, string> {
+  const wrong: Record<string, string> = {};
+  if (!wish.image) wrong.image = "Choose an image.";
+  if (wish.mode === "batch" && !wish.command.trim()) wrong.command = "A batch session needs a command.";
+  const name = wish.name.trim();
+  if (name && (name.length < 4 || name.length > 64)) wrong.name = "4 to 64 characters.";
+  if (!(wish.cpu > 0)) wrong["slots.cpu"] = "More than nothing.";
+  if (!(wish.mem > 0)) wrong["slots.mem"] = "More than nothing.";
+  return wrong;
+}
+
+/** Accelerator slots that some device has, shares before pieces; memory of a device is not asked for by itself. */
+export function acceleratorSlots(agents: readonly { devices: readonly { capacity: Record<string, string> }[] }[]): string[] {
+  const all = new Set(agents.flatMap((a) => a.devices.flatMap((d) => Object.keys(d.capacity))));
+  return [...all]
+    .filter((s) => s !== "cpu" && s !== "mem" && !s.endsWith(".mem"))
+    .sort((a, b) => Number(b.endsWith(".shares")) - Number(a.endsWith(".shares")) || a.localeCompare(b));
+}
+
+/** Amounts offered on the dial: quarters up to one for shares, then doubling. */
+export function marks(slot: string, most: number): number[] {
+  const fractions = slot.endsWith(".shares") ? [0, 0.25, 0.5, 0.75] : [0];
+  const whole = [1, 2, 4, 8, 16].filter((n) => n <= most + 1e-9);
+  return [...fractions.filter((f) => f <= most), ...whole];
+}
+
+/** Images launched lately come first, in that order. */
+export function byRecent<T extends { reference: string; name: string }>(images: readonly T[], recent: readonly string[]): T[] {
+  const place = (i: T) => {
+    const at = recent.indexOf(i.reference);
+    return at < 0 ? recent.length : at;
+  };
+  return [...images].sort((a, b) => place(a) - place(b) || a.name.localeCompare(b.name));
+}

@@ -1,0 +1,64 @@
+import { Link } from "@tanstack/react-router";
+import type { SessionDetail } from "../../pages/Session";
+import { t } from "../../i18n";
+import { Copy } from "../Note";
+import { amount, bySlot, slotName, when } from "../format";
+
+export function Config({ session }: { session: SessionDetail }) {
+  const facts: [string, React.ReactNode][] = [
+    [t("Id"), <span key="id"><code>{session.id}</code> <Copy value={session.id} label={t("Copy the id")} /></span>],
+    [t("Image"), <code key="image" title={session.image.digest}>{session.image.reference}</code>],
+    [t("Kind"), t(session.type)],
+    [t("Asked for"), Object.keys(session.slots).sort(bySlot).map((s) => `${slotName(s)} ${amount(s, session.slots[s]!)}`).join(", ")],
+    [t("Command"), session.command.length > 0 ? <code key="command">{session.command.map(quote).join(" ")}</code> : <span key="none" className="dim">{t("none")}</span>],
+    [t("Environment"), Object.keys(session.environment).length === 0 ? <span key="none" className="dim">{t("none")}</span> : (
+      <div key="environment" className="stack small">{Object.entries(session.environment).map(([k, v]) => <code key={k}>{k}={v}</code>)}</div>
+    )],
+    [t("Folders"), session.mounts.length === 0 ? <span key="none" className="dim">{t("none")}</span> : (
+      <div key="mounts" className="stack small">
+        {session.mounts.map((m) => (
+          <span key={m.id}>
+            {m.vfolder ? <Link to="/data/$id" params={{ id: m.vfolder.id }}>{m.vfolder.name}</Link> : t("a deleted folder")}
+            {m.subpath ? `/${m.subpath}` : ""} → <code>{m.target}</code> {m.readOnly ? t("read-only") : ""}
+          </span>
+        ))}
+      </div>
+    )],
+    [t("Owner"), session.owner.email],
+    [t("Project"), session.project.name],
+    [t("Resource group"), session.resourceGroup.name],
+    [t("Priority"), String(session.priority)],
+    [t("Created"), when(session.createdAt)],
+  ];
+  return (
+    <div className="panel pad stack">
+      <dl className="facts">
+        {facts.map(([name, value]) => (
+          <div key={name} style={{ display: "contents" }}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {session.kernels.map((k) => (
+        <div key={k.id}>
+          <h3>
+            {t("Container {{name}}", { name: k.hostname || String(k.index) })} <span className="dim">{k.agent ? t("on {{agent}}", { agent: k.agent.name }) : null}</span>
+          </h3>
+          <ul style={{ margin: "4px 0 0", paddingLeft: 18 }}>
+            {k.allocations.map((a) => (
+              <li key={a.id} className={a.freedAt ? "dim" : ""}>
+                {slotName(a.slot)} {amount(a.slot, a.amount)}
+                {a.device ? ` ${t("of")} ${a.device.deviceId} ${a.device.model}` : null}
+                {a.freedAt ? ` (${t("given back")} ${when(a.freedAt)})` : null}
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** As one would type it into a shell. */
+export const quote = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);

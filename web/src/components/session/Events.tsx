@@ -1,0 +1,79 @@
+import { Fragment } from "react";
+import { t } from "../../i18n";
+import { Empty } from "../Note";
+import { clock, duration, when } from "../format";
+
+interface Event {
+  id: string;
+  at: string;
+  phase: string;
+  fromStatus: string | null;
+  toStatus: string | null;
+  result: string;
+  attempt: number;
+  code: string;
+  message: string;
+  steps: { name: string; startedAt: string; endedAt: string; ok: boolean; message: string }[];
+}
+
+const tone: Record<string, string> = { success: "tone-ok", retry: "tone-wait", failure: "tone-bad", expired: "tone-bad", info: "tone-done" };
+
+export function Events({ events }: { events: Event[] }) {
+  if (events.length === 0) return <Empty title={t("Nothing has happened yet")} />;
+  return (
+    <div className="panel scroll-x">
+      <table className="grid">
+        <thead>
+          <tr>
+            <th>{t("Time")}</th>
+            <th>{t("Phase")}</th>
+            <th>{t("Change")}</th>
+            <th>{t("Result")}</th>
+            <th>{t("Message")}</th>
+            <th className="num">{t("Took")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {events.map((e) => (
+            <Fragment key={e.id}>
+              <tr>
+                <td className="nowrap" title={when(e.at)}>
+                  {clock(e.at)}
+                </td>
+                <td>{t(e.phase)}</td>
+                <td className="nowrap">
+                  {e.fromStatus && e.fromStatus !== e.toStatus ? `${e.fromStatus} → ` : null}
+                  {e.toStatus}
+                </td>
+                <td className={tone[e.result] ?? ""}>
+                  {t(e.result)}
+                  {e.attempt > 1 ? ` (${t("try {{n}}", { n: e.attempt })})` : null}
+                </td>
+                <td>
+                  {e.message} {e.code ? <code className="dim">{e.code}</code> : null}
+                </td>
+                <td />
+              </tr>
+              {e.steps.map((s, i) => (
+                <tr key={`${e.id} ${i}`} className="dim">
+                  <td className="nowrap">{clock(s.startedAt)}</td>
+                  <td colSpan={2} style={{ paddingLeft: 28 }}>
+                    {s.name.replaceAll("_", " ")}
+                  </td>
+                  <td className={s.ok ? "" : "tone-bad"}>{s.ok ? t("done") : t("failed")}</td>
+                  <td>{s.message}</td>
+                  <td className="num nowrap">{took(s.startedAt, s.endedAt)}</td>
+                </tr>
+              ))}
+            </Fragment>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function took(from: string, to: string) {
+  const ms = Date.parse(to) - Date.parse(from);
+  return ms < 10_000 ? `${(ms / 1000).toFixed(2)} s` : duration(ms);
+}

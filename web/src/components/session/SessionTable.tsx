@@ -1,0 +1,88 @@
+import { Checkbox } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { useNow } from "../../hooks/useNow";
+import { t } from "../../i18n";
+import { Status } from "../Status";
+import { duration, slotsLine, when } from "../format";
+import { ended } from "./timeline";
+
+export interface SessionRow {
+  id: string;
+  name: string;
+  type: string;
+  status: string;
+  result: string;
+  exitCode: number | null;
+  slots: Record<string, string>;
+  createdAt: string;
+  startedAt: string | null;
+  terminatedAt: string | null;
+  image: { id: string; name: string };
+  owner: { id: string; email: string };
+}
+
+interface Props {
+  rows: SessionRow[];
+  picked: ReadonlySet<string>;
+  onPick: (picked: Set<string>) => void;
+  owners: boolean;
+}
+
+export function SessionTable({ rows, picked, onPick, owners }: Props) {
+  const now = useNow(rows.some((r) => !ended(r.status)));
+  const open = rows.filter((r) => !ended(r.status));
+  function toggle(id: string) {
+    const next = new Set(picked);
+    if (!next.delete(id)) next.add(id);
+    onPick(next);
+  }
+  return (
+    <div className="panel scroll-x">
+      <table className="grid">
+        <thead>
+          <tr>
+            <th className="pick">
+              <Checkbox aria-label={t("Select all that can be ended")} disabled={open.length === 0}
+                checked={open.length > 0 && open.every((r) => picked.has(r.id))}
+                indeterminate={picked.size > 0 && !open.every((r) => picked.has(r.id))}
+                onChange={(e) => onPick(new Set(e.currentTarget.checked ? open.map((r) => r.id) : []))} />
+            </th>
+            <th>{t("Session")}</th>
+            <th>{t("Status")}</th>
+            <th>{t("Image")}</th>
+            <th>{t("Holds")}</th>
+            {owners ? <th>{t("Owner")}</th> : null}
+            <th className="num">{t("Time")}</th>
+            <th>{t("Created")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((r) => (
+            <tr key={r.id} aria-selected={picked.has(r.id)}>
+              <td className="pick">
+                <Checkbox aria-label={t("Select {{name}}", { name: r.name })} disabled={ended(r.status)} checked={picked.has(r.id)}
+                  onChange={() => toggle(r.id)} />
+              </td>
+              <td className="clip">
+                <Link to="/sessions/$id" params={{ id: r.id }}>
+                  <b>{r.name}</b>
+                </Link>{" "}
+                <span className="dim">{r.type === "batch" ? t("batch") : null}</span>
+              </td>
+              <td>
+                <Status status={r.status} exitCode={r.exitCode} result={r.result} />
+              </td>
+              <td className="clip">{r.image.name}</td>
+              <td className="nowrap">{slotsLine(r.slots)}</td>
+              {owners ? <td className="clip">{r.owner.email}</td> : null}
+              <td className="num nowrap">
+                {r.startedAt ? duration((r.terminatedAt ? Date.parse(r.terminatedAt) : now) - Date.parse(r.startedAt)) : "–"}
+              </td>
+              <td className="nowrap dim">{when(r.createdAt)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

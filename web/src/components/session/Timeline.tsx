@@ -1,0 +1,20 @@
+import { t } from "../../i18n";
+import { clock, duration } from "../format";
+import { type TimelineSession, timeline } from "./timeline";
+
+const words = { queued: "Queued", placed: "Placed", pulling: "Pulling", starting: "Starting", running: "Running", ended: "Ended" };
+
+export function Timeline({ session, now }: { session: TimelineSession; now: number }) {
+  return (
+    <ol className="timeline">
+      {timeline(session, now).map((step) => (
+        <li key={step.key} className={step.state} aria-current={step.state === "now" ? "step" : undefined}>
+          <i aria-hidden="true" />
+          <b>{t(words[step.key])}</b>
+          {step.at ? <time dateTime={step.at}>{clock(step.at)}</time> : step.state === "todo" ? "–" : null}
+          {step.took !== null ? <div>{duration(step.took)}</div> : null}
+        </li>
+      ))}
+    </ol>
+  );
+}

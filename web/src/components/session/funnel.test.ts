@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { checkWords, funnel } from "./funnel";
+
+describe("funnel", () => {
+  it("narrows step by step", () => {
+    const stages = funnel(8, [
+      { check: "not_schedulable", slot: "", count: 1 },
+      { check: "mem", slot: "mem", count: 0 },
+      { check: "slot_contiguity", slot: "cuda.shares", count: 7 },
+    ]);
+    expect(stages.map((s) => [s.check, s.before, s.left])).toEqual([
+      ["not_schedulable", 8, 7],
+      ["slot_contiguity", 7, 0],
+    ]);
+  });
+
+  it("never falls below none", () => {
+    expect(funnel(1, [{ check: "cpu", slot: "cpu", count: 3 }])[0]!.left).toBe(0);
+  });
+
+  it("is empty without agents or checks", () => expect(funnel(0, [])).toEqual([]));
+});
+
+describe("checkWords", () => {
+  it("names the slot", () => {
+    expect(checkWords("slot_contiguity", "cuda.shares")).toBe("enough cuda in sum, but not on one device");
+  });
+  it("keeps a check it does not know", () => {
+    expect(checkWords("taint_mismatch", "")).toBe("taint mismatch");
+  });
+});

@@ -1,0 +1,49 @@
+export interface Dropped {
+  check: string;
+  slot: string;
+  count: number;
+}
+
+export interface FunnelStage extends Dropped {
+  /** Agents that came into the check, and that passed it. */
+  before: number;
+  left: number;
+}
+
+/** How many agents are left after each check, in the order the scheduler applies them. */
+export function funnel(agents: number, dropped: readonly Dropped[]): FunnelStage[] {
+  let left = agents;
+  return dropped
+    .filter((d) => d.count > 0)
+    .map((d) => {
+      const before = left;
+      left = Math.max(0, left - d.count);
+      return { ...d, before, left };
+    });
+}
+
+/** The slot as words, for a sentence about it. */
+const slotWords = (slot: string) =>
+  slot === "cpu" ? "CPU" : slot === "mem" ? "memory" : slot.replace(/\.(shares|device)$/, "");
+
+/** What a check means for people; unknown checks keep their own name. */
+export function checkWords(check: string, slot: string): string {
+  const what = slotWords(slot);
+  switch (check) {
+    case "not_schedulable":
+      return "closed to new sessions or not alive";
+    case "architecture":
+      return "another processor architecture than the image";
+    case "slot_missing":
+      return `no ${what} at all`;
+    case "cpu":
+      return "not enough CPU free";
+    case "mem":
+      return "not enough memory free";
+    case "slot_total":
+      return `not enough ${what} free`;
+    case "slot_contiguity":
+      return `enough ${what} in sum, but not on one device`;
+  }
+  return slot ? `${check.replaceAll("_", " ")} (${what})` : check.replaceAll("_", " ");
+}

@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import { append, emptyLog, visible } from "./logbuffer";
+
+const chunk = (text: string, offset: number) => ({
+  text,
+  offset,
+  nextOffset: offset + new TextEncoder().encode(text).length,
+});
+
+describe("append", () => {
+  it("joins lines that chunks cut", () => {
+    const log = append(append(emptyLog, chunk("epoch 1\nepo", 0)), chunk("ch 2\n", 11));
+    expect(log.lines).toEqual(["epoch 1", "epoch 2", ""]);
+    expect(log.next).toBe(16);
+  });
+
+  it("drops what a reconnection repeats", () => {
+    const log = append(emptyLog, chunk("one\ntwo\n", 0));
+    expect(append(log, chunk("one\ntwo\n", 0))).toBe(log);
+    expect(append(log, chunk("two\nthree é\n", 4)).lines).toEqual(["one", "two", "three é", ""]);
+  });
+
+  it("keeps the newest lines and their numbers", () => {
+    const log = append(emptyLog, chunk("a\nb\nc\nd\n", 0), 3);
+    expect(log.lines).toEqual(["c", "d", ""]);
+    expect(log.first).toBe(3);
+  });
+});
+
+describe("visible", () => {
+  it("takes out colours", () => expect(visible("\u001b[32mok\u001b[0m done")).toBe("ok done"));
+  it("shows the last state of a progress line", () => expect(visible("10%\r50%\r100%\r")).toBe("100%"));
+});

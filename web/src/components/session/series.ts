@@ -1,0 +1,55 @@
+export interface Sample {
+  name: string;
+  deviceId: string;
+  value: number;
+  capacity: number;
+  unit: string;
+  quality: string;
+}
+
+export interface Series {
+  key: string;
+  name: string;
+  deviceId: string;
+  unit: string;
+  capacity: number;
+  quality: string;
+  points: { at: number; value: number }[];
+}
+
+/** Enough for half an hour at the agents' usual pace. */
+export const keepPoints = 360;
+
+/** Adds one round of samples of one container; metrics may come and go. */
+export function extend(series: readonly Series[], kernel: string, at: number, samples: readonly Sample[]): Series[] {
+  const next = new Map(series.map((s) => [s.key, s]));
+  for (const m of samples) {
+    if (m.quality === "unavailable") continue;
+    const key = `${kernel} ${m.name} ${m.deviceId}`;
+    const known = next.get(key);
+    const last = known?.points.at(-1);
+    if (last && last.at >= at) continue;
+    next.set(key, {
+      key,
+      name: m.name,
+      deviceId: m.deviceId,
+      unit: m.unit,
+      capacity: m.capacity,
+      quality: m.quality,
+      points: [...(known?.points ?? []), { at, value: m.value }].slice(-keepPoints),
+    });
+  }
+  return [...next.values()];
+}
+
+/** Counters that only grow are shown as what they grow by each second. */
+export const isCounter = (name: string) => /^(net|io)_|_ms$/.test(name);
+
+export function rates(points: Series["points"]): Series["points"] {
+  return points.slice(1).map((p, i) => {
+    const before = points[i]!;
+    const seconds = Math.max(0.001, (p.at - before.at) / 1000);
+    // A counter that falls was started anew.
+    return { at: p.at, value: Math.max(0, p.value - before.value) / seconds };
+  });
+}

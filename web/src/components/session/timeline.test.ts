@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { type TimelineSession, timeline } from "./timeline";
+
+const at = (s: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, s)).toISOString();
+const now = Date.parse(at(60));
+
+const session = (more: Partial<TimelineSession>): TimelineSession => ({
+  status: "pending",
+  createdAt: at(0),
+  scheduledAt: null,
+  startedAt: null,
+  terminatedAt: null,
+  history: [],
+  ...more,
+});
+
+const states = (s: TimelineSession) => timeline(s, now).map((step) => `${step.key}:${step.state}`);
+
+describe("timeline", () => {
+  it("begins with the queue", () => {
+    const [queued, ...rest] = timeline(session({}), now);
+    expect(queued).toEqual({ key: "queued", state: "now", at: at(0), took: 60_000 });
+    expect(rest.every((s) => s.state === "todo" && s.at === null)).toBe(true);
+  });
+
+  it("measures each step by the one that follows", () => {
+    const steps = timeline(
+      session({
+        status: "running",
+        scheduledAt: at(5),
+        startedAt: at(20),
+        history: [
+          { at: at(5), toStatus: "scheduled" },
+          { at: at(6), toStatus: "preparing" },
+          { at: at(15), toStatus: "prepared" },
+          { at: at(16), toStatus: "creating" },
+          { at: at(20), toStatus: "running" },
+        ],
+      }),
+      now,
+    );
+    expect(steps.map((s) => s.took)).toEqual([5_000, 1_000, 10_000, 4_000, 40_000, null]);
+    expect(steps.at(-1)!.state).toBe("todo");
+  });
+
+  it("skips what a cancelled session never reached", () => {
+    const s = session({ status: "cancelled", terminatedAt: at(9) });
+    expect(states(s)).toEqual([
+      "queued:done", "placed:todo", "pulling:todo", "starting:todo", "running:todo", "ended:done",
+    ]);
+    expect(timeline(s, now)[0]!.took).toBe(9_000);
+  });
+
+  it("forgets a placement that was taken back", () => {
+    const s = session({
+      history: [
+        { at: at(5), toStatus: "scheduled" },
+        { at: at(8), toStatus: "pending" },
+      ],
+    });
+    expect(states(s).slice(0, 2)).toEqual(["queued:now", "placed:todo"]);
+  });
+
+  it("marks the end of a failed session", () => {
+    const s = session({ status: "error", scheduledAt: at(5), terminatedAt: at(9) });
+    expect(states(s).at(-1)).toBe("ended:failed");
+  });
+});

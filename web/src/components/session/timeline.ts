@@ -1,0 +1,61 @@
+/** What the timeline needs of a session; the page's query selects at least this. */
+export interface TimelineSession {
+  status: string;
+  createdAt: string;
+  scheduledAt: string | null;
+  startedAt: string | null;
+  terminatedAt: string | null;
+  history: { at: string; toStatus: string | null }[];
+}
+
+export type StepState = "done" | "now" | "todo" | "failed";
+
+export interface Step {
+  key: "queued" | "placed" | "pulling" | "starting" | "running" | "ended";
+  state: StepState;
+  at: string | null;
+  /** Milliseconds until the next reached step, or until now for the present one. */
+  took: number | null;
+}
+
+/** Which status begins each step, in the order a session goes through them. */
+const begins: [Step["key"], string[]][] = [
+  ["queued", ["pending"]],
+  ["placed", ["scheduled"]],
+  ["pulling", ["preparing", "prepared"]],
+  ["starting", ["creating"]],
+  ["running", ["running", "terminating"]],
+  ["ended", ["terminated", "cancelled", "error"]],
+];
+
+export const ended = (status: string) => ["terminated", "cancelled", "error"].includes(status);
+
+export function timeline(session: TimelineSession, now: number): Step[] {
+  const at = new Map<string, string>([["queued", session.createdAt]]);
+  for (const event of session.history) {
+    const step = begins.find(([, statuses]) => event.toStatus && statuses.includes(event.toStatus));
+    // A session that was put back in the queue passes a step again: the last time counts.
+    if (step && step[0] !== "queued" && event.toStatus !== "prepared" && event.toStatus !== "terminating") {
+      at.set(step[0], event.at);
+    }
+  }
+  if (session.scheduledAt) at.set("placed", at.get("placed") ?? session.scheduledAt);
+  if (session.startedAt) at.set("running", at.get("running") ?? session.startedAt);
+  if (session.terminatedAt) at.set("ended", session.terminatedAt);
+
+  const present = begins.findIndex(([, statuses]) => statuses.includes(session.status));
+  const over = ended(session.status);
+  const bad = session.status === "error";
+  return begins.map(([key], i) => {
+    const reached = at.has(key) && i <= present;
+    const time = reached ? at.get(key)! : null;
+    const following = begins.slice(i + 1, present + 1).find(([next]) => at.has(next));
+    const until = following ? Date.parse(at.get(following[0])!) : i === present && !over ? now : null;
+    return {
+      key,
+      state: i === present ? (bad ? "failed" : over ? "done" : "now") : reached ? "done" : "todo",
+      at: time,
+      took: time && until !== null ? Math.max(0, until - Date.parse(time)) : null,
+    };
+  });
+}

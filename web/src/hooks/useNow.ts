@@ -1,0 +1,12 @@
+import { useEffect, useState } from "react";
+
+/** The time, ticking while `running`; for elapsed times. */
+export function useNow(running = true, ms = 1000): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    if (!running) return;
+    const timer = setInterval(() => setNow(Date.now()), ms);
+    return () => clearInterval(timer);
+  }, [running, ms]);
+  return now;
+}

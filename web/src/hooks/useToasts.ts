@@ -1,0 +1,39 @@
+import { useSyncExternalStore } from "react";
+import type { Failure } from "../api/errors";
+
+export interface Toast {
+  id: number;
+  text?: string;
+  failure?: Failure;
+  /** Where the thing that the text is about can be seen. */
+  link?: { label: string; to: string };
+}
+
+let toasts: Toast[] = [];
+let last = 0;
+const listeners = new Set<() => void>();
+
+function set(next: Toast[]) {
+  toasts = next;
+  for (const tell of listeners) tell();
+}
+
+export function dismiss(id: number) {
+  set(toasts.filter((t) => t.id !== id));
+}
+
+/** Shows a short note; failures stay until they are closed. */
+export function toast(note: Omit<Toast, "id">) {
+  const id = ++last;
+  set([...toasts.slice(-3), { id, ...note }]);
+  if (!note.failure) setTimeout(() => dismiss(id), 8000);
+}
+
+export const useToasts = () =>
+  useSyncExternalStore(
+    (tell) => {
+      listeners.add(tell);
+      return () => void listeners.delete(tell);
+    },
+    () => toasts,
+  );

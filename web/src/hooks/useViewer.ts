@@ -1,0 +1,27 @@
+import { createContext, useContext } from "react";
+import { type ResultOf, graphql } from "../api/graphql";
+
+export const ViewerQuery = graphql(`
+  query Viewer {
+    viewer {
+      initialPassword
+      user { id email username fullName role occupied policy { id name totalSlots maxSessions } domain { id name } }
+      projects { id name }
+      resourceGroups { id name }
+    }
+  }
+`);
+
+export type Viewer = ResultOf<typeof ViewerQuery>["viewer"];
+
+const Context = createContext<Viewer | null>(null);
+export const ViewerProvider = Context.Provider;
+
+/** Who is logged in; the frame of the page shows nothing before it is known. */
+export function useViewer(): Viewer {
+  const viewer = useContext(Context);
+  if (!viewer) throw new Error("no viewer above this component");
+  return viewer;
+}
+
+export const administers = (viewer: Viewer) => viewer.user.role === "admin" || viewer.user.role === "superadmin";

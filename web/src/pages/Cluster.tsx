@@ -1,0 +1,104 @@
+import { SegmentedControl, TextInput } from "@mantine/core";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { useSubscription } from "urql";
+import { graphql } from "../api/graphql";
+import { Empty, FailureNote } from "../components/Note";
+import { AgentCard, AgentTable } from "../components/device/AgentCard";
+import { useGathered } from "../hooks/useGathered";
+import { useLiveQuery } from "../hooks/useLiveQuery";
+import { useThrottled } from "../hooks/useThrottled";
+import { administers, useViewer } from "../hooks/useViewer";
+import { t } from "../i18n";
+
+const AgentParts = graphql(`
+  fragment AgentParts on Agent {
+    id name status schedulable version architecture lastSeenAt
+    resourceGroup { id name }
+    devices {
+      id deviceId plugin vendor model capacity health healthMessage allocatable rejectReasons
+      holders { slot amount since mine session { id name } }
+    }
+    plugins { name version state message restarts }
+    stats { name deviceId value unit quality }
+  }
+`);
+
+const ClusterQuery = graphql(
+  `query Cluster { agents(first: 100, orderBy: [{ field: NAME, direction: ASC }]) { totalCount edges { node { ...AgentParts } } } }`,
+  [AgentParts],
+);
+
+const AgentChanged = graphql(`subscription AgentChanged { agentChanged { ...AgentParts } }`, [AgentParts]);
+
+/** At most four repaints a second, however fast agents report. */
+const pace = 250;
+
+export function Cluster() {
+  const { view } = useSearch({ from: "/frame/cluster" });
+  const navigate = useNavigate({ from: "/cluster" });
+  const admin = administers(useViewer());
+  const [typed, setTyped] = useState("");
+  const { data: newest, failure, refetch } = useLiveQuery({ query: ClusterQuery });
+  const data = useThrottled(newest, pace);
+  const all = (data?.agents.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
+  const again = useGathered(refetch, 500);
+  useSubscription({ query: AgentChanged }, (_, change) => {
+    if (newest && !newest.agents.edges?.some((e) => e?.node?.id === change.agentChanged.id)) again();
+    return change;
+  });
+  const agents = all.filter((a) => a.name.toLowerCase().includes(typed.trim().toLowerCase()));
+
+  return (
+    <>
+      <div className="page-head">
+        <h1>{t("Cluster")}</h1>
+        <span className="dim">{data ? t("{{count}} agents", { count: data.agents.totalCount }) : null}</span>
+        <div className="push row">
+          <TextInput data-filter placeholder={t("Filter by name  /")} aria-label={t("Filter by name")} value={typed} w={200} onChange={(e) => setTyped(e.currentTarget.value)} />
+          <SegmentedControl aria-label={t("Show as")} value={view ?? "map"} onChange={(v) => void navigate({ search: { view: v === "map" ? undefined : v }, replace: true })}
+            data={[{ value: "map", label: t("Map") }, { value: "table", label: t("Table") }]} />
+        </div>
+      </div>
+      <Legend />
+      <FailureNote failure={failure} what={t("The agents could not be read")} />
+      {data && all.length === 0 ? (
+        <div className="panel">
+          <Empty title={t("No agent has joined yet")} cli={admin ? "berthd agent --join <token>" : undefined}>
+            {admin ? <Link to="/admin/agents">{t("Make a join token")}</Link> : t("An administrator has to add a machine first.")}
+          </Empty>
+        </div>
+      ) : null}
+      {view === "table" ? <AgentTable agents={agents} /> : (
+        <div className="agents">
+          {agents.map((a) => (
+            <AgentCard key={a.id} agent={a} />
+          ))}
+        </div>
+      )}
+    </>
+  );
+}
+
+function Legend() {
+  return (
+    <div className="legend" aria-label={t("Legend")} role="group">
+      <span>
+        <i className="part mine" /> {t("yours")}
+      </span>
+      <span>
+        <i className="part known" /> {t("of others")}
+      </span>
+      <span>
+        <i className="part hidden" /> {t("of others, not named")}
+      </span>
+      <span>
+        <i className="tide" /> {t("measured utilization")}
+      </span>
+      <span>
+        <i className="sick" /> {t("not usable")}
+      </span>
+      <span>{t("A segment's height is the part of the device that is held.")}</span>
+    </div>
+  );
+}

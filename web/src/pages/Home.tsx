@@ -1,0 +1,134 @@
+import { Button } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { graphql } from "../api/graphql";
+import { Empty, FailureNote } from "../components/Note";
+import { Status } from "../components/Status";
+import { Usage } from "../components/Usage";
+import { duration, slotsLine } from "../components/format";
+import { useGathered } from "../hooks/useGathered";
+import { useLaunch } from "../hooks/useLaunch";
+import { useLiveQuery } from "../hooks/useLiveQuery";
+import { useNow } from "../hooks/useNow";
+import { useSessionChanges } from "../hooks/useSessionChanges";
+import { useStored } from "../hooks/useStored";
+import { useViewer } from "../hooks/useViewer";
+import { t } from "../i18n";
+
+const HomeQuery = graphql(`
+  query Home($me: ID!, $from: Time!) {
+    open: sessions(first: 20, where: { ownerID: $me, statusNotIn: [terminated, cancelled, error] }, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
+      totalCount
+      edges { node { id version name type status slots createdAt startedAt pending { position summary } image { id name } } }
+    }
+    past: sessions(first: 5, where: { ownerID: $me, statusIn: [terminated, cancelled, error] }, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
+      edges { node { id version name status result exitCode terminatedAt } }
+    }
+    usage(where: { user: $me, from: $from }) { slot slotSeconds }
+    viewer { user { id occupied policy { id name totalSlots maxSessions } } }
+  }
+`);
+
+const month = () => {
+  const now = new Date();
+  return new Date(now.getFullYear(), now.getMonth(), 1).toISOString();
+};
+
+export function Home() {
+  const viewer = useViewer();
+  const launch = useLaunch();
+  const [recent] = useStored<string[]>("images", []);
+  const { data, failure, refetch } = useLiveQuery({ query: HomeQuery, variables: { me: viewer.user.id, from: month() } });
+  const again = useGathered(refetch, 400);
+  useSessionChanges(again);
+  const nodes = (data?.open.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
+  const past = (data?.past.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
+  const waiting = nodes.filter((n) => n.status === "pending");
+  const running = nodes.filter((n) => n.status !== "pending");
+  const now = useNow(running.length > 0);
+
+  return (
+    <>
+      <div className="page-head">
+        <h1>{t("Home")}</h1>
+        <div className="push row">
+          {recent.slice(0, 3).map((image) => (
+            <Button key={image} variant="default" onClick={() => launch({ image })}>
+              {t("Launch {{image}}", { image: image.split("/").at(-1)! })}
+            </Button>
+          ))}
+        </div>
+      </div>
+      <FailureNote failure={failure} />
+      <div className="columns">
+        <div className="stack" style={{ gap: 16 }}>
+          <section className="panel" aria-labelledby="running">
+            <div className="panel-head">
+              <h2 id="running">{t("Runs")}</h2>
+              <span className="dim">{running.length}</span>
+            </div>
+            {data && running.length === 0 ? (
+              <Empty title={t("Nothing runs")} cli="berth run -it python:latest">
+                <span>
+                  {t("Press")} <kbd className="key">L</kbd> {t("to launch a session, or type:")}
+                </span>
+              </Empty>
+            ) : null}
+            <ul className="rows">
+              {running.map((s) => (
+                <li key={s.id}>
+                  <Link to="/sessions/$id" params={{ id: s.id }}>
+                    <b>{s.name}</b>
+                  </Link>
+                  <Status status={s.status} />
+                  <span className="dim clip">{s.image.name}</span>
+                  <span className="push dim nowrap">{slotsLine(s.slots)}</span>
+                  <span className="nowrap">{s.startedAt ? duration(now - Date.parse(s.startedAt)) : "–"}</span>
+                </li>
+              ))}
+            </ul>
+          </section>
+          {waiting.length > 0 ? (
+            <section className="panel" aria-labelledby="waiting">
+              <div className="panel-head">
+                <h2 id="waiting">{t("Waits")}</h2>
+                <span className="dim">{waiting.length}</span>
+              </div>
+              <ul className="rows">
+                {waiting.map((s) => (
+                  <li key={s.id}>
+                    <Link to="/sessions/$id" params={{ id: s.id }}>
+                      <b>{s.name}</b>
+                    </Link>
+                    <Status status={s.status} />
+                    <span className="dim">{s.pending?.summary}</span>
+                    {s.pending ? <span className="push nowrap">{t("place {{n}}", { n: s.pending.position })}</span> : null}
+                  </li>
+                ))}
+              </ul>
+            </section>
+          ) : null}
+          {past.length > 0 ? (
+            <section className="panel" aria-labelledby="past">
+              <div className="panel-head">
+                <h2 id="past">{t("Ended lately")}</h2>
+              </div>
+              <ul className="rows">
+                {past.map((s) => (
+                  <li key={s.id}>
+                    <Link to="/sessions/$id" params={{ id: s.id }}>
+                      {s.name}
+                    </Link>
+                    <span className="push">
+                      <Status status={s.status} result={s.result} exitCode={s.exitCode} />
+                    </span>
+                  </li>
+                ))}
+              </ul>
+            </section>
+          ) : null}
+        </div>
+        {data ? <Usage occupied={data.viewer.user.occupied} policy={data.viewer.user.policy} charged={data.usage} sessions={running.length} /> : null}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,31 @@
+import { Link } from "@tanstack/react-router";
+import { Copy } from "../components/Note";
+import { t } from "../i18n";
+
+export function Lost() {
+  return (
+    <main className="page">
+      <h1>{t("Nothing is here")}</h1>
+      <p>
+        {t("The address may be wrong, or what it named is gone.")} <Link to="/">{t("Go to Home")}</Link>
+      </p>
+    </main>
+  );
+}
+
+export function Broken({ error: thrown }: { error: unknown }) {
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  return (
+    <main className="page">
+      <h1>{t("The page broke")}</h1>
+      <div className="failure" role="alert">
+        {error.message} <Copy value={`${error.message}\n${error.stack ?? ""}`} label={t("Copy the error")} />
+      </div>
+      <p>
+        <button type="button" className="linkish" onClick={() => location.reload()}>
+          {t("Load it again")}
+        </button>
+      </p>
+    </main>
+  );
+}

@@ -1,0 +1,194 @@
+import { Button, Tabs, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { Suspense, lazy, useState } from "react";
+import { useSubscription } from "urql";
+import { type FragmentOf, graphql } from "../api/graphql";
+import { FailureNote } from "../components/Note";
+import { Status } from "../components/Status";
+import { duration } from "../components/format";
+import { Config } from "../components/session/Config";
+import { Events } from "../components/session/Events";
+import { Logs } from "../components/session/Logs";
+import { Metrics } from "../components/session/Metrics";
+import { Pending } from "../components/session/Pending";
+import { Terminate } from "../components/session/Terminate";
+import { Timeline } from "../components/session/Timeline";
+import { ended } from "../components/session/timeline";
+import { useAction } from "../hooks/useAction";
+import { useLaunch } from "../hooks/useLaunch";
+import { useLiveQuery } from "../hooks/useLiveQuery";
+import { useNow } from "../hooks/useNow";
+import { t } from "../i18n";
+import { Lost } from "./Lost";
+
+const Terminal = lazy(() => import("../components/session/Terminal"));
+
+const SessionParts = graphql(`
+  fragment SessionParts on Session {
+    id version name type status result exitCode priority slots command environment terminationReason statusMessage
+    createdAt scheduledAt startedAt terminatedAt deadlineAt
+    owner { id email } project { id name } resourceGroup { id name } image { id name reference digest }
+    mounts { id target subpath readOnly vfolder { id name } }
+    kernels {
+      id role index hostname status statusMessage exitCode
+      agent { id name }
+      allocations { id slot amount freedAt device { id deviceId model } }
+    }
+    history { id at phase fromStatus toStatus result attempt code message steps { name startedAt endedAt ok message } }
+    pending {
+      position decidedAt summary agents
+      dropped { check slot count }
+      limits { scope policy what used requested limit }
+      nearest { agent slot requested free }
+    }
+    usage { slot slotSeconds }
+  }
+`);
+
+const SessionQuery = graphql(
+  `query Session($id: ID!) { node(id: $id) { ...SessionParts } }`,
+  [SessionParts],
+);
+
+const SessionChanged = graphql(
+  `subscription SessionChanged($id: ID!) { sessionChanged(id: $id) { ...SessionParts } }`,
+  [SessionParts],
+);
+
+const RenameSession = graphql(`
+  mutation RenameSession($input: RenameSessionInput!) {
+    renameSession(input: $input) { session { id version name } }
+  }
+`);
+
+export type SessionDetail = FragmentOf<typeof SessionParts>;
+
+export function Session() {
+  const { id } = useParams({ from: "/frame/sessions/$id" });
+  const { data, failure } = useLiveQuery({ query: SessionQuery, variables: { id } });
+  useSubscription({ query: SessionChanged, variables: { id } });
+  const session = data?.node as SessionDetail | null | undefined;
+  if (data && !session?.name) return <Lost />;
+  if (!session) {
+    return (
+      <>
+        <h1>{t("Session")}</h1>
+        <FailureNote failure={failure} />
+      </>
+    );
+  }
+  return <Detail session={session} key={id} />;
+}
+
+function Detail({ session }: { session: SessionDetail }) {
+  const search = useSearch({ from: "/frame/sessions/$id" });
+  const navigate = useNavigate({ from: "/sessions/$id" });
+  const launch = useLaunch();
+  const [ending, ask] = useDisclosure(false);
+  const over = ended(session.status);
+  const now = useNow(!over);
+  const batch = session.type === "batch";
+  const tab = search.tab ?? (batch || over ? "logs" : "terminal");
+  const kernel = session.kernels.find((k) => k.role === "main") ?? session.kernels[0];
+  const since = session.startedAt ?? session.createdAt;
+  const until = session.terminatedAt ? Date.parse(session.terminatedAt) : now;
+
+  return (
+    <>
+      <div className="page-head">
+        <Name id={session.id} name={session.name} fixed={over} />
+        <Status status={session.status} exitCode={session.exitCode} result={session.result} pill />
+        <span className="dim" title={session.startedAt ? t("since it began to run") : t("since it was asked for")}>
+          {duration(until - Date.parse(since))}
+        </span>
+        <div className="push row">
+          {over ? (
+            <Button variant="default" onClick={() => launch({ image: session.image.reference })}>
+              {t("Launch again")}
+            </Button>
+          ) : (
+            <Button variant="outline" color="red" onClick={ask.open} disabled={session.status === "terminating"}>
+              {t("End")}
+            </Button>
+          )}
+        </div>
+      </div>
+      {session.statusMessage ? (
+        <p className={session.status === "error" ? "bad" : "dim"}>
+          {session.statusMessage}
+          {session.terminationReason ? ` (${session.terminationReason.replaceAll("_", " ")})` : ""}
+        </p>
+      ) : null}
+      <section className="panel pad scroll-x" aria-label={t("Timeline")} tabIndex={0}>
+        <Timeline session={session} now={now} />
+      </section>
+      {session.pending && session.status === "pending" ? <Pending report={session.pending} now={now} /> : null}
+      <Tabs value={tab} keepMounted={false} onChange={(value) => void navigate({ search: { tab: value ?? undefined }, replace: true })}>
+        <Tabs.List aria-label={t("Parts of the session")}>
+          <Tabs.Tab value="terminal">{t("Terminal")}</Tabs.Tab>
+          <Tabs.Tab value="logs">{t("Logs")}</Tabs.Tab>
+          <Tabs.Tab value="metrics">{t("Metrics")}</Tabs.Tab>
+          <Tabs.Tab value="events">{t("Events")}</Tabs.Tab>
+          <Tabs.Tab value="config">{t("Config")}</Tabs.Tab>
+        </Tabs.List>
+        <div style={{ paddingTop: 12 }}>
+          <Tabs.Panel value="terminal">
+            <Suspense fallback={<p className="dim">{t("Loading…")}</p>}>
+              <Terminal session={session.id} status={session.status} />
+            </Suspense>
+          </Tabs.Panel>
+          <Tabs.Panel value="logs">
+            <Logs session={session.id} name={session.name} kernel={kernel?.id ?? null} begun={session.startedAt !== null || over} />
+          </Tabs.Panel>
+          <Tabs.Panel value="metrics">
+            <Metrics session={session.id} live={session.status === "running"} usage={session.usage} />
+          </Tabs.Panel>
+          <Tabs.Panel value="events">
+            <Events events={session.history} />
+          </Tabs.Panel>
+          <Tabs.Panel value="config">
+            <Config session={session} />
+          </Tabs.Panel>
+        </div>
+      </Tabs>
+      <Terminate sessions={[session]} opened={ending} onClose={ask.close} />
+    </>
+  );
+}
+
+/** The heading, which turns into an input to rename. */
+function Name({ id, name, fixed }: { id: string; name: string; fixed: boolean }) {
+  const [editing, setEditing] = useState(false);
+  const [text, setText] = useState(name);
+  const { run, failure, clear } = useAction(RenameSession);
+  if (!editing) {
+    return (
+      <div className="row">
+        <h1>{name}</h1>
+        {fixed ? null : (
+          <Button variant="subtle" size="compact-xs" onClick={() => { setText(name); clear(); setEditing(true); }}>
+            {t("Rename")}
+          </Button>
+        )}
+      </div>
+    );
+  }
+  return (
+    <form className="row" onSubmit={async (event) => {
+      event.preventDefault();
+      if (await run({ input: { id, name: text } })) setEditing(false);
+    }}>
+      <h1 style={{ position: "absolute", left: -9999 }}>{name}</h1>
+      <TextInput aria-label={t("Name")} value={text} autoFocus onChange={(e) => setText(e.currentTarget.value)}
+        error={failure ? `${failure.message}${failure.requestId ? ` (${failure.code}, ${failure.requestId})` : ""}` : undefined}
+        onKeyDown={(e) => e.key === "Escape" && setEditing(false)} />
+      <Button type="submit" variant="light">
+        {t("Save")}
+      </Button>
+      <Button variant="subtle" onClick={() => setEditing(false)}>
+        {t("Cancel")}
+      </Button>
+    </form>
+  );
+}

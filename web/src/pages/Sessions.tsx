@@ -1,0 +1,138 @@
+import { Button, TextInput } from "@mantine/core";
+import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import { type VariablesOf, graphql } from "../api/graphql";
+import { Empty, FailureNote } from "../components/Note";
+import { SessionTable } from "../components/session/SessionTable";
+import { Terminate } from "../components/session/Terminate";
+import { ended } from "../components/session/timeline";
+import { useGathered } from "../hooks/useGathered";
+import { useLaunch } from "../hooks/useLaunch";
+import { useLiveQuery } from "../hooks/useLiveQuery";
+import { useSessionChanges } from "../hooks/useSessionChanges";
+import { useViewer } from "../hooks/useViewer";
+import { t } from "../i18n";
+
+const SessionsQuery = graphql(`
+  query Sessions($first: Int!, $where: SessionWhereInput) {
+    sessions(first: $first, where: $where, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
+      totalCount
+      edges {
+        node {
+          id version name type status result exitCode slots createdAt startedAt terminatedAt
+          image { id name }
+          owner { id email }
+        }
+      }
+    }
+  }
+`);
+
+type Where = NonNullable<VariablesOf<typeof SessionsQuery>["where"]>;
+
+const over = ["terminated", "cancelled", "error"] as const;
+
+const shows: { key: string; label: string; where: Where }[] = [
+  { key: "all", label: "All", where: {} },
+  { key: "active", label: "Not ended", where: { statusNotIn: [...over] } },
+  { key: "queued", label: "Queued", where: { status: "pending" } },
+  { key: "running", label: "Running", where: { status: "running" } },
+  { key: "ended", label: "Ended", where: { statusIn: [...over] } },
+];
+
+const step = 50;
+const most = 200;
+
+export function Sessions() {
+  const search = useSearch({ from: "/frame/sessions" });
+  const navigate = useNavigate({ from: "/sessions" });
+  const viewer = useViewer();
+  const launch = useLaunch();
+  const [typed, setTyped] = useState(search.q ?? "");
+  const [q] = useDebouncedValue(typed, 200);
+  const [first, setFirst] = useState(step);
+  const [picked, setPicked] = useState<Set<string>>(new Set());
+  const [ending, ask] = useDisclosure(false);
+
+  useEffect(() => {
+    void navigate({ search: (s) => ({ ...s, q: q || undefined }), replace: true });
+  }, [q, navigate]);
+
+  const show = shows.find((s) => s.key === search.show) ?? shows[0]!;
+  const where: Where = {
+    ...show.where,
+    ...(q ? { nameContainsFold: q } : {}),
+    ...(search.all ? {} : { ownerID: viewer.user.id }),
+  };
+  const { data, failure, refetch } = useLiveQuery({ query: SessionsQuery, variables: { first, where } });
+  const rows = (data?.sessions.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
+
+  // Pushes change the rows shown; only a session that comes or goes asks for the list again.
+  const again = useGathered(refetch, 300);
+  const known = new Map(rows.map((r) => [r.id, r.status]));
+  useSessionChanges((change) => {
+    const here = known.has(change.id);
+    if (!here || show.key !== "all") again();
+  });
+
+  const chosen = rows.filter((r) => picked.has(r.id) && !ended(r.status));
+  const filtered = Boolean(q) || show.key !== "all";
+
+  return (
+    <>
+      <div className="page-head">
+        <h1>{t("Sessions")}</h1>
+        <span className="dim">{data ? data.sessions.totalCount : null}</span>
+        <div className="push row">
+          {chosen.length > 0 ? (
+            <Button variant="outline" color="red" onClick={ask.open}>
+              {t("End selected ({{count}})", { count: chosen.length })}
+            </Button>
+          ) : null}
+        </div>
+      </div>
+      <div className="row">
+        <div className="chips" role="group" aria-label={t("Show")}>
+          {shows.map((s) => (
+            <button key={s.key} type="button" className="chip" aria-pressed={s === show}
+              onClick={() => void navigate({ search: (o) => ({ ...o, show: s.key === "all" ? undefined : s.key }) })}>
+              {t(s.label)}
+            </button>
+          ))}
+        </div>
+        <TextInput data-filter placeholder={t("Filter by name  /")} aria-label={t("Filter by name")} value={typed} w={220}
+          onChange={(e) => setTyped(e.currentTarget.value)} />
+        <button type="button" className="chip push" aria-pressed={Boolean(search.all)}
+          onClick={() => void navigate({ search: (o) => ({ ...o, all: o.all ? undefined : true }) })}>
+          {t("Also of others")}
+        </button>
+      </div>
+      <FailureNote failure={failure} what={t("The list could not be read")} />
+      {rows.length > 0 ? <SessionTable rows={rows} picked={picked} onPick={setPicked} owners={Boolean(search.all)} /> : null}
+      {data && rows.length === 0 ? (
+        <div className="panel">
+          {filtered ? (
+            <Empty title={t("No session matches")}>
+              <span>{t("Take a filter away to see more.")}</span>
+            </Empty>
+          ) : (
+            <Empty title={t("No sessions yet")} cli="berth run python:latest -- python3 -c 'print(42)'">
+              <span>{t("A session is a container of your own with the part of the machine you ask for.")}</span>
+              <Button variant="light" onClick={() => launch()}>
+                {t("Launch the first one")}
+              </Button>
+              <span>{t("or from a terminal:")}</span>
+            </Empty>
+          )}
+        </div>
+      ) : null}
+      {data && data.sessions.totalCount > rows.length && first < most ? (
+        <Button variant="default" style={{ alignSelf: "center" }} onClick={() => setFirst(first + step)}>
+          {t("Show more")}
+        </Button>
+      ) : null}
+      <Terminate sessions={chosen} opened={ending} onClose={ask.close} onDone={() => setPicked(new Set())} />
+    </>
+  );
+}

@@ -1,0 +1,138 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import { session } from "./api/auth";
+import { Frame } from "./components/Frame";
+import { Home } from "./pages/Home";
+import { Login } from "./pages/Login";
+import { Lost, Broken } from "./pages/Lost";
+import { Sessions } from "./pages/Sessions";
+
+const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
+
+const root = createRootRoute({ notFoundComponent: Lost, errorComponent: Broken });
+
+const login = createRoute({
+  getParentRoute: () => root,
+  path: "/login",
+  component: Login,
+  validateSearch: (search): { next?: string } => ({ next: text(search.next) }),
+});
+
+const frame = createRoute({
+  getParentRoute: () => root,
+  id: "frame",
+  component: Frame,
+  beforeLoad: async ({ location }) => {
+    if (await session()) return;
+    throw redirect({ to: "/login", search: location.pathname === "/" ? {} : { next: location.href } });
+  },
+});
+
+const home = createRoute({ getParentRoute: () => frame, path: "/", component: Home });
+
+const sessions = createRoute({
+  getParentRoute: () => frame,
+  path: "/sessions",
+  component: Sessions,
+  validateSearch: (search): { show?: string; q?: string; all?: boolean } => ({
+    show: text(search.show),
+    q: text(search.q),
+    all: search.all === true || undefined,
+  }),
+});
+
+const oneSession = createRoute({
+  getParentRoute: () => frame,
+  path: "/sessions/$id",
+  component: lazyRouteComponent(() => import("./pages/Session"), "Session"),
+  validateSearch: (search): { tab?: string } => ({ tab: text(search.tab) }),
+});
+
+const data = createRoute({
+  getParentRoute: () => frame,
+  path: "/data",
+  component: lazyRouteComponent(() => import("./pages/Data"), "Data"),
+  validateSearch: (search): { q?: string } => ({ q: text(search.q) }),
+});
+
+const folder = createRoute({
+  getParentRoute: () => frame,
+  path: "/data/$id",
+  component: lazyRouteComponent(() => import("./pages/Folder"), "Folder"),
+  validateSearch: (search): { path?: string } => ({ path: text(search.path) }),
+});
+
+const cluster = createRoute({
+  getParentRoute: () => frame,
+  path: "/cluster",
+  component: lazyRouteComponent(() => import("./pages/Cluster"), "Cluster"),
+  validateSearch: (search): { view?: string } => ({ view: text(search.view) }),
+});
+
+const account = createRoute({
+  getParentRoute: () => frame,
+  path: "/account",
+  component: lazyRouteComponent(() => import("./pages/Account"), "Account"),
+});
+
+const admin = createRoute({
+  getParentRoute: () => frame,
+  path: "/admin",
+  component: lazyRouteComponent(() => import("./pages/admin/Admin"), "Admin"),
+});
+
+const adminStart = createRoute({
+  getParentRoute: () => admin,
+  path: "/",
+  beforeLoad: () => {
+    throw redirect({ to: "/admin/users" });
+  },
+});
+
+const users = createRoute({
+  getParentRoute: () => admin,
+  path: "users",
+  component: lazyRouteComponent(() => import("./pages/admin/Users"), "Users"),
+});
+const projects = createRoute({
+  getParentRoute: () => admin,
+  path: "projects",
+  component: lazyRouteComponent(() => import("./pages/admin/Projects"), "Projects"),
+});
+const policies = createRoute({
+  getParentRoute: () => admin,
+  path: "policies",
+  component: lazyRouteComponent(() => import("./pages/admin/Policies"), "Policies"),
+});
+const images = createRoute({
+  getParentRoute: () => admin,
+  path: "images",
+  component: lazyRouteComponent(() => import("./pages/admin/Images"), "Images"),
+});
+const agents = createRoute({
+  getParentRoute: () => admin,
+  path: "agents",
+  component: lazyRouteComponent(() => import("./pages/admin/Agents"), "Agents"),
+});
+
+export const router = createRouter({
+  routeTree: root.addChildren([
+    login,
+    frame.addChildren([
+      home,
+      sessions,
+      oneSession,
+      data,
+      folder,
+      cluster,
+      account,
+      admin.addChildren([adminStart, users, projects, policies, images, agents]),
+    ]),
+  ]),
+  defaultPreload: "intent",
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}
