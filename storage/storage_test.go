@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
@@ -30,6 +31,10 @@ import (
 var vfs string
 
 func TestMain(m *testing.M) {
+	if config := os.Getenv(childEnv); config != "" {
+		fmt.Fprintln(os.Stderr, child(config))
+		os.Exit(1)
+	}
 	dir, err := os.MkdirTemp("", "storage")
 	if err != nil {
 		panic(err)
@@ -224,4 +229,24 @@ func eventually(t testing.TB, within time.Duration, what string, ok func() bool)
 			t.Fatalf("not within %v: %s", within, what)
 		}
 	}
+}
+
+// touch makes an empty file, quickly.
+func (h *host) touch(path string) {
+	h.t.Helper()
+	fd, err := unix.Open(filepath.Join(h.path, path), unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	unix.Close(fd)
+}
+
+// get makes a request whose answer the caller reads.
+func (h *host) get(path string) *http.Response {
+	h.t.Helper()
+	resp, err := http.Get(h.http.URL + "/storage" + path)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return resp
 }
