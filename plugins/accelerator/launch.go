@@ -30,6 +30,9 @@ const (
 	maxMessage = 4 << 20
 )
 
+// ErrChecksum is in Launch's error when the program is not the one expected.
+var ErrChecksum = plugin.ErrChecksumsDoNotMatch
+
 // Options say which program to start and how.
 type Options struct {
 	Path string
@@ -115,8 +118,8 @@ func (c *Client) Version() int { return c.proc.plugin.NegotiatedVersion() }
 // Done is closed when the process has ended, whoever ended it.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Ping asks the plugin's health service and fails when it does not answer in
-// time: the way to notice a process that is alive but stuck.
+// Ping makes a call that touches no hardware and fails when it is not answered
+// in time: the way to notice a process that is alive but stuck.
 func (c *Client) Ping(ctx context.Context) error {
 	_, err := c.Describe(ctx, &acceleratorpb.DescribeRequest{})
 	if err != nil {

@@ -129,7 +129,11 @@ func TestChecksum(t *testing.T) {
 	sum := sha256.Sum256(raw)
 	launch(t, accelerator.Options{SHA256: hex.EncodeToString(sum[:])})
 	sum[0]++
-	for _, bad := range []string{hex.EncodeToString(sum[:]), "abcd", "nonsense"} {
+	other := hex.EncodeToString(sum[:])
+	if _, err := accelerator.Launch(t.Context(), accelerator.Options{Path: mock, SHA256: other}); !errors.Is(err, accelerator.ErrChecksum) {
+		t.Errorf("another program: %v", err)
+	}
+	for _, bad := range []string{"abcd", "nonsense"} {
 		if _, err := accelerator.Launch(t.Context(), accelerator.Options{Path: mock, SHA256: bad}); err == nil {
 			t.Errorf("checksum %q was accepted", bad)
 		}
