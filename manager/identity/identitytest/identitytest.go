@@ -1,0 +1,137 @@
+// Package identitytest gives tests of the manager's services a database with
+// the schema in it, and people: two domains, each with an admin, a project, its
+// project admin and a member. Only tests import it.
+package identitytest
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+	"github.com/google/uuid"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/membership"
+	_ "github.com/berthhq/berth/ent/runtime" // visibility and defaults
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/testenv"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/identity/password"
+)
+
+// Password is that of everybody in a World.
+const Password = "a good password"
+
+// Hasher is too cheap for anything but tests.
+func Hasher() *password.Hasher {
+	return password.NewHasher(password.Cost{Memory: 64, Time: 1, Threads: 1})
+}
+
+// Client opens an empty database with the schema, gone after the test.
+func Client(t testing.TB) *ent.Client {
+	t.Helper()
+	dsn := testenv.PostgresFrom(t, "schema", func(ctx context.Context, dsn string) error {
+		client, err := open(dsn)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		return client.Schema.Create(ctx)
+	})
+	client, err := open(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+func open(dsn string) (*ent.Client, error) {
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		return nil, err
+	}
+	return ent.NewClient(ent.Driver(entsql.OpenDB(dialect.Postgres, db))), nil
+}
+
+// World is a superadmin, a monitor and two domains that know nothing of each other.
+type World struct {
+	Client     *ent.Client
+	Superadmin *ent.User
+	Monitor    *ent.User
+	A, B       Domain
+}
+
+// Domain is a domain with people.
+type Domain struct {
+	*ent.Domain
+	Project *ent.Project
+	Admin   *ent.User // domain admin, member of no project
+	Lead    *ent.User // project admin
+	Member  *ent.User
+	Loner   *ent.User // member of no project
+}
+
+// New fills a fresh database.
+func New(t testing.TB) *World {
+	t.Helper()
+	w := &World{Client: Client(t)}
+	hash, err := Hasher().Hash(t.Context(), Password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := maker{t, w.Client, viewer.SystemContext(t.Context()), hash}
+	w.A, w.B = m.domain("a"), m.domain("b")
+	w.Superadmin = m.user(w.A.Domain, "root", user.RoleSuperadmin)
+	w.Monitor = m.user(w.A.Domain, "monitor", user.RoleMonitor)
+	return w
+}
+
+type maker struct {
+	t      testing.TB
+	client *ent.Client
+	ctx    context.Context
+	hash   string
+}
+
+func (m maker) domain(name string) Domain {
+	d := Domain{Domain: m.client.Domain.Create().SetName(name).SaveX(m.ctx)}
+	d.Project = m.client.Project.Create().SetName("project").SetDomainID(d.ID).SaveX(m.ctx)
+	d.Admin = m.user(d.Domain, "admin-"+name, user.RoleAdmin)
+	d.Lead = m.user(d.Domain, "lead-"+name, user.RoleUser)
+	d.Member = m.user(d.Domain, "member-"+name, user.RoleUser)
+	d.Loner = m.user(d.Domain, "loner-"+name, user.RoleUser)
+	m.client.Membership.Create().SetUser(d.Lead).SetProject(d.Project).SetAdmin(true).ExecX(m.ctx)
+	m.client.Membership.Create().SetUser(d.Member).SetProject(d.Project).ExecX(m.ctx)
+	return d
+}
+
+func (m maker) user(d *ent.Domain, name string, role user.Role) *ent.User {
+	return m.client.User.Create().
+		SetEmail(name + "@example.org").SetUsername(name).SetPasswordHash(m.hash).SetRole(role).SetDomainID(d.ID).
+		SaveX(m.ctx)
+}
+
+// As returns a context in which u asks.
+func (w *World) As(t testing.TB, u *ent.User) context.Context {
+	t.Helper()
+	return viewer.With(t.Context(), w.Viewer(t, u))
+}
+
+// Viewer returns u as the one who asks, with the memberships of now.
+func (w *World) Viewer(t testing.TB, u *ent.User) *viewer.Viewer {
+	t.Helper()
+	system := viewer.SystemContext(t.Context())
+	u = w.Client.User.GetX(system, u.ID)
+	v := &viewer.Viewer{User: u.ID, Email: u.Email, Domain: u.DomainID, Role: viewer.Role(u.Role), Credential: uuid.New()}
+	for _, m := range w.Client.Membership.Query().Where(membership.UserID(u.ID)).AllX(system) {
+		v.Projects = append(v.Projects, m.ProjectID)
+		if m.Admin {
+			v.Admins = append(v.Admins, m.ProjectID)
+		}
+	}
+	return v
+}
