@@ -31,6 +31,9 @@ import (
 var vfs string
 
 func TestMain(m *testing.M) {
+	if serveLiar() {
+		return
+	}
 	if config := os.Getenv(childEnv); config != "" {
 		fmt.Fprintln(os.Stderr, child(config))
 		os.Exit(1)
@@ -87,13 +90,18 @@ func (l *lines) String() string {
 	return l.out.String()
 }
 
-func newHost(t testing.TB) *host {
+func newSigner(t testing.TB) *ticket.Signer {
 	t.Helper()
 	key, err := ticket.NewKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &host{t: t, mount: filepath.Join(t.TempDir(), "mount"), signer: ticket.NewSigner(key)}
+	return ticket.NewSigner(key)
+}
+
+func newHost(t testing.TB) *host {
+	t.Helper()
+	h := &host{t: t, mount: filepath.Join(t.TempDir(), "mount"), signer: newSigner(t)}
 	h.cfg = storage.Config{
 		Name: "s1", Dir: t.TempDir(), PublicURL: "/storage",
 		Volumes: []storage.VolumeConfig{{
@@ -117,7 +125,11 @@ func newHost(t testing.TB) *host {
 
 // start starts a proxy on the host's configuration and waits until its volume
 // is healthy. It is called again to act out a restart.
-func (h *host) start() {
+func (h *host) start() { h.startUntil(storagepb.Volume_HEALTHY, "") }
+
+// startUntil is start for a volume that is to be in another state, for a
+// reason that holds these words.
+func (h *host) startUntil(want storagepb.Volume_Health, words string) {
 	h.t.Helper()
 	h.logs = &lines{}
 	h.reg = prometheus.NewRegistry()
@@ -172,17 +184,22 @@ func (h *host) start() {
 			wg.Wait()
 		})
 	}
-	h.waitHealth(storagepb.Volume_HEALTHY)
+	h.waitReason(want, words)
 }
 
 // waitHealth waits until Watch reports a health and returns that report.
 func (h *host) waitHealth(want storagepb.Volume_Health) *storagepb.Report {
 	h.t.Helper()
+	return h.waitReason(want, "")
+}
+
+func (h *host) waitReason(want storagepb.Volume_Health, words string) *storagepb.Report {
+	h.t.Helper()
 	deadline := time.After(15 * time.Second)
 	for {
 		select {
 		case r := <-h.reports:
-			if r.Volumes[0].Health == want {
+			if v := r.Volumes[0]; v.Health == want && strings.Contains(v.Message, words) {
 				return r
 			}
 		case <-deadline:

@@ -427,3 +427,56 @@ func TestOptions(t *testing.T) {
 		}
 	}
 }
+
+// An upload that nobody went on with for a day goes; a fresh one stays.
+func TestAbandonedUploadsAreSwept(t *testing.T) {
+	h := newHost(t)
+	tk := h.ticket("upload", "old", 10)
+	old := h.begin(tk, 10)
+	if resp := h.tus("PATCH", old, tk, strings.NewReader("01234"), "Upload-Offset", "0"); resp.StatusCode != 204 {
+		t.Fatal(resp.Status)
+	}
+	fresh := h.begin(h.ticket("upload", "fresh", 10), 10)
+	live := h.begin(h.ticket("upload", "live ticket", 10), 10)
+	dir := filepath.Join(h.mount, strings.ReplaceAll(h.ref.Scope, "-", ""), ".upload")
+	names := func(at string) []string {
+		t.Helper()
+		found, err := filepath.Glob(filepath.Join(dir, filepath.Base(at)+".*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	h.stop()
+	// A day passes: the files get older, and the old upload's ticket expires.
+	note := filepath.Join(dir, filepath.Base(old)+".json")
+	raw, err := os.ReadFile(note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var u map[string]any
+	if err := json.Unmarshal(raw, &u); err != nil {
+		t.Fatal(err)
+	}
+	u["Claims"].(map[string]any)["Expires"] = time.Now().Add(-time.Hour).UTC()
+	if raw, err = json.Marshal(u); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(note, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ago := time.Now().Add(-25 * time.Hour)
+	for _, f := range append(names(old), names(live)...) {
+		if err := os.Chtimes(f, ago, ago); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.start() // sweeps
+	eventually(t, 10*time.Second, "the old upload swept", func() bool { return len(names(old)) == 0 })
+	if len(names(fresh)) != 2 || len(names(live)) != 2 {
+		t.Errorf("fresh upload: %v, one whose ticket is still good: %v", names(fresh), names(live))
+	}
+	if resp := h.tus("HEAD", old, tk, nil); resp.StatusCode != 404 {
+		t.Errorf("swept upload: %s", resp.Status)
+	}
+}

@@ -59,9 +59,11 @@ func (s *Server) archive(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return errors.Join(err, dir.Close())
 	}
-	return errors.Join(volume.Walk(r.Context(), dir, func(n volume.Node) error {
-		return add(r.Context(), pack, n)
-	}), pack.Close())
+	err = volume.Walk(r.Context(), dir, func(n volume.Node) error { return add(r.Context(), pack, n) })
+	if err != nil {
+		return err // not closed: the end would make it look whole
+	}
+	return pack.Close()
 }
 
 // packer writes one archive.

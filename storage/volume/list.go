@@ -12,8 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxPage is the most entries one List returns.
-const MaxPage = 1000
+// MaxPage is the most entries one List returns. A page also ends when its
+// paths fill pageBytes: an answer over gRPC has 4 MiB at most.
+const (
+	MaxPage   = 1000
+	pageBytes = 1 << 20
+)
 
 // List returns a page of a directory in the order of the names' bytes. The
 // cursor is the last name of the page before, so entries that come and go
@@ -36,6 +40,9 @@ func (f *Folder) List(path string, limit int, cursor string) ([]Entry, string, e
 	names, more, err := firstNames(d, min(max(limit, 1), MaxPage), string(after))
 	if err != nil {
 		return nil, "", classify("list", path, err)
+	}
+	if fit := pageBytes / (len(path) + maxName); len(names) > fit {
+		names, more = names[:fit], true
 	}
 	entries := make([]Entry, 0, len(names))
 	for _, name := range names {

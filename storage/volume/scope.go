@@ -53,6 +53,9 @@ func (v *Volume) scope(ctx context.Context, scope string, f func(*plugin.Client,
 	if out.Path != hex {
 		return nil, fmt.Errorf("volume %s: plugin put scope %s at %q: %w", v.cfg.Name, hex, out.Path, errdefs.ErrInternal)
 	}
+	if out.GetUsedBytes() < 0 || out.GetLimit().GetBytes() < 0 {
+		return nil, fmt.Errorf("volume %s: plugin reports %v for scope %s: %w", v.cfg.Name, out, hex, errdefs.ErrInternal)
+	}
 	v.mu.Lock()
 	v.limits[hex] = out
 	v.mu.Unlock()

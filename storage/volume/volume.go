@@ -7,7 +7,6 @@ package volume
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -65,7 +64,9 @@ type Volume struct {
 	log      *slog.Logger
 	slots    chan struct{}
 
-	mu     sync.Mutex
+	opening sync.Mutex // held while a process opens the volume
+
+	mu     sync.Mutex     // never held across a call to the plugin: it may hang
 	opened *plugin.Client // the process in which the volume is open
 	caps   *volumepb.OpenVolumeResponse
 	state  State
@@ -126,9 +127,12 @@ func (v *Volume) open(ctx context.Context) (*plugin.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	v.opening.Lock()
+	defer v.opening.Unlock()
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.opened == c {
+	opened := v.opened
+	v.mu.Unlock()
+	if opened == c {
 		return c, nil
 	}
 	caps, err := c.OpenVolume(ctx, &volumepb.OpenVolumeRequest{
@@ -137,6 +141,8 @@ func (v *Volume) open(ctx context.Context) (*plugin.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open volume %s: %w", v.cfg.Name, errgrpc.ToNative(err))
 	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	v.opened, v.caps = c, caps
 	return c, nil
 }
@@ -197,6 +203,9 @@ func (v *Volume) ask(ctx context.Context, s *State) error {
 		if err != nil {
 			return err
 		}
+		if size.TotalBytes < 0 || size.UsedBytes < 0 || !size.Elastic && size.UsedBytes > size.TotalBytes {
+			return fmt.Errorf("the plugin reports %d of %d bytes used: %w", size.UsedBytes, size.TotalBytes, errdefs.ErrInternal)
+		}
 		s.UsedBytes = size.UsedBytes
 		if !size.Elastic {
 			s.TotalBytes = size.TotalBytes
@@ -212,12 +221,6 @@ func has(r *volumepb.OpenVolumeResponse, want volumepb.Capability) bool {
 		}
 	}
 	return false
-}
-
-// unavailable tells whether a plugin could not be asked, in contrast to an
-// answer of it.
-func unavailable(err error) bool {
-	return errdefs.IsUnavailable(err) || errors.Is(err, context.DeadlineExceeded) || errdefs.IsDeadlineExceeded(err)
 }
 
 // Room refuses what the file system has no space for right now.

@@ -1,0 +1,130 @@
+package storage_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
+
+	"github.com/berthhq/berth/plugins/volume"
+	"github.com/berthhq/berth/plugins/volume/volumepb"
+	"github.com/berthhq/berth/storage"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// A plugin that hangs holds up nobody's bytes.
+func TestPluginHangs(t *testing.T) {
+	h := newHost(t)
+	h.write("f", "content")
+	pid := pluginPid(t)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
+	ctx, cancel := context.WithTimeout(h.ctx(), 500*time.Millisecond)
+	defer cancel()
+	_, err := h.api.GetScope(ctx, &storagepb.ScopeRequest{Volume: "main", Scope: h.ref.Scope})
+	wantCode(t, err, codes.DeadlineExceeded)
+	began := time.Now()
+	if resp := h.tus("GET", "/download", h.ticket("download", "f", 0), nil); string(body(t, resp)) != "content" {
+		t.Errorf("download: %s", resp.Status)
+	}
+	tk := h.ticket("upload", "u", 1)
+	at := h.begin(tk, 1)
+	if resp := h.tus("PATCH", at, tk, strings.NewReader("x"), "Upload-Offset", "0"); resp.StatusCode != 204 {
+		t.Errorf("upload: %s", resp.Status)
+	}
+	if _, err := h.api.ListFiles(h.ctx(), &storagepb.ListFilesRequest{Folder: h.ref}); err != nil {
+		t.Errorf("list: %v", err)
+	}
+	if took := time.Since(began); took > 8*time.Second { // 2 s are spent asking for the limit
+		t.Errorf("took %v", took)
+	}
+	h.reported(t)
+}
+
+// reported checks that managers still hear from the proxy.
+func (h *host) reported(t *testing.T) {
+	t.Helper()
+	watch, err := h.api.Watch(h.ctx(), &storagepb.WatchRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := watch.Recv(); err != nil {
+		t.Error(err)
+	}
+}
+
+// liar is a plugin whose answers cannot be true: the test program under the
+// name "liar" serves it.
+type liar struct {
+	volumepb.UnimplementedVolumeServer
+}
+
+func serveLiar() bool {
+	if filepath.Base(os.Args[0]) != "liar" {
+		return false
+	}
+	volume.Serve(liar{})
+	return true
+}
+
+func (liar) Describe(context.Context, *volumepb.DescribeRequest) (*volumepb.DescribeResponse, error) {
+	return &volumepb.DescribeResponse{Vendor: "Liar", Backend: "liar", Version: "1"}, nil
+}
+
+func (liar) OpenVolume(context.Context, *volumepb.OpenVolumeRequest) (*volumepb.OpenVolumeResponse, error) {
+	return &volumepb.OpenVolumeResponse{
+		Capabilities: []volumepb.Capability{volumepb.Capability_SCOPE, volumepb.Capability_CAPACITY},
+		Enforcement:  volumepb.Enforcement_NONE,
+	}, nil
+}
+
+func (liar) Health(context.Context, *volumepb.VolumeRef) (*volumepb.HealthReport, error) {
+	return &volumepb.HealthReport{State: volumepb.HealthReport_HEALTHY}, nil
+}
+
+func (liar) Capacity(context.Context, *volumepb.VolumeRef) (*volumepb.CapacityReport, error) {
+	return &volumepb.CapacityReport{TotalBytes: 10, UsedBytes: 1 << 50}, nil
+}
+
+func (liar) CreateScope(_ context.Context, q *volumepb.ScopeRequest) (*volumepb.Scope, error) {
+	return &volumepb.Scope{Scope: q.Scope, Path: "../../etc"}, nil
+}
+
+func TestPluginLies(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "liar")
+	if err := os.Symlink(self, program); err != nil {
+		t.Fatal(err)
+	}
+	h := &host{t: t, mount: t.TempDir(), signer: newSigner(t)}
+	h.cfg = storage.Config{Name: "s1", Dir: t.TempDir(), Volumes: []storage.VolumeConfig{{
+		Name: "main", Backend: program, MountPath: h.mount, Create: true,
+	}}}
+	h.startUntil(storagepb.Volume_DEGRADED, "reports")
+	defer h.stop()
+	_, err = h.api.CreateScope(h.ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: uuid.NewString()})
+	wantCode(t, err, codes.Internal)
+}
+
+func TestWrongChecksumIsRefused(t *testing.T) {
+	h := &host{t: t, mount: t.TempDir(), signer: newSigner(t)}
+	h.cfg = storage.Config{Name: "s1", Dir: t.TempDir(), Volumes: []storage.VolumeConfig{{
+		Name: "main", Backend: vfs, MountPath: h.mount, Create: true, SHA256: strings.Repeat("ab", 32),
+	}}}
+	h.startUntil(storagepb.Volume_DEGRADED, "checksum")
+	defer h.stop()
+	if pid := pluginPid(t); pid != 0 {
+		t.Errorf("the program runs as %d", pid)
+	}
+}
