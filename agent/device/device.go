@@ -1,0 +1,107 @@
+// Package device knows what a node can give to kernels: cpu and mem, which
+// every node has, and the devices of accelerator plugins. It checks every
+// allocation that the manager asks for against what is there and what is held,
+// and turns it into edits of a container. Who holds what follows from the
+// kernels' records on disk; plugins have no say in it and may be killed at any
+// time.
+package device
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// Config of a Manager.
+type Config struct {
+	Dir         string // plugins' state and sockets, and work directories
+	Node        string // name of the node
+	Version     string // of the agent
+	Incarnation string
+	Reserve     resource.Slots // kept from kernels: cpu, mem
+	Plugins     []PluginConfig
+	OnChange    func() // devices or plugins are no longer what they were
+	Logger      *slog.Logger
+}
+
+// Manager owns the node's devices.
+type Manager struct {
+	cfg     Config
+	plugins []*plugin
+
+	mu    sync.Mutex
+	views map[string]view // by plugin key, "" = intrinsic
+	held  map[string][]holding
+	// By plugin key and allocation id: what a plugin that starts must know.
+	prepared map[string]map[string]*acceleratorpb.LiveAllocation
+}
+
+// view is the last good picture of one plugin's devices.
+type view struct {
+	slots    []*agentpb.SlotType
+	devices  []*agentpb.Device
+	counters map[string]map[string]int64 // by set: what it has of each
+}
+
+// New takes stock of cpu and mem. Run starts the plugins.
+func New(cfg Config) (*Manager, error) {
+	base, err := intrinsic(cfg.Reserve)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.OnChange == nil {
+		cfg.OnChange = func() {}
+	}
+	m := &Manager{cfg: cfg, views: map[string]view{"": base}, held: map[string][]holding{}, prepared: map[string]map[string]*acceleratorpb.LiveAllocation{}}
+	for _, p := range cfg.Plugins {
+		m.plugins = append(m.plugins, newPlugin(m, p))
+	}
+	return m, nil
+}
+
+// Run keeps the plugins running until the context ends.
+func (m *Manager) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, p := range m.plugins {
+		wg.Go(func() { p.run(ctx) })
+	}
+	wg.Wait()
+}
+
+// Describe fills in what a report says about devices.
+func (m *Manager) Describe(r *agentpb.Report) {
+	m.mu.Lock()
+	for _, key := range m.keys() {
+		r.SlotTypes = append(r.SlotTypes, m.views[key].slots...)
+		r.Devices = append(r.Devices, m.views[key].devices...)
+	}
+	m.mu.Unlock()
+	for _, p := range m.plugins {
+		r.Plugins = append(r.Plugins, p.status())
+	}
+}
+
+// keys lists the plugins in order, the intrinsic devices first.
+func (m *Manager) keys() []string {
+	keys := make([]string, 0, len(m.views))
+	for k := range m.views {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// pluginOf splits a device id of a report: mock:gpu-0 is mock's gpu-0, and
+// what has no colon is intrinsic.
+func pluginOf(id string) (key, local string) {
+	if key, local, ok := strings.Cut(id, ":"); ok {
+		return key, local
+	}
+	return "", id
+}

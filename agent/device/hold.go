@@ -1,0 +1,208 @@
+package device
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// holding is one amount of one slot on one device.
+type holding struct {
+	device, slot string
+	amount       int64
+}
+
+// Hold reserves amounts under an id after checking all of them; either all are
+// held or none. Holding the same id again replaces what it held.
+func (m *Manager) Hold(id string, allocations []*agentpb.Allocation) error {
+	want, err := parse(allocations)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	others := maps.Clone(m.held)
+	delete(others, id)
+	for i, h := range want {
+		if err := m.fits(h, others, want[:i]); err != nil {
+			return err
+		}
+	}
+	if err := m.countersFit(others, want); err != nil {
+		return err
+	}
+	m.held[id] = want
+	return nil
+}
+
+// Adopt takes over what a record says is held, even when it no longer fits: a
+// running kernel is a fact. It only keeps others from getting the same.
+func (m *Manager) Adopt(id string, allocations []*agentpb.Allocation) {
+	held, err := parse(allocations)
+	if err != nil {
+		m.cfg.Logger.Error("allocation in a record is unreadable", "id", id, "error", err)
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.held[id] = held
+}
+
+// Release gives back what the id holds.
+func (m *Manager) Release(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.held, id)
+}
+
+// Held sums what is held, by device and slot.
+func (m *Manager) Held() map[string]resource.Slots {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sum := map[string]resource.Slots{}
+	for _, list := range m.held {
+		for _, h := range list {
+			if sum[h.device] == nil {
+				sum[h.device] = resource.Slots{}
+			}
+			sum[h.device][h.slot] += h.amount
+		}
+	}
+	return sum
+}
+
+func parse(allocations []*agentpb.Allocation) ([]holding, error) {
+	out := make([]holding, 0, len(allocations))
+	for _, a := range allocations {
+		if !resource.ValidName(a.Slot) {
+			return nil, fmt.Errorf("%.80q is not a slot name: %w", a.Slot, errdefs.ErrInvalidArgument)
+		}
+		amount, err := resource.Parse(a.Slot, a.Amount)
+		if err != nil {
+			return nil, fmt.Errorf("device %s: %w: %w", a.DeviceId, err, errdefs.ErrInvalidArgument)
+		}
+		if amount <= 0 {
+			return nil, fmt.Errorf("device %s, slot %s: amount %s is not above 0: %w", a.DeviceId, a.Slot, a.Amount, errdefs.ErrInvalidArgument)
+		}
+		out = append(out, holding{a.DeviceId, a.Slot, amount})
+	}
+	return out, nil
+}
+
+// fits checks one amount beside what others hold and what comes before it.
+func (m *Manager) fits(h holding, others map[string][]holding, before []holding) error {
+	d, v := m.find(h.device)
+	if d == nil {
+		return fmt.Errorf("device %s is not on this node: %w", h.device, errdefs.ErrNotFound)
+	}
+	if !d.Allocatable {
+		return fmt.Errorf("device %s is not allocatable: %s: %w", h.device, strings.Join(d.RejectReasons, "; "), errdefs.ErrFailedPrecondition)
+	}
+	if d.Health == agentpb.Device_UNHEALTHY || d.Health == agentpb.Device_LOST {
+		return fmt.Errorf("device %s is %s: %s: %w", h.device, strings.ToLower(d.Health.String()), d.HealthMessage, errdefs.ErrFailedPrecondition)
+	}
+	text, ok := d.Capacity[h.slot]
+	if !ok {
+		return fmt.Errorf("device %s has no slot %s: %w", h.device, h.slot, errdefs.ErrInvalidArgument)
+	}
+	capacity, err := resource.Parse(h.slot, text)
+	if err != nil {
+		return fmt.Errorf("capacity of device %s: %w", h.device, err)
+	}
+	used := int64(0)
+	for o := range all(others, before) {
+		switch {
+		case o.device != h.device:
+		case o.slot == h.slot:
+			used += o.amount
+		case exclude(v.slots, o.slot, h.slot):
+			return fmt.Errorf("device %s is given away as %s, which excludes %s: %w", h.device, o.slot, h.slot, errdefs.ErrResourceExhausted)
+		}
+	}
+	if h.amount > capacity-used {
+		return fmt.Errorf("device %s has %s of %s left, not %s: %w", h.device,
+			resource.Format(h.slot, max(capacity-used, 0)), h.slot, resource.Format(h.slot, h.amount), errdefs.ErrResourceExhausted)
+	}
+	return nil
+}
+
+// all yields what others hold, then more.
+func all(others map[string][]holding, more []holding) func(func(holding) bool) {
+	return func(yield func(holding) bool) {
+		for _, list := range others {
+			for _, h := range list {
+				if !yield(h) {
+					return
+				}
+			}
+		}
+		for _, h := range more {
+			if !yield(h) {
+				return
+			}
+		}
+	}
+}
+
+func (m *Manager) find(id string) (*agentpb.Device, view) {
+	key, _ := pluginOf(id)
+	v := m.views[key]
+	for _, d := range v.devices {
+		if d.Id == id {
+			return d, v
+		}
+	}
+	return nil, v
+}
+
+// exclude holds both ways; a trailing * stands for any ending.
+func exclude(slots []*agentpb.SlotType, a, b string) bool {
+	names := func(owner, other string) bool {
+		for _, s := range slots {
+			if s.Name != owner {
+				continue
+			}
+			for _, pattern := range s.ExclusiveWith {
+				prefix, star := strings.CutSuffix(pattern, "*")
+				if pattern == other || (star && strings.HasPrefix(other, prefix)) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return names(a, b) || names(b, a)
+}
+
+// countersFit checks what partitions draw from shared hardware: a device in
+// use draws once, however much of it is used.
+func (m *Manager) countersFit(others map[string][]holding, want []holding) error {
+	inUse := map[string]bool{}
+	for h := range all(others, want) {
+		inUse[h.device] = true
+	}
+	drawn := map[string]int64{}
+	for id := range inUse {
+		d, v := m.find(id)
+		key, _ := pluginOf(id)
+		for _, use := range d.GetConsumes() {
+			for name, text := range use.Amounts {
+				n, err := resource.Parse("count", text)
+				if err != nil {
+					return fmt.Errorf("device %s: %w", id, err)
+				}
+				total := key + "/" + use.Set + "/" + name
+				drawn[total] += n
+				if drawn[total] > v.counters[use.Set][name] {
+					return fmt.Errorf("device %s does not fit beside others on %s %s: %w", id, use.Set, name, errdefs.ErrResourceExhausted)
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,268 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/internal/pluginhost"
+	"github.com/berthhq/berth/plugins/accelerator"
+	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// PluginConfig is one accelerator plugin of this node.
+type PluginConfig struct {
+	Path       string
+	SHA256     string // of the program, "" = not checked
+	ConfigJSON []byte
+	Force      bool // start it even where its vendor is not on the PCI bus
+	Allow      Allow
+}
+
+// Allow is what a plugin's edits may ask for beyond devices, mounts and
+// environment. Everything here weakens a container, so nothing is the default.
+type Allow struct {
+	HostIPC      bool
+	Capabilities []string
+	Syscalls     []string
+	Sysctls      []string
+	Networks     []string
+}
+
+// plugin is one plugin process and what it said last.
+type plugin struct {
+	m    *Manager
+	cfg  PluginConfig
+	name string // of the program
+	host *pluginhost.Host[*accelerator.Client]
+
+	mu        sync.Mutex
+	key       string
+	version   string
+	complaint string // why the last snapshot was refused
+	node      []*acceleratorpb.Metric
+	workloads map[string]*acceleratorpb.WorkloadMetrics
+	wanted    []*acceleratorpb.Workload
+	changed   chan struct{} // a new set is wanted
+}
+
+func newPlugin(m *Manager, cfg PluginConfig) *plugin {
+	p := &plugin{m: m, cfg: cfg, name: filepath.Base(cfg.Path), changed: make(chan struct{}, 1)}
+	p.host = pluginhost.New(pluginhost.Config[*accelerator.Client]{
+		Name: p.name, Logger: m.cfg.Logger,
+		Launch:   p.launch,
+		Ready:    p.ready,
+		Probe:    func(ctx context.Context, c *accelerator.Client) error { return c.Ping(ctx) },
+		OnChange: func(pluginhost.Status) { m.cfg.OnChange() },
+	})
+	return p
+}
+
+// run keeps the process and the streams from it going.
+func (p *plugin) run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { p.listen(ctx) })
+	_ = p.host.Run(ctx) // a disabled plugin shows in the report
+	wg.Wait()
+}
+
+func (p *plugin) launch(ctx context.Context) (*accelerator.Client, error) {
+	sockets := filepath.Join(p.m.cfg.Dir, "s")
+	if err := os.MkdirAll(sockets, 0o700); err != nil {
+		return nil, err
+	}
+	c, err := accelerator.Launch(ctx, accelerator.Options{
+		Path: p.cfg.Path, SHA256: p.cfg.SHA256, SocketDir: sockets, Logger: p.m.cfg.Logger,
+		AgentVersion: p.m.cfg.Version, NodeName: p.m.cfg.Node, Incarnation: p.m.cfg.Incarnation,
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %w", pluginhost.ErrDisable, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if why := p.admit(c.Description); why != "" {
+		return nil, errors.Join(fmt.Errorf("%s: %w", why, pluginhost.ErrDisable), c.Close())
+	}
+	return c, nil
+}
+
+// admit takes note of who the plugin is, or tells why it is not wanted.
+func (p *plugin) admit(d *acceleratorpb.DescribeResponse) string {
+	for _, other := range p.m.plugins {
+		if other != p && other.Key() == d.Key {
+			return fmt.Sprintf("%s has key %q already", other.name, d.Key)
+		}
+	}
+	if !p.cfg.Force && !onBus(d.PciVendors) {
+		return fmt.Sprintf("no hardware of %s on the PCI bus", d.Vendor)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.key, p.version = d.Key, d.PluginVersion
+	return ""
+}
+
+// Key of the plugin, "" until it has been admitted.
+func (p *plugin) Key() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.key
+}
+
+// onBus tells whether a vendor's hardware is there. Nobody lists no vendor.
+func onBus(vendors []string) bool {
+	files, _ := filepath.Glob("/sys/bus/pci/devices/*/vendor")
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err == nil && slices.Contains(vendors, strings.TrimPrefix(strings.TrimSpace(string(text)), "0x")) {
+			return true
+		}
+	}
+	return false
+}
+
+// ready gives a new process its settings and tells it what is alive.
+func (p *plugin) ready(ctx context.Context, c *accelerator.Client) error {
+	state := filepath.Join(p.m.cfg.Dir, "state", c.Description.Key)
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return err
+	}
+	resp, err := c.Configure(ctx, &acceleratorpb.ConfigureRequest{
+		ConfigJson: p.cfg.ConfigJSON, Roots: &acceleratorpb.Roots{State: state},
+	})
+	if err != nil {
+		return fmt.Errorf("configure: %w", err)
+	}
+	for _, w := range resp.Warnings {
+		p.m.cfg.Logger.Warn("plugin's configuration", "plugin", p.name, "warning", w)
+	}
+	restored, err := c.Restore(ctx, &acceleratorpb.RestoreRequest{Live: p.m.live(c.Description.Key)})
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	for _, r := range restored.Problems {
+		p.m.cfg.Logger.Warn("allocation not restored", "plugin", p.name, "id", r.AllocationId, "device", r.DeviceId, "error", r.Message)
+	}
+	for _, l := range restored.LeaksRemoved {
+		p.m.cfg.Logger.Info("leak removed", "plugin", p.name, "leak", l)
+	}
+	return nil
+}
+
+// listen follows one process after another.
+func (p *plugin) listen(ctx context.Context) {
+	for ctx.Err() == nil {
+		c, err := p.host.Wait(ctx)
+		if err != nil {
+			return // disabled, or the end
+		}
+		life, cancel := context.WithCancel(ctx)
+		var wg sync.WaitGroup
+		for _, follow := range []func(context.Context, *accelerator.Client) error{p.devices, p.health, p.nodeMetrics, p.workloadMetrics} {
+			wg.Go(func() { p.again(life, c, follow) })
+		}
+		select {
+		case <-c.Done():
+		case <-ctx.Done():
+		}
+		cancel()
+		wg.Wait()
+	}
+}
+
+// again opens a stream as often as it breaks while the process lives.
+func (p *plugin) again(ctx context.Context, c *accelerator.Client, follow func(context.Context, *accelerator.Client) error) {
+	for {
+		err := follow(ctx, c)
+		if err == nil || ctx.Err() != nil {
+			return // not offered, or the end
+		}
+		p.m.cfg.Logger.Debug("plugin's stream ended", "plugin", p.name, "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.Done():
+			return
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func offers(c *accelerator.Client, capability acceleratorpb.Capability) bool {
+	return slices.Contains(c.Description.Capabilities, capability)
+}
+
+func (p *plugin) devices(ctx context.Context, c *accelerator.Client) error {
+	stream, err := c.WatchDevices(ctx, &acceleratorpb.WatchDevicesRequest{})
+	if err != nil {
+		return err
+	}
+	for {
+		snapshot, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		complaint := ""
+		if err := accelerator.Validate(c.Description, snapshot); err != nil {
+			// The old picture stays: a plugin that lies must not take devices
+			// from kernels or promise ones that are not there.
+			complaint = "snapshot refused: " + err.Error()
+			p.m.cfg.Logger.Error("plugin's snapshot refused", "plugin", p.name, "error", err)
+		} else {
+			p.m.show(c.Description.Key, c.Description.Vendor, snapshot)
+		}
+		p.mu.Lock()
+		p.complaint = complaint
+		p.mu.Unlock()
+		p.m.cfg.OnChange()
+	}
+}
+
+func (p *plugin) health(ctx context.Context, c *accelerator.Client) error {
+	if !offers(c, acceleratorpb.Capability_CAPABILITY_HEALTH) {
+		return nil
+	}
+	stream, err := c.WatchHealth(ctx, &acceleratorpb.WatchHealthRequest{})
+	if err != nil {
+		return err
+	}
+	for {
+		e, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		p.m.cfg.Logger.Warn("device health", "plugin", p.name, "device", e.DeviceId, "health", e.Health, "code", e.Code, "message", e.Message)
+		if p.m.ail(c.Description.Key+":"+e.DeviceId, e) {
+			p.m.cfg.OnChange()
+		}
+	}
+}
+
+// status is what the report says of the plugin.
+func (p *plugin) status() *agentpb.Plugin {
+	s := p.host.Status()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := &agentpb.Plugin{Name: p.key, Version: p.version, State: states[s.State], Message: s.Message, Restarts: uint32(s.Restarts)}
+	if out.Name == "" {
+		out.Name = p.name
+	}
+	if out.Message == "" {
+		out.Message = p.complaint
+	}
+	return out
+}
+
+var states = map[pluginhost.State]agentpb.Plugin_State{
+	pluginhost.Starting: agentpb.Plugin_STARTING, pluginhost.Running: agentpb.Plugin_RUNNING,
+	pluginhost.Backoff: agentpb.Plugin_BACKOFF, pluginhost.Disabled: agentpb.Plugin_DISABLED,
+}

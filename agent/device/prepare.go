@@ -1,0 +1,199 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/plugins/accelerator"
+	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// Request is an allocation to prepare.
+type Request struct {
+	ID          string // names the allocation, the same for every attempt
+	Kernel      string
+	Session     string
+	TrustDomain string
+	Allocations []*agentpb.Allocation
+}
+
+// Prepared is what Prepare made: edits for the container, and what plugins want
+// to see again, by plugin key.
+type Prepared struct {
+	Edits  map[string]*acceleratorpb.ContainerEdits
+	States map[string][]byte
+}
+
+// pluginWait is how long a prepare waits for a plugin that is just starting
+// again.
+const pluginWait = 10 * time.Second
+
+// Prepare has each plugin make its devices ready. It may be repeated.
+func (m *Manager) Prepare(ctx context.Context, r Request) (Prepared, error) {
+	out := Prepared{Edits: map[string]*acceleratorpb.ContainerEdits{}, States: map[string][]byte{}}
+	parts := m.split(r.Allocations)
+	for _, key := range slices.Sorted(maps.Keys(parts)) {
+		resp, err := m.prepare(ctx, key, r, parts[key])
+		if err != nil {
+			return Prepared{}, fmt.Errorf("prepare devices of %s: %w", key, err)
+		}
+		out.Edits[key], out.States[key] = resp.GetEdits(), resp.GetState()
+		m.remember(r.ID, key, parts[key], resp.GetState())
+	}
+	return out, nil
+}
+
+// split groups a request by plugin, with the plugin's own device ids.
+func (m *Manager) split(allocations []*agentpb.Allocation) map[string][]*acceleratorpb.Allocation {
+	parts := map[string][]*acceleratorpb.Allocation{}
+	for _, a := range allocations {
+		if key, local := pluginOf(a.DeviceId); key != "" {
+			parts[key] = append(parts[key], &acceleratorpb.Allocation{Slot: a.Slot, DeviceId: local, Amount: a.Amount})
+		}
+	}
+	return parts
+}
+
+func (m *Manager) prepare(ctx context.Context, key string, r Request, part []*acceleratorpb.Allocation) (*acceleratorpb.PrepareResponse, error) {
+	work := m.work(key, r.ID)
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return nil, err
+	}
+	req := &acceleratorpb.PrepareRequest{
+		AllocationId: r.ID, KernelId: r.Kernel, SessionId: r.Session, Allocations: part,
+		ImageArchitecture: runtime.GOARCH, WorkDir: work, TrustDomain: r.TrustDomain,
+	}
+	resp, err := retry(ctx, m, key, func(c *accelerator.Client) (*acceleratorpb.PrepareResponse, error) {
+		return c.Prepare(ctx, req)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := accelerator.ValidateEdits(resp.GetEdits()); err != nil {
+		return nil, fmt.Errorf("its edits are malformed: %w: %w", err, errdefs.ErrFailedPrecondition)
+	}
+	return resp, nil
+}
+
+// retry calls a plugin, once more on a new process when the old one ended
+// under the call.
+func retry[T any](ctx context.Context, m *Manager, key string, call func(*accelerator.Client) (T, error)) (T, error) {
+	var none T
+	for attempt := 0; ; attempt++ {
+		c, err := m.client(ctx, key)
+		if err != nil {
+			return none, err
+		}
+		resp, err := call(c)
+		if err == nil {
+			return resp, nil
+		}
+		err = errgrpc.ToNative(err)
+		if attempt == 2 || !errdefs.IsUnavailable(err) {
+			return none, err
+		}
+	}
+}
+
+func (m *Manager) client(ctx context.Context, key string) (*accelerator.Client, error) {
+	p := m.plugin(key)
+	if p == nil {
+		return nil, fmt.Errorf("plugin %s is not configured on this node: %w", key, errdefs.ErrFailedPrecondition)
+	}
+	ctx, cancel := context.WithTimeout(ctx, pluginWait)
+	defer cancel()
+	return p.host.Wait(ctx)
+}
+
+func (m *Manager) plugin(key string) *plugin {
+	for _, p := range m.plugins {
+		if p.Key() == key {
+			return p
+		}
+	}
+	return nil
+}
+
+// work is the directory that a plugin may fill for one allocation.
+func (m *Manager) work(key, id string) string { return filepath.Join(m.cfg.Dir, "work", key, id) }
+
+// Unprepare undoes Prepare, also one that was cut short or never came. A plugin
+// that is not running is not waited for: when it starts, Restore tells it what
+// is alive, and it undoes the rest.
+func (m *Manager) Unprepare(ctx context.Context, id string, allocations []*agentpb.Allocation, states map[string][]byte) error {
+	var errs []error
+	for key := range m.split(allocations) {
+		if err := m.unprepare(ctx, key, &acceleratorpb.UnprepareRequest{AllocationId: id, State: states[key]}); err != nil {
+			errs = append(errs, fmt.Errorf("unprepare devices of %s: %w", key, err))
+			continue
+		}
+		m.forget(id, key)
+		if err := os.RemoveAll(m.work(key, id)); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (m *Manager) unprepare(ctx context.Context, key string, req *acceleratorpb.UnprepareRequest) error {
+	p := m.plugin(key)
+	if p == nil {
+		return nil // no longer configured
+	}
+	c, err := p.host.Get(ctx)
+	if err == nil {
+		_, err = c.Unprepare(ctx, req)
+		err = errgrpc.ToNative(err)
+	}
+	if errdefs.IsUnavailable(err) {
+		return nil
+	}
+	return err
+}
+
+// Remember tells of an allocation that was prepared in an earlier life, so that
+// a plugin that starts is told.
+func (m *Manager) Remember(id string, allocations []*agentpb.Allocation, states map[string][]byte) {
+	for key, part := range m.split(allocations) {
+		if state, ok := states[key]; ok {
+			m.remember(id, key, part, state)
+		}
+	}
+}
+
+func (m *Manager) remember(id, key string, part []*acceleratorpb.Allocation, state []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.prepared[key] == nil {
+		m.prepared[key] = map[string]*acceleratorpb.LiveAllocation{}
+	}
+	m.prepared[key][id] = &acceleratorpb.LiveAllocation{AllocationId: id, Allocations: part, State: state}
+}
+
+func (m *Manager) forget(id, key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.prepared[key], id)
+}
+
+// live lists a plugin's allocations for Restore, in order.
+func (m *Manager) live(key string) []*acceleratorpb.LiveAllocation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []*acceleratorpb.LiveAllocation
+	for _, id := range slices.Sorted(maps.Keys(m.prepared[key])) {
+		out = append(out, m.prepared[key][id])
+	}
+	return out
+}

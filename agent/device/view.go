@@ -1,0 +1,108 @@
+package device
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// show replaces the picture of a plugin's devices by a validated snapshot. A
+// device that is held and no longer reported stays visible as lost: the kernel
+// on it goes on, nobody else gets it.
+func (m *Manager) show(key, vendor string, s *acceleratorpb.DeviceSnapshot) {
+	next := view{counters: map[string]map[string]int64{}}
+	for _, slot := range s.Slots {
+		next.slots = append(next.slots, slotType(slot))
+	}
+	for _, set := range s.Counters {
+		amounts := map[string]int64{}
+		for name, text := range set.Counters {
+			amounts[name], _ = resource.Parse("count", text) // validated
+		}
+		next.counters[set.Name] = amounts
+	}
+	seen := map[string]bool{}
+	for _, d := range s.Devices {
+		shown := device(key, vendor, d)
+		seen[shown.Id] = true
+		next.devices = append(next.devices, shown)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	inUse := map[string]bool{}
+	for h := range all(m.held, nil) {
+		inUse[h.device] = true
+	}
+	for _, old := range m.views[key].devices {
+		if inUse[old.Id] && !seen[old.Id] {
+			lost := proto.Clone(old).(*agentpb.Device)
+			lost.Health, lost.HealthMessage = agentpb.Device_LOST, "no longer reported by its plugin"
+			lost.Allocatable, lost.RejectReasons = false, []string{lost.HealthMessage}
+			next.devices = append(next.devices, lost)
+		}
+	}
+	m.views[key] = next
+}
+
+// ail notes a health event; false: the device is not known.
+func (m *Manager) ail(id string, e *acceleratorpb.HealthEvent) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key, _ := pluginOf(id)
+	for i, d := range m.views[key].devices {
+		if d.Id != id {
+			continue
+		}
+		// Reports that were handed out must not change.
+		changed := proto.Clone(d).(*agentpb.Device)
+		changed.Health, changed.HealthMessage = health(e.Health), e.Message
+		m.views[key].devices[i] = changed
+		return true
+	}
+	return false
+}
+
+func device(key, vendor string, d *acceleratorpb.Device) *agentpb.Device {
+	out := &agentpb.Device{
+		Id: key + ":" + d.Id, Plugin: key, Vendor: vendor, Model: d.Model, Capacity: d.Capacity,
+		Attributes: map[string]string{}, NumaNode: d.NumaNode,
+		Health: health(d.Health), HealthMessage: d.HealthMessage,
+		Allocatable: d.Allocatable, RejectReasons: d.RejectReasons,
+	}
+	for k, v := range d.Attributes {
+		out.Attributes[k] = v
+	}
+	for k, v := range map[string]string{"serial": d.Serial, "pci_address": d.PciAddress, "parent": d.ParentId} {
+		if v != "" {
+			out.Attributes[k] = v
+		}
+	}
+	for _, use := range d.Consumes {
+		out.Consumes = append(out.Consumes, &agentpb.CounterUse{Set: use.Set, Amounts: use.Amounts})
+	}
+	return out
+}
+
+// slotType carries a slot over; the kinds differ by one.
+func slotType(s *acceleratorpb.SlotType) *agentpb.SlotType {
+	return &agentpb.SlotType{
+		Name: s.Name, Kind: agentpb.SlotType_Kind(s.Kind - 1), Quantum: s.Quantum, DisplayName: s.DisplayName,
+		Description: s.Description, Unit: s.Unit, Icon: s.Icon, ExclusiveWith: s.ExclusiveWith,
+	}
+}
+
+func health(h acceleratorpb.Health) agentpb.Device_Health {
+	switch h {
+	case acceleratorpb.Health_HEALTH_HEALTHY:
+		return agentpb.Device_HEALTHY
+	case acceleratorpb.Health_HEALTH_DEGRADED:
+		return agentpb.Device_DEGRADED
+	case acceleratorpb.Health_HEALTH_UNHEALTHY:
+		return agentpb.Device_UNHEALTHY
+	case acceleratorpb.Health_HEALTH_LOST:
+		return agentpb.Device_LOST
+	}
+	return agentpb.Device_UNKNOWN
+}

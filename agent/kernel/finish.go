@@ -1,0 +1,73 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/mount"
+)
+
+const (
+	cleanTimeout = time.Minute // for one attempt; the shim alone may take 12 s
+	cleanBackoff = 30 * time.Second
+)
+
+// finish gives everything back, however often it must be tried, and only then
+// calls the kernel exited.
+func (k *Kernel) finish(ctx context.Context, e end) {
+	if e.at.IsZero() {
+		e.at = time.Now()
+	}
+	for wait := 250 * time.Millisecond; ; wait = min(2*wait, cleanBackoff) {
+		err := k.clean(ctx)
+		if err == nil {
+			err = k.exited(e)
+		}
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		k.m.cfg.Logger.Warn("kernel has ended but holds on to something", "kernel", k.ID, "error", err)
+		k.say(agentpb.KernelState_STOPPING, fmt.Sprintf("has ended, still giving back: %v", err))
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// clean may be repeated from any point. Devices go last: until the container
+// is gone somebody may use them.
+func (k *Kernel) clean(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
+	defer cancel()
+	if k.container != nil {
+		if err := k.container.Remove(ctx); err != nil {
+			return err
+		}
+	}
+	if err := k.m.cfg.Network.Remove(k.attachment()); err != nil {
+		return err
+	}
+	if err := k.m.cfg.Devices.Unprepare(ctx, k.AllocationID(), k.Allocations(), k.rec.devices); err != nil {
+		return err
+	}
+	return mount.Files{Dir: k.m.dir(k.ID)}.Remove()
+}
+
+func (k *Kernel) exited(e end) error {
+	k.hold(nil)
+	k.m.cfg.Devices.Release(k.AllocationID())
+	err := k.change(func(s *agentpb.KernelState) {
+		s.Phase, s.ExitCode, s.Reason, s.Message = agentpb.KernelState_EXITED, int32(e.code), e.reason, e.message
+		s.ExitedUnixMs = e.at.UnixMilli()
+	})
+	if err != nil {
+		return err
+	}
+	k.m.cfg.Logger.Info("kernel exited", "kernel", k.ID, "session", k.rec.request.SessionId, "code", e.code, "reason", e.reason)
+	close(k.done)
+	return nil
+}

@@ -1,0 +1,204 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/runtime"
+)
+
+// Why a kernel ended, as the contract spells it.
+const (
+	Completed   = "completed"
+	Terminated  = "terminated"
+	OOMKilled   = "oom-killed"
+	StartFailed = "start-failed"
+	NotFound    = "not-found"
+	Lost        = "lost"
+)
+
+const (
+	defaultGrace = 10 * time.Second
+	// killAgain is how often a process that survives SIGKILL (it sits in the
+	// kernel, waiting for a disk or a device) is tried again.
+	killAgain = 10 * time.Second
+)
+
+// end is how a kernel's life ended.
+type end struct {
+	code    int
+	reason  string
+	message string
+	at      time.Time
+}
+
+// live is the whole life of a kernel, from wherever it stands, in one
+// goroutine. A context that ends leaves the container and the record as they
+// are, for the next agent.
+func (k *Kernel) live(ctx context.Context, found runtime.Container) {
+	k.hold(found)
+	err := k.bring(ctx)
+	var e end
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err == nil:
+		if e, err = k.attend(ctx); err != nil {
+			return // only the context ends attendance without an end
+		}
+	case k.wished() != nil:
+		e = end{code: 128 + int(syscall.SIGKILL), reason: Terminated, message: k.wished().Reason}
+	case errors.Is(err, errLost):
+		e = end{code: 128 + int(syscall.SIGKILL), reason: Lost, message: "container was gone when the agent looked for it"}
+	default:
+		k.m.cfg.Logger.Warn("kernel did not start", "kernel", k.ID, "error", err)
+		e = end{code: 1, reason: StartFailed, message: err.Error()}
+	}
+	k.finish(ctx, e)
+}
+
+// hold keeps the container where others find it. Only live and what it calls
+// change it.
+func (k *Kernel) hold(c runtime.Container) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.container = c
+}
+
+var errLost = errors.New("container lost")
+
+// bring takes the kernel to running: by making its container, or by finding
+// out that an earlier agent has.
+func (k *Kernel) bring(ctx context.Context) error {
+	if k.wished() != nil && k.container == nil {
+		return context.Canceled
+	}
+	creating := k.State().Phase == agentpb.KernelState_CREATING
+	if k.container != nil {
+		state, err := k.container.State(ctx)
+		if err != nil {
+			return fmt.Errorf("look at container: %w", err)
+		}
+		switch {
+		case state.Phase == runtime.Running || state.Phase == runtime.Exited:
+			k.adopt()
+			return nil
+		case !creating:
+			return errLost
+		}
+		// Half made. What can be repeated from the beginning is.
+		if err := k.container.Remove(ctx); err != nil {
+			return fmt.Errorf("remove half-made container: %w", err)
+		}
+		k.hold(nil)
+	} else if !creating {
+		return errLost
+	}
+	starting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-k.stopping:
+			cancel()
+		case <-starting.Done():
+		}
+	}()
+	return k.start(starting)
+}
+
+// adopt goes on with a container that an earlier agent started.
+func (k *Kernel) adopt() {
+	if k.State().Phase == agentpb.KernelState_CREATING {
+		k.running()
+	}
+}
+
+func (k *Kernel) running() {
+	k.tell(func(s *agentpb.KernelState) {
+		s.Phase, s.StartedUnixMs = agentpb.KernelState_RUNNING, time.Now().UnixMilli()
+	})
+}
+
+// attend waits for the container's end and sees to it when it is wished for.
+func (k *Kernel) attend(ctx context.Context) (end, error) {
+	type result struct {
+		exit runtime.Exit
+		err  error
+	}
+	ended := make(chan result, 1)
+	go func() {
+		exit, err := k.container.Wait(ctx)
+		ended <- result{exit, err}
+	}()
+	nudge := k.nudge
+	if k.wished() != nil {
+		// Asked for before the agent restarted, or while it started.
+		select {
+		case nudge <- struct{}{}:
+		default:
+		}
+	}
+	var kill <-chan time.Time
+	asked, kills := false, 0
+	for {
+		select {
+		case <-ctx.Done():
+			return end{}, ctx.Err()
+		case r := <-ended:
+			if errdefs.IsNotFound(r.err) {
+				return k.why(ctx, end{code: 137, reason: Lost, message: "container was gone", at: time.Now()}), nil
+			}
+			if r.err != nil {
+				return end{}, r.err // the context's
+			}
+			return k.why(ctx, end{code: r.exit.Code, reason: Completed, at: r.exit.Time}), nil
+		case <-nudge:
+			if !asked {
+				k.say(agentpb.KernelState_STOPPING, k.wished().Reason)
+				k.signal(ctx, syscall.SIGTERM)
+				asked = true
+			}
+			kill = time.After(time.Until(k.wished().deadline()))
+		case <-kill:
+			k.signal(ctx, syscall.SIGKILL)
+			if kills++; kills > 1 {
+				k.say(agentpb.KernelState_STOPPING, fmt.Sprintf("stuck: does not end after SIGKILL, tried %d times", kills))
+			}
+			kill = time.After(killAgain)
+		}
+	}
+}
+
+// why settles the reason: a wish counts more than how the process took it.
+func (k *Kernel) why(ctx context.Context, e end) end {
+	if wish := k.wished(); wish != nil {
+		e.reason, e.message = Terminated, wish.Reason
+		return e
+	}
+	if e.reason != Completed || e.code == 0 {
+		return e
+	}
+	stats, err := k.container.Stats(ctx)
+	if err == nil && stats.OOMKills > 0 {
+		e.reason, e.message = OOMKilled, "a process needed more memory than the session has"
+	}
+	return e
+}
+
+func (k *Kernel) say(phase agentpb.KernelState_Phase, message string) {
+	k.tell(func(s *agentpb.KernelState) { s.Phase, s.Message = phase, message })
+}
+
+func (k *Kernel) signal(ctx context.Context, s syscall.Signal) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := k.container.Kill(ctx, s); err != nil && !errdefs.IsNotFound(err) {
+		k.m.cfg.Logger.Warn("signal not sent", "kernel", k.ID, "signal", s, "error", err)
+	}
+}

@@ -1,0 +1,185 @@
+// Package kernel is the life of kernels on one node. Each kernel has a record on
+// disk that is written before anything is done, so that an agent that was
+// killed at any moment finds out what is running, what has ended meanwhile and
+// what was half made. A kernel's resources are all given back before it is
+// called exited; its exit code and log stay until the manager has taken note.
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/device"
+	"github.com/berthhq/berth/agent/mount"
+	"github.com/berthhq/berth/agent/network"
+	"github.com/berthhq/berth/agent/runtime"
+)
+
+// Network is what kernels need of network.Manager.
+type Network interface {
+	Reserve(key, session string) (network.Attachment, error)
+	Adopt(network.Attachment) error
+	Create(network.Attachment) (path string, err error)
+	Connect(context.Context, network.Attachment) error
+	Remove(network.Attachment) error
+	Sweep() error
+	Dial(ctx context.Context, a network.Attachment, port uint16) (net.Conn, error)
+	Traffic(network.Attachment) (received, sent uint64, err error)
+}
+
+// Config of a Manager.
+type Config struct {
+	Agent     string // id: label of containers, part of cgroup paths
+	Dir       string
+	Runtime   runtime.Runtime
+	Devices   *device.Manager
+	Network   Network
+	Volumes   mount.Volumes
+	Runner    string // on the host
+	PidsLimit int64  // of a kernel that does not ask; 0 = DefaultPids
+	LogBytes  int64  // size of one log file; 0 = default
+	LogFiles  int    // 0 = default
+	// OnChange is told every change of every kernel, in order for each.
+	OnChange func(*agentpb.KernelState)
+	Logger   *slog.Logger
+}
+
+// DefaultPids is enough for any sane workload and far below what troubles the
+// host.
+const DefaultPids = 4096
+
+// Manager owns the node's kernels.
+type Manager struct {
+	cfg Config
+
+	ctx    context.Context // of all lives
+	cancel context.CancelFunc
+	lives  sync.WaitGroup
+
+	mu      sync.Mutex
+	kernels map[string]*Kernel
+	epoch   int64 // highest leader's epoch seen
+}
+
+// New opens the records in the directory. Recover must follow.
+func New(cfg Config) (*Manager, error) {
+	if cfg.PidsLimit == 0 {
+		cfg.PidsLimit = DefaultPids
+	}
+	if err := os.MkdirAll(filepath.Join(cfg.Dir, "kernels"), 0o700); err != nil {
+		return nil, err
+	}
+	m := &Manager{cfg: cfg, kernels: map[string]*Kernel{}}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	text, err := os.ReadFile(m.epochPath())
+	if err == nil {
+		m.epoch, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	}
+	if err != nil && !os.IsNotExist(err) {
+		return nil, fmt.Errorf("read leader's epoch: %w", err)
+	}
+	return m, nil
+}
+
+func (m *Manager) epochPath() string { return filepath.Join(m.cfg.Dir, "epoch") }
+
+func (m *Manager) dir(id string) string { return filepath.Join(m.cfg.Dir, "kernels", id) }
+
+// Fence refuses a leader that is no longer one, also after a restart of the
+// agent: the highest epoch seen is on disk before anything is done for it.
+func (m *Manager) Fence(epoch int64) error {
+	if epoch <= 0 {
+		return fmt.Errorf("epoch %d is no leader's: %w", epoch, errdefs.ErrInvalidArgument)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if epoch < m.epoch {
+		return fmt.Errorf("epoch %d is over, %d leads: %w", epoch, m.epoch, errdefs.ErrFailedPrecondition)
+	}
+	if epoch == m.epoch {
+		return nil
+	}
+	if err := replace(m.epochPath(), []byte(strconv.FormatInt(epoch, 10))); err != nil {
+		return fmt.Errorf("note leader's epoch: %w", err)
+	}
+	m.epoch = epoch
+	return nil
+}
+
+// Get finds a kernel that has a record.
+func (m *Manager) Get(id string) (*Kernel, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k, ok := m.kernels[id]
+	if !ok {
+		return nil, fmt.Errorf("kernel %.80q is not on this node: %w", id, errdefs.ErrNotFound)
+	}
+	return k, nil
+}
+
+// List returns every kernel that has a record, in order of id.
+func (m *Manager) List() []*Kernel {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]*Kernel, 0, len(m.kernels))
+	for _, k := range m.kernels {
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(a, b *Kernel) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
+
+// Forget drops the record of an ended kernel, and its log.
+func (m *Manager) Forget(epoch int64, id string) error {
+	if err := m.Fence(epoch); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k, ok := m.kernels[id]
+	if !ok {
+		return nil
+	}
+	if !k.ended() {
+		return fmt.Errorf("kernel %s has not ended: %w", id, errdefs.ErrFailedPrecondition)
+	}
+	if err := os.RemoveAll(m.dir(id)); err != nil {
+		return fmt.Errorf("forget kernel %s: %w", id, err)
+	}
+	delete(m.kernels, id)
+	return nil
+}
+
+// Detach stops attending to kernels and leaves them running.
+func (m *Manager) Detach() {
+	m.cancel()
+	m.lives.Wait()
+}
+
+// StopAll ends every kernel, then detaches from those that would not end
+// within the context.
+func (m *Manager) StopAll(ctx context.Context, why string) {
+	for _, k := range m.List() {
+		if !k.ended() {
+			k.requestStop(stop{Reason: why, Grace: defaultGrace})
+		}
+	}
+	for _, k := range m.List() {
+		select {
+		case <-k.done:
+		case <-ctx.Done():
+		}
+	}
+	m.Detach()
+}

@@ -1,0 +1,143 @@
+package kernel
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/network"
+)
+
+// record is everything about a kernel that must survive the agent.
+type record struct {
+	request *agentpb.CreateKernelRequest
+	state   *agentpb.KernelState
+	network network.Attachment
+	// What plugins want to see again, by plugin key.
+	devices map[string][]byte
+	stop    *stop
+}
+
+// stop is the wish that a kernel ends.
+type stop struct {
+	Reason string        `json:"reason"`
+	Grace  time.Duration `json:"grace"` // between SIGTERM and SIGKILL
+	At     time.Time     `json:"at"`
+}
+
+// stored is a record's form on disk.
+type stored struct {
+	Version int                `json:"version"`
+	Request json.RawMessage    `json:"request"`
+	State   json.RawMessage    `json:"state"`
+	Network network.Attachment `json:"network"`
+	Devices map[string][]byte  `json:"devices,omitempty"`
+	Stop    *stop              `json:"stop,omitempty"`
+}
+
+const recordVersion = 1
+
+func (r *record) marshal() ([]byte, error) {
+	request, err := protojson.Marshal(r.request)
+	if err != nil {
+		return nil, err
+	}
+	state, err := protojson.Marshal(r.state)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(stored{recordVersion, request, state, r.network, r.devices, r.stop})
+}
+
+func unmarshalRecord(text []byte) (*record, error) {
+	var s stored
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, err
+	}
+	if s.Version != recordVersion {
+		return nil, fmt.Errorf("version %d is not known", s.Version)
+	}
+	r := &record{request: &agentpb.CreateKernelRequest{}, state: &agentpb.KernelState{}, network: s.Network, devices: s.Devices, stop: s.Stop}
+	lenient := protojson.UnmarshalOptions{DiscardUnknown: true}
+	if err := lenient.Unmarshal(s.Request, r.request); err != nil {
+		return nil, err
+	}
+	return r, lenient.Unmarshal(s.State, r.state)
+}
+
+// save writes the record, complete or not at all.
+func (k *Kernel) save() error {
+	text, err := k.rec.marshal()
+	if err != nil {
+		return err
+	}
+	return replace(filepath.Join(k.m.dir(k.ID), recordFile), text)
+}
+
+const recordFile = "record.json"
+
+// replace writes a file so that after a crash it is the old or the new one.
+func replace(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path))
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
+	return err
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// change edits the state, saves it and tells it. When it cannot be saved, it
+// has not changed.
+func (k *Kernel) change(edit func(*agentpb.KernelState)) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before := k.rec.state
+	k.rec.state = proto.Clone(before).(*agentpb.KernelState)
+	edit(k.rec.state)
+	if err := k.save(); err != nil {
+		k.rec.state = before
+		return fmt.Errorf("write record of kernel %s: %w", k.ID, err)
+	}
+	k.m.cfg.OnChange(proto.Clone(k.rec.state).(*agentpb.KernelState))
+	return nil
+}
+
+// tell is change for what an agent would find out again after a restart, so
+// that a full disk is no reason to hide it.
+func (k *Kernel) tell(edit func(*agentpb.KernelState)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	edit(k.rec.state)
+	if err := k.save(); err != nil {
+		k.m.cfg.Logger.Error("record not written", "kernel", k.ID, "error", err)
+	}
+	k.m.cfg.OnChange(proto.Clone(k.rec.state).(*agentpb.KernelState))
+}

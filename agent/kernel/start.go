@@ -1,0 +1,184 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/containerd/errdefs"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berthhq/berth/agent/device"
+	"github.com/berthhq/berth/agent/logs"
+	"github.com/berthhq/berth/agent/mount"
+	"github.com/berthhq/berth/agent/runner"
+	"github.com/berthhq/berth/agent/runtime"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// start makes and starts the container. The network is connected while the
+// container is being created, which needs the namespace but not the cable.
+func (k *Kernel) start(ctx context.Context) error {
+	k.mu.Lock()
+	k.rec.state.Steps = nil // of an attempt before the agent restarted
+	k.mu.Unlock()
+	image, err := k.m.cfg.Runtime.Image(ctx, k.rec.request.Image)
+	if err != nil {
+		return err
+	}
+	prepared, err := k.prepareDevices(ctx)
+	if err != nil {
+		return err
+	}
+	att := k.attachment()
+	netns, err := k.m.cfg.Network.Create(att)
+	if err != nil {
+		return err
+	}
+	connected := make(chan error, 1)
+	go func() {
+		connected <- k.step("network", func() error { return k.m.cfg.Network.Connect(ctx, att) })
+	}()
+	created := k.create(ctx, image, netns, prepared)
+	if err := errors.Join(created, <-connected); err != nil {
+		return err
+	}
+	if err := k.step("start", func() error { return k.container.Start(ctx) }); err != nil {
+		return err
+	}
+	k.running()
+	return nil
+}
+
+func (k *Kernel) prepareDevices(ctx context.Context) (prepared device.Prepared, err error) {
+	r := k.rec.request
+	err = k.step("prepare-devices", func() (err error) {
+		prepared, err = k.m.cfg.Devices.Prepare(ctx, device.Request{
+			ID: k.AllocationID(), Kernel: r.KernelId, Session: r.SessionId, TrustDomain: r.ProjectId, Allocations: r.Allocations,
+		})
+		return err
+	})
+	if err != nil || len(prepared.States) == 0 {
+		return prepared, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.rec.devices = prepared.States
+	return prepared, k.save()
+}
+
+// create resolves the mounts and makes the container.
+func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, prepared device.Prepared) error {
+	spec, err := k.spec(image, netns)
+	if err != nil {
+		return err
+	}
+	spec.Edit = func(s *specs.Spec) error { return k.m.cfg.Devices.Apply(s, prepared) }
+	var bound *mount.Bound
+	err = k.step("mounts", func() (err error) {
+		own, err := k.files(spec.Hostname).Write()
+		if err != nil {
+			return err
+		}
+		bound, err = k.m.cfg.Volumes.Bind(folders(k.rec.request))
+		if err != nil {
+			return err
+		}
+		spec.Mounts = append(own, bound.Mounts...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	defer bound.Close()
+	return k.step("create", func() error {
+		c, err := k.m.cfg.Runtime.Create(ctx, spec)
+		if err != nil {
+			return err
+		}
+		k.hold(c)
+		return nil
+	})
+}
+
+func (k *Kernel) files(hostname string) mount.Files {
+	return mount.Files{
+		Dir: k.m.dir(k.ID), Runner: k.m.cfg.Runner, Hostname: hostname,
+		Address: k.rec.network.Address, Bootstrap: k.rec.request.BootstrapScript,
+	}
+}
+
+// spec composes the container from request and image. The image's entry point
+// goes before the command, as it does everywhere; its labels mean nothing.
+func (k *Kernel) spec(image runtime.Image, netns string) (runtime.Spec, error) {
+	r := k.rec.request
+	limits, err := k.resources()
+	if err != nil {
+		return runtime.Spec{}, err
+	}
+	args := []string{runner.Path, "init"}
+	if len(r.Command) > 0 {
+		args = append(append(args, image.Entrypoint...), r.Command...)
+	}
+	s := runtime.Spec{
+		ID: containerID(r), Image: r.Image, Class: r.RuntimeClass, Hostname: r.Hostname,
+		Labels: map[string]string{
+			runtime.LabelSession: r.SessionId, runtime.LabelKernel: r.KernelId,
+			runtime.LabelLaunchEpoch: fmt.Sprint(r.LaunchEpoch),
+		},
+		Args: args, Env: k.environment(image), Cwd: r.WorkingDir, User: image.User,
+		Owned: []string{k.files("").Scratch()}, ShmBytes: r.ShmBytes, Resources: limits,
+		NetNS: netns, CgroupPath: k.CgroupPath(),
+		Log: runner.LogSpec{Dir: k.LogDir(), FileBytes: k.m.cfg.LogBytes, Files: k.m.cfg.LogFiles},
+	}
+	if s.Hostname == "" {
+		s.Hostname = "main"
+	}
+	if s.Cwd == "" {
+		s.Cwd = mount.Work
+	}
+	if s.Log.FileBytes == 0 {
+		s.Log.FileBytes = logs.DefaultFileBytes
+	}
+	if s.Log.Files == 0 {
+		s.Log.Files = logs.DefaultFiles
+	}
+	return s, nil
+}
+
+// environment is the image's, then the request's, then what says where the
+// process is. Nothing in it is secret.
+func (k *Kernel) environment(image runtime.Image) []string {
+	r := k.rec.request
+	env := newEnv(image.Env)
+	env.setDefault("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+	env.set("HOME", mount.Work)
+	for name, value := range r.Environment {
+		env.set(name, value)
+	}
+	env.set("BERTH_SESSION_ID", r.SessionId)
+	env.set("BERTH_KERNEL_ID", r.KernelId)
+	env.set("BERTH_SESSION_NAME", r.SessionName)
+	return env.list()
+}
+
+func (k *Kernel) resources() (runtime.Resources, error) {
+	r := k.rec.request
+	out := runtime.Resources{Pids: int64(r.PidsLimit)}
+	if out.Pids == 0 {
+		out.Pids = k.m.cfg.PidsLimit
+	}
+	for _, a := range r.Allocations {
+		amount, err := resource.Parse(a.Slot, a.Amount)
+		if err != nil {
+			return out, fmt.Errorf("allocation: %w: %w", err, errdefs.ErrInvalidArgument)
+		}
+		switch a.DeviceId {
+		case device.CPU:
+			out.MilliCPU += amount
+		case device.Mem:
+			out.Memory += amount
+		}
+	}
+	return out, nil
+}
