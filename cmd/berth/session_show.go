@@ -211,7 +211,7 @@ func (a *app) explain(d *client.SessionDetail) error {
 		if dropped.Slot != "" {
 			check += " " + dropped.Slot
 		}
-		s.fact("", fmt.Sprintf("%4d dropped by %s", dropped.Count, check))
+		s.fact("Dropped", fmt.Sprintf("%d by %s", dropped.Count, check))
 	}
 	if n := r.Nearest; n != nil {
 		s.fact("Nearest", fmt.Sprintf("%s has %s %s free, %s asked for", n.Agent, n.Free, n.Slot, n.Requested))

@@ -39,10 +39,6 @@ var classes = map[string]error{
 	codeUnavailable:        errdefs.ErrUnavailable,
 	codeDeadlineExceeded:   context.DeadlineExceeded,
 	codeInternal:           errdefs.ErrInternal,
-	// What storage proxies add.
-	"CONFLICT":  errdefs.ErrAborted,
-	"TOO_LARGE": errdefs.ErrResourceExhausted,
-	"GONE":      errdefs.ErrNotFound,
 }
 
 var statusCodes = map[int]string{

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/berthhq/berth/internal/client"
+)
+
+func TestExitCodes(t *testing.T) {
+	for class, want := range map[string]int{
+		"INVALID_ARGUMENT": 6, "RESOURCE_EXHAUSTED": 6, "NOT_FOUND": 3, "PERMISSION_DENIED": 4, "UNAUTHENTICATED": 4,
+		"ALREADY_EXISTS": 5, "FAILED_PRECONDITION": 5, "ABORTED": 5, "UNAVAILABLE": 7, "DEADLINE_EXCEEDED": 7,
+		"INTERNAL": 1, "SOMETHING_NEW": 1,
+	} {
+		if got := exitCode(fmt.Errorf("doing: %w", &client.Error{Code: class})); got != want {
+			t.Errorf("%s: exit code %d, want %d", class, got, want)
+		}
+	}
+	for want, err := range map[int]error{
+		exitUsage: usagef("no"), exitInterrupted: context.Canceled, exitUnavailable: context.DeadlineExceeded, exitGeneral: errors.New("x"),
+	} {
+		if got := exitCode(err); got != want {
+			t.Errorf("%v: exit code %d, want %d", err, got, want)
+		}
+	}
+}
+
+// The words of error classes are for programs; people get one clean line.
+func TestOneLine(t *testing.T) {
+	_, err := findRef("project", "x\x1b[31m", []client.Ref{{Name: "a"}})
+	if got, want := oneLine(err), `there is no project "x\x1b[31m" for you; there are: a`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := oneLine(fmt.Errorf("a\nb\x07: %w", context.DeadlineExceeded)); got != "a b" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	f := newFake(t)
+	for _, args := range [][]string{
+		{"nope"}, {"session", "nope"}, {"session", "show"}, {"session", "ls", "-o", "xml"}, {"run"}, {"api", "{x}", "-F", "a=}"},
+		{"session", "forward", "s"}, {"usage", "--from", "yesterday"}, {"session", "events"},
+	} {
+		want := exitUsage
+		if args[0] == "run" {
+			want = exitOwnFailure
+		}
+		if r := f.berth(args...); r.code != want || r.out != "" || r.errors == "" {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+	if r := f.with(map[string]string{"HOME": t.TempDir()}, "", "session", "ls"); r.code != exitDenied {
+		t.Errorf("without a login: %+v", r)
+	}
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"os"
+	"testing"
+)
+
+const sampleSession = `{"id":"01908a5e-0000-7000-8000-000000000001","version":7,"name":"train","type":"batch","status":"running",
+  "result":"undefined","exitCode":null,"priority":10,"slots":{"cpu":"1","mem":"1073741824","mock.shares":"0.5"},
+  "command":["python3","train.py","--name=a b"],"terminationReason":null,"statusMessage":"",
+  "createdAt":"2026-03-04T11:56:48Z","startedAt":"2026-03-04T11:57:00Z","terminatedAt":null,
+  "owner":{"id":"u","email":"mina@example.org"},"project":{"id":"p","name":"vision"},
+  "resourceGroup":{"id":"g","name":"default"},"image":{"id":"i","reference":"registry:5000/python:3.11","name":"python:3.11"}`
+
+const pendingReport = `"pending":{"position":2,"decidedAt":"2026-03-04T11:59:50Z","summary":"no agent has 0.50 mock.shares free on one device",
+  "agents":3,"dropped":[{"check":"not_schedulable","slot":"","count":1},{"check":"slot_contiguity","slot":"mock.shares","count":2}],
+  "limits":[{"scope":"user","policy":"students","what":"mock.shares","used":"1","requested":"0.5","limit":"1"}],
+  "nearest":{"agent":"node-2","slot":"mock.shares","requested":"0.5","free":"0.25"}}`
+
+const sampleDetail = sampleSession + `,"environment":{"A":"1"},"scheduledAt":null,"deadlineAt":null,"domain":{"id":"d","name":"lab"},
+  "kernels":[{"id":"k","role":"main","index":0,"hostname":"main","status":"running","statusMessage":"","exitCode":null,
+    "slots":{"cpu":"1"},"createdAt":"2026-03-04T11:56:48Z","startedAt":null,"terminatedAt":null,"agent":{"id":"a","name":"node-1"},
+    "allocations":[{"id":"x","slot":"mock.shares","amount":"0.5","createdAt":"2026-03-04T11:56:48Z","freedAt":null,"device":{"id":"d","deviceId":"mock-0","model":"M"}},
+      {"id":"y","slot":"cpu","amount":"1","createdAt":"2026-03-04T11:56:48Z","freedAt":null,"device":{"id":"c","deviceId":"cpu","model":""}}],
+    "stats":{"at":null,"metrics":[{"name":"mem","deviceId":"","value":104857600,"capacity":0,"unit":"bytes","quality":"measured"}]}}],
+  "mounts":[{"id":"m","vfolder":{"id":"f","name":"data"},"target":"/home/work/data","subpath":"","readOnly":true}],
+  "history":[{"id":"h","at":"2026-03-04T11:56:48.25Z","phase":"schedule","fromStatus":"pending","toStatus":"scheduled","result":"success","attempt":1,"code":"","message":"","steps":[]},
+    {"id":"h2","at":"2026-03-04T11:56:49Z","phase":"prepare","fromStatus":null,"toStatus":null,"result":"retry","attempt":1,"code":"pull_failed","message":"registry\u001b[31m is away","steps":[]}],
+  "usage":[{"slot":"cpu","slotSeconds":"180"},{"slot":"mem","slotSeconds":"193273528320"}],`
+
+const sampleAgent = `{"id":"a","name":"node-1","status":"alive","schedulable":false,"version":"1.0","architecture":"amd64","address":"10.0.0.1",
+  "firstSeenAt":"2026-03-01T00:00:00Z","lastSeenAt":"2026-03-04T11:59:58Z","resourceGroup":{"id":"g","name":"default"},
+  "capacity":{"cpu":"8","mem":"34359738368","mock.shares":"2"},"occupied":{"cpu":"1","mem":"1073741824","mock.shares":"0.5"}`
+
+func TestGoldenOutput(t *testing.T) {
+	f := newFake(t)
+	f.data("Sessions", `{"sessions":{"edges":[{"node":`+sampleSession+`}},null,{"node":null}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
+	f.data("Session", `{"node":`+sampleDetail+`"pending":null}}`)
+	f.data("Agents", `{"agents":{"edges":[{"node":`+sampleAgent+`}}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
+	f.data("Agent", `{"node":`+sampleAgent+`,"devices":[{"id":"d","deviceId":"mock-0","plugin":"mock","vendor":"mock","model":"M1","capacity":{"mock.shares":"1"},
+	  "occupied":{"mock.shares":"0.5"},"attributes":{},"numaNode":null,"health":"degraded","healthMessage":"hot","allocatable":false,"rejectReasons":["too old"],
+	  "holders":[{"slot":"mock.shares","amount":"0.25","since":"2026-03-04T11:59:58Z","session":{"id":"s","name":"train"},"mine":true},
+	    {"slot":"mock.shares","amount":"0.25","since":"2026-03-04T11:59:58Z","session":null,"mine":false}]}],
+	  "plugins":[{"name":"mock","version":"1","state":"backoff","message":"crashed","restarts":3}],"probes":[{"name":"overlayfs","ok":false,"detail":"not mounted"}],"stats":[]}}`)
+	f.data("Vfolders", `{"vfolders":{"edges":[{"node":{"id":"01908a5e-0000-7000-8000-0000000000f1","name":"자료","status":"ready","createdAt":"2026-03-01T12:00:00Z","deletedAt":null,
+	  "owner":{"id":"u","email":"mina@example.org"},"project":null,"quotaScope":{"limitBytes":null,"usedBytes":1,"volume":{"id":"v","name":"main"}},"mountedBy":[{"id":"s","name":"train"}]}}],
+	  "pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
+	f.data("Usage", `{"usage":[{"slot":"cpu","slotSeconds":"5400"},{"slot":"mem","slotSeconds":"7730941132800"},{"slot":"mock.shares","slotSeconds":"1800.5"}]}`)
+	for name, args := range map[string][]string{
+		"session-ls":      {"session", "ls"},
+		"session-ls-json": {"session", "ls", "-o", "json"},
+		"session-ls-yaml": {"session", "ls", "-o", "yaml"},
+		"session-show":    {"session", "show", "train"},
+		"session-events":  {"session", "events", "train"},
+		"agent-ls":        {"agent", "ls"},
+		"agent-show":      {"agent", "show", "node-1"},
+		"folder-ls":       {"folder", "ls"},
+		"usage":           {"usage"},
+		"usage-json":      {"usage", "-o", "json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := f.berth(args...)
+			if r.code != 0 || r.errors != "" {
+				t.Fatalf("%+v", r)
+			}
+			golden(t, name, r.out)
+		})
+	}
+	f.data("Session", `{"node":`+sampleDetail+pendingReport+`}}`)
+	golden(t, "session-why", f.berth("session", "why", "train").out)
+	golden(t, "session-why-json", f.berth("session", "why", "train", "-o", "json").out)
+}
+
+func TestAPI(t *testing.T) {
+	f := newFake(t)
+	f.data("Q", `{"x":{"b":1,"a":"<&>"}}`)
+	if r := f.berth("api", "query Q($n: Int, $s: String) { x }", "-F", "n=5", "-f", "s=5"); r.code != 0 || r.out != "{\n  \"x\": {\n    \"b\": 1,\n    \"a\": \"<&>\"\n  }\n}\n" {
+		t.Errorf("%+v", r)
+	}
+	file := t.TempDir() + "/q.graphql"
+	if err := os.WriteFile(file, []byte("query Q { x }"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := f.berth("api", "@"+file, "-o", "yaml"); r.code != 0 || r.out != "x:\n  b: 1\n  a: <&>\n" {
+		t.Errorf("%+v", r)
+	}
+	f.data("Q", `{"code":"NOT_FOUND","message":"gone"}`)
+	if r := f.berth("api", "query Q { x }"); r.code != exitNotFound || r.errors != "berth: gone (request r-1)\n" {
+		t.Errorf("%+v", r)
+	}
+}

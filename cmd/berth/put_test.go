@@ -1,0 +1,125 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPlan(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, f := range []string{"a.csv", "runs/1/x", "runs/2/x", "other/a.csv"} {
+		_ = os.MkdirAll(filepath.Dir(f), 0o755)
+		if err := os.WriteFile(f, []byte(f), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = os.MkdirAll("runs/empty", 0o755)
+	_ = os.Symlink("../a.csv", "runs/link")
+	_ = os.Symlink("nowhere", "runs/dangling")
+	_ = os.Symlink("..", "runs/loop")
+	f := newFake(t)
+	for name, c := range map[string]struct {
+		sources []string
+		dir     string
+		want    []string
+		fails   string
+	}{
+		"file":                 {sources: []string{"a.csv"}, want: []string{"a.csv"}},
+		"file into a place":    {sources: []string{dir + "/a.csv"}, dir: "in/to", want: []string{"in/to/a.csv"}},
+		"directory":            {sources: []string{"runs"}, want: []string{"runs/", "runs/1/", "runs/1/x", "runs/2/", "runs/2/x", "runs/empty/", "runs/link"}},
+		"what is in it":        {sources: []string{"runs/1/."}, want: []string{"x"}},
+		"slash at the end":     {sources: []string{"runs/1/"}, dir: "d", want: []string{"d/1/", "d/1/x"}},
+		"same name twice":      {sources: []string{"a.csv", "other/a.csv"}, fails: "would both become a.csv"},
+		"not there":            {sources: []string{"b.csv"}, fails: "does not exist here"},
+		"neither file nor dir": {sources: []string{"/dev/null"}, fails: "neither a file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newApp(nil, io.Discard, io.Discard, func(string) string { return "" })
+			items, err := a.plan(c.sources, c.dir)
+			if c.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), c.fails) {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			var got []string
+			for _, it := range items {
+				if it.dir {
+					it.remote += "/"
+				}
+				got = append(got, it.remote)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+				t.Error(err, diff)
+			}
+		})
+	}
+	if r := f.berth("folder", "put", "data", ":to"); r.code != exitUsage {
+		t.Errorf("no source: %+v", r)
+	}
+}
+
+func TestParsePlace(t *testing.T) {
+	for text, want := range map[string]place{
+		"data": {"data", ""}, "data:": {"data", ""}, "data:a/b": {"data", "a/b"}, "data:/a/": {"data", "a"},
+		"data:../../x": {"data", "x"}, "data:a:b": {"data", "a:b"},
+	} {
+		if got := parsePlace(text); got != want {
+			t.Errorf("%q: %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+func TestUnpackStaysBelow(t *testing.T) {
+	for name, bad := range map[string]bool{"a/b.txt": false, "../x": true, "/etc/x": true, "a/../../x": true} {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		w, _ := z.Create(name)
+		_, _ = io.WriteString(w, "text")
+		_ = z.Close()
+		r, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
+		if r == nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		root, err := os.OpenRoot(filepath.Join(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unpackOne(root, r.File[0]); (err != nil) != bad {
+			t.Errorf("%s: %v", name, err)
+		}
+		root.Close()
+	}
+}
+
+func TestResumeNote(t *testing.T) {
+	cache := t.TempDir()
+	a := newApp(nil, nil, nil, func(k string) string { return map[string]string{"XDG_CACHE_HOME": cache}[k] })
+	it := item{local: "x", remote: "y", size: 3, modified: time.Unix(1, 0)}
+	n := a.resumeNote("http://s", "f", it)
+	n.Write("http://s/uploads/1")
+	if got := a.resumeNote("http://s", "f", it).Read(); got != "http://s/uploads/1" {
+		t.Errorf("got %q", got)
+	}
+	it.modified = time.Unix(2, 0)
+	if got := a.resumeNote("http://s", "f", it).Read(); got != "" {
+		t.Errorf("a changed file goes on with %q", got)
+	}
+	old := time.Now().Add(-25 * time.Hour)
+	if err := os.Chtimes(n.path, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.Read(); got != "" {
+		t.Errorf("after a day: %q", got)
+	}
+}
