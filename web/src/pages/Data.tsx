@@ -112,7 +112,7 @@ export function Data() {
                   <td>{f.quotaScope.volume.name}</td>
                   <td className="clip">{f.mountedBy.map((s) => s.name).join(", ") || <span className="dim">–</span>}</td>
                   <td className="num nowrap">
-                    {bytes(f.quotaScope.usedBytes)}
+                    {f.quotaScope.usedBytes === null ? "–" : bytes(f.quotaScope.usedBytes)}
                     {f.quotaScope.limitBytes ? <span className="dim"> / {bytes(f.quotaScope.limitBytes)}</span> : null}
                   </td>
                   <td className="nowrap dim">{when(f.createdAt)}</td>

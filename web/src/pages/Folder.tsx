@@ -75,7 +75,7 @@ export function Folder() {
           <Link to="/data">{t("Data")}</Link> <span className="dim">/</span> {folder.name}
         </h1>
         <span className="dim">
-          {folder.project ? `${t("project")} ${folder.project.name}` : folder.owner?.email} · {scope.volume.name} · {bytes(scope.usedBytes)}
+          {folder.project ? `${t("project")} ${folder.project.name}` : folder.owner?.email} · {scope.volume.name} · {scope.usedBytes === null ? "–" : bytes(scope.usedBytes)}
           {scope.limitBytes ? ` ${t("of")} ${bytes(scope.limitBytes)}` : ""} {t("used in the scope")}
         </span>
         <div className="push row">

@@ -1,0 +1,65 @@
+// What the browser tests share: a quiet Chromium, accessibility checks, pictures.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+// Without these Chromium calls home, which a closed network refuses many times over.
+const quiet = [
+  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+];
+
+export async function open(url) {
+  const profile = mkdtempSync(join(tmpdir(), "berth-browser-"));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    headless: true,
+    args: quiet,
+    baseURL: url,
+    viewport: { width: 1360, height: 860 },
+    acceptDownloads: true,
+    colorScheme: "light",
+  });
+  const page = context.pages()[0] ?? (await context.newPage());
+  page.setDefaultTimeout(20_000);
+  const faults = [];
+  page.on("pageerror", (error) => faults.push(`page error: ${error.message}`));
+  page.on("console", (message) => {
+    // A refused login is answered with 401 or 429, which the console repeats.
+    if (message.type() === "error" && !/status of (401|429)/.test(message.text())) faults.push(`console: ${message.text()}`);
+  });
+  return {
+    page,
+    faults,
+    close: async () => {
+      await context.close();
+      rmSync(profile, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Serious and critical violations of the page as it stands. */
+export async function violations(page) {
+  await page.evaluate(axe); // by the debugger, so that the content policy stays in force
+  const { violations: all } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
+  return all
+    .filter((v) => ["serious", "critical"].includes(v.impact))
+    .map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target.join(" ")} (${n.any[0]?.message ?? v.help})`).join("; ")}`);
+}
+
+export function album(dir) {
+  if (dir) mkdirSync(dir, { recursive: true });
+  return async (page, name, themes = ["light", "dark"]) => {
+    if (!dir) return;
+    for (const theme of themes) {
+      await page.emulateMedia({ colorScheme: theme });
+      await page.locator(`:root[data-mantine-color-scheme="${theme}"]`).waitFor();
+      await page.screenshot({ path: join(dir, `${name}-${theme}.png`), animations: "disabled" });
+    }
+    await page.emulateMedia({ colorScheme: "light" });
+  };
+}

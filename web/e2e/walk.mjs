@@ -1,0 +1,270 @@
+// Walks through the page as a person does, against a running platform:
+//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node e2e/walk.mjs
+// BERTH_SHOTS names a directory for pictures; BERTH_IMAGE an image to launch.
+import assert from "node:assert/strict";
+import { album, open, violations } from "./browser.mjs";
+
+const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS, BERTH_IMAGE } = process.env;
+for (const [name, value] of Object.entries({ BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD })) assert(value, `${name} is not set`);
+
+const run = Math.random().toString(36).slice(2, 8);
+const folder = `walk-${run}`;
+const session = `walk-${run}`;
+const started = Date.now();
+const shoot = album(BERTH_SHOTS);
+const { page, faults, close } = await open(BERTH_URL);
+let clicks = 0;
+
+async function step(name, act) {
+  const from = Date.now();
+  await act();
+  console.log(`ok  ${name} (${Date.now() - from} ms)`);
+}
+
+/** Checks a page in both themes, and keeps its picture. */
+async function look(name) {
+  for (const theme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme: theme });
+    await page.locator(`:root[data-mantine-color-scheme="${theme}"]`).waitFor();
+    assert.deepEqual(await violations(page), [], `${name}, ${theme}: accessibility`);
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  await shoot(page, name);
+}
+
+const click = async (locator) => {
+  clicks++;
+  await locator.click();
+};
+
+/** A call of the API beside the page, with the page's own login. */
+const call = (query, variables) =>
+  page.evaluate(
+    async ([q, v]) => {
+      const response = await fetch("/graphql", {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "X-Berth-CSRF": "1" },
+        body: JSON.stringify({ query: q, variables: v }),
+      });
+      const { data, errors } = await response.json();
+      if (errors) throw new Error(JSON.stringify(errors));
+      return data;
+    },
+    [query, variables],
+  );
+
+const go = (name) => page.getByRole("navigation", { name: "Places" }).getByRole("link", { name }).click();
+const heading = (name) => page.getByRole("heading", { level: 1, name }).waitFor();
+
+async function login() {
+  await page.goto("/cluster");
+  await heading("Log in");
+  await look("login");
+  await page.getByLabel("E-mail").fill(BERTH_EMAIL);
+  await page.locator('input[name="password"]').fill("wrong-password");
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("alert").getByText("do not belong together").waitFor();
+  await page.locator('input[name="password"]').fill(BERTH_PASSWORD);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await heading("Cluster");
+  await page.locator(".live.live").waitFor();
+  await go("Home");
+  await heading("Home");
+  await look("home");
+}
+
+async function data() {
+  await go("Data");
+  await page.getByRole("button", { name: "New folder" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("../x");
+  await page.getByText("Such a name is not possible.").waitFor();
+  await page.getByLabel("Name", { exact: true }).fill(folder);
+  await page.getByRole("button", { name: "Create" }).click();
+  await heading(new RegExp(folder));
+  const big = Buffer.alloc(3 << 20, "berth\n");
+  await page.locator("[data-upload]").setInputFiles([
+    { name: "hello.txt", mimeType: "text/plain", buffer: Buffer.from(`hello ${run}\n`) },
+    { name: "big.bin", mimeType: "application/octet-stream", buffer: big },
+  ]);
+  await page.getByText("2 of 2 files").waitFor();
+  await page.getByRole("cell", { name: "hello.txt", exact: true }).waitFor();
+  await page.getByRole("cell", { name: "3 MiB", exact: true }).waitFor();
+  await look("folder");
+  const arriving = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download big.bin" }).click();
+  const download = await arriving;
+  if (!process.env.BERTH_MOCK) {
+    const parts = [];
+    for await (const part of await download.createReadStream()) parts.push(part);
+    assert(Buffer.concat(parts).equals(big), "the downloaded file differs from the uploaded one");
+  }
+  await go("Data");
+  await page.getByRole("link", { name: folder }).waitFor();
+  await look("data");
+}
+
+async function launch() {
+  await go("Home");
+  await page.keyboard.press("l");
+  await page.getByRole("radiogroup", { name: "Image" }).getByRole("radio").first().waitFor();
+  await page.waitForFunction(() => /room now|would wait/.test(document.body.textContent));
+  await look("launch");
+  if (BERTH_IMAGE) await click(page.getByRole("radio", { name: BERTH_IMAGE }));
+  const half = page.getByRole("button", { name: "0.5", exact: true });
+  const fraction = (await half.count()) > 0;
+  if (fraction) await click(half);
+  await page.getByLabel("Name", { exact: true }).fill(session);
+  await page.getByLabel(folder, { exact: true }).check();
+  await click(page.getByRole("dialog").getByRole("button", { name: "Launch" }));
+  await heading(session);
+  assert(clicks <= 3, `${clicks} clicks to a session`);
+  await page.locator('.page-head [data-status="running"]').waitFor({ timeout: 120_000 });
+  return { id: new URL(page.url()).pathname.split("/").at(-1), fraction };
+}
+
+async function terminal() {
+  await page.locator('[data-terminal="open"]').waitFor();
+  await page.keyboard.type(`echo berth-$((6*7))-${run}\n`);
+  await page.locator(".xterm-rows").getByText(`berth-42-${run}`).first().waitFor();
+  await page.setViewportSize({ width: 1100, height: 760 });
+  await page.setViewportSize({ width: 1360, height: 860 });
+  await look("terminal");
+  await page.locator(".page-head").click({ position: { x: 400, y: 5 } });
+}
+
+async function tabs() {
+  for (const [tab, ready] of [
+    ["Logs", page.getByRole("log")],
+    ["Metrics", page.locator("figure, .empty").first()],
+    ["Events", page.getByRole("cell", { name: "running" }).first()],
+    ["Config", page.getByText("Asked for")],
+  ]) {
+    await page.getByRole("tab", { name: tab }).click();
+    await ready.waitFor();
+    if (tab === "Metrics") await page.locator("figure .edge").first().waitFor({ timeout: 30_000 });
+    await look(`session-${tab.toLowerCase()}`);
+  }
+}
+
+/** A batch session's lines arrive while it writes, without a reload. */
+async function logs() {
+  const { node } = await call("query($id: ID!) { node(id: $id) { ... on Session { image { reference } } } }", { id: made.id });
+  const script = `for i in 1 2 3 4 5 6; do echo line-$i-${run}; sleep 1; done`;
+  const { createSession: { session: batch } } = await call("mutation($input: CreateSessionInput!) { createSession(input: $input) { session { id } } }", {
+    input: { name: `logs-${run}`, type: "batch", image: node.image.reference, slots: { cpu: "1", mem: "512m" }, command: ["/bin/sh", "-c", script] },
+  });
+  await page.goto(`/sessions/${batch.id}`);
+  const log = page.getByRole("log");
+  await log.getByText(process.env.BERTH_MOCK ? "epoch 1 " : `line-1-${run}`).waitFor({ timeout: 60_000 });
+  await log.getByText(process.env.BERTH_MOCK ? "still learning" : `line-6-${run}`).first().waitFor({ timeout: 30_000 });
+  await page.getByLabel("Find in the log").fill(process.env.BERTH_MOCK ? "epoch 3 " : "line-3");
+  await page.getByText("1 lines match").waitFor();
+  await page.locator('.page-head [data-status="terminated"]').waitFor({ timeout: 30_000 });
+  await page.getByText("exit 0").first().waitFor();
+  await look("session-batch");
+}
+
+async function cluster() {
+  await go("Cluster");
+  await page.locator("[data-agent]").first().waitFor();
+  if (made.fraction) {
+    const slip = page.locator(`button.slip[aria-label*="${session}"]`);
+    await slip.waitFor();
+    await slip.locator('.part.mine[data-part="0.5"]').first().waitFor();
+    await slip.click();
+    await page.getByRole("link", { name: session }).waitFor();
+  }
+  await look("cluster");
+  await page.getByText("Table", { exact: true }).click();
+  await page.getByRole("table").waitFor();
+  await look("cluster-table");
+}
+
+/** Ends the session beside the page: list and map follow by themselves. */
+async function live() {
+  await page.goto("/cluster");
+  const slip = page.locator(`button.slip[aria-label*="${session}"]`);
+  if (made.fraction) await slip.waitFor();
+  await go("Sessions");
+  const row = page.getByRole("row").filter({ has: page.getByRole("link", { name: session, exact: true }) });
+  await row.locator('[data-status="running"]').waitFor();
+  await look("sessions");
+  let navigations = 0;
+  page.on("framenavigated", () => navigations++);
+  await page.evaluate(() => (globalThis.kept = true));
+  await call("mutation($input: TerminateSessionInput!) { terminateSession(input: $input) { session { id } } }", { input: { id: made.id } });
+  await row.locator('[data-status="terminated"]').waitFor({ timeout: 30_000 });
+  await go("Cluster");
+  await page.locator("[data-agent]").first().waitFor();
+  if (made.fraction) await slip.waitFor({ state: "detached" });
+  assert(await page.evaluate(() => globalThis.kept === true), "the page was loaded again");
+}
+
+async function keyboard() {
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "Find or do" }).fill(folder);
+  await look("palette");
+  await page.keyboard.press("Enter");
+  await heading(new RegExp(folder));
+  await page.keyboard.press("g");
+  await page.keyboard.press("s");
+  await heading("Sessions");
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog", { name: "Keyboard" }).waitFor({ state: "detached" });
+}
+
+async function admin() {
+  if ((await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Admin" }).count()) === 0) return;
+  await go("Admin");
+  for (const name of ["Users", "Projects", "Policies", "Images", "Agents"]) {
+    await page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name }).click();
+    await heading(name);
+    if (name === "Agents") {
+      await page.getByRole("button", { name: "Make a join token" }).click();
+      await page.getByText("Run it on the new machine").waitFor();
+    }
+    await page.locator(".panel").first().waitFor();
+    await look(`admin-${name.toLowerCase()}`);
+  }
+  await page.goto("/account");
+  await heading("Tokens and logins");
+  await page.getByText("this one").waitFor();
+  await look("account");
+}
+
+async function tidy() {
+  const { vfolders } = await call("query($name: String!) { vfolders(first: 1, where: { name: $name }) { edges { node { id } } } }", { name: folder });
+  await page.goto(`/data/${vfolders.edges[0].node.id}`);
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByLabel(`Type ${folder} to go on`).fill(folder);
+  await page.getByRole("button", { name: "Delete for ever" }).click();
+  await heading("Data");
+  await page.getByRole("button", { name: /account and settings/ }).click();
+  await page.getByRole("menuitem", { name: "Log out" }).click();
+  await heading("Log in");
+}
+
+let made;
+try {
+  await step("log in", login);
+  await step("folder, upload, download", data);
+  await step("launch", async () => { made = await launch(); });
+  await step("terminal", terminal);
+  await step("tabs", tabs);
+  await step("logs", logs);
+  await step("cluster", cluster);
+  await step("live", live);
+  await step("keyboard", keyboard);
+  await step("admin", admin);
+  await step("tidy", tidy);
+  assert.deepEqual(faults, [], "errors in the browser");
+  console.log(`all good in ${Math.round((Date.now() - started) / 1000)} s`);
+} catch (error) {
+  await shoot(page, "failed", ["light"]).catch(() => undefined);
+  console.error(error, "\nat", page.url(), "\n", faults.join("\n"));
+  process.exitCode = 1;
+} finally {
+  await close();
+}
