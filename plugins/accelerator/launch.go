@@ -135,7 +135,8 @@ func (c *Client) Close() error {
 	return c.closed
 }
 
-func config(o Options) (*plugin.ClientConfig, error) {
+// config prepares the start of a process that ends at the latest with life.
+func config(life context.Context, o Options) (*plugin.ClientConfig, error) {
 	path, err := filepath.Abs(o.Path)
 	if err != nil {
 		return nil, err
@@ -148,7 +149,7 @@ func config(o Options) (*plugin.ClientConfig, error) {
 		StartTimeout:     o.StartTimeout,
 		Logger:           bridge(o.Logger),
 		SkipHostEnv:      true,
-		Cmd:              exec.Command(path),
+		Cmd:              exec.CommandContext(life, path),
 		GRPCDialOptions: []grpc.DialOption{
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 			grpc.WithChainUnaryInterceptor(deadlines),
@@ -163,6 +164,7 @@ func config(o Options) (*plugin.ClientConfig, error) {
 	// Its own process group: a terminal's Ctrl-C is for the host, and whatever
 	// the plugin leaves behind can be ended with it.
 	cfg.Cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cfg.Cmd.Cancel = func() error { return syscall.Kill(-cfg.Cmd.Process.Pid, syscall.SIGKILL) }
 	if o.SHA256 != "" {
 		sum, err := hex.DecodeString(o.SHA256)
 		if err != nil || len(sum) != sha256.Size {

@@ -167,7 +167,7 @@ func TestEnvironmentIsNotInherited(t *testing.T) {
 
 func TestPluginDiesWithKilledHost(t *testing.T) {
 	host := exec.Command(os.Args[0])
-	host.Env = append(os.Environ(), "TEST_BE_HOST="+mock)
+	host.Env = append(os.Environ(), "TEST_BE_HOST="+mock, "TMPDIR="+t.TempDir())
 	out, err := host.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -310,10 +310,23 @@ func TestPluginLogsReachSlog(t *testing.T) {
 }
 
 func TestCancelledLaunch(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := accelerator.Launch(ctx, accelerator.Options{Path: mock}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+	silent := filepath.Join(t.TempDir(), "plugin") // never says its line
+	write(t, silent, "#!/bin/sh\nsleep 600\n")
+	if err := os.Chmod(silent, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, after := range []time.Duration{0, 100 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(t.Context(), after)
+		defer cancel()
+		began := time.Now()
+		_, err := accelerator.Launch(ctx, accelerator.Options{Path: silent, SocketDir: dir})
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 5*time.Second {
+			t.Errorf("got %v after %v", err, time.Since(began))
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }
 

@@ -20,23 +20,27 @@ type process struct {
 	plugin *plugin.Client
 	pid    int
 	dir    string
-	gone   chan struct{} // closed when the kernel has reported the end
+	end    context.CancelFunc // kills it and whatever it started
+	gone   chan struct{}      // closed when the kernel has reported the end
 }
 
 // start runs the program. The kernel sends the parent-death signal when the
 // *thread* that forked ends, and Go ends idle threads, so every plugin has a
 // locked thread of its own that forks it and then sleeps until it is gone.
 func start(ctx context.Context, o Options) (*process, error) {
-	cfg, err := config(o)
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	cfg, err := config(life, o)
 	if err != nil {
+		end()
 		return nil, err
 	}
 	dir, err := os.MkdirTemp(o.SocketDir, "plugin") // mode 0700
 	if err != nil {
+		end()
 		return nil, err
 	}
 	cfg.Cmd.Env = append(cfg.Cmd.Env, plugin.EnvUnixSocketDir+"="+dir)
-	p := &process{plugin: plugin.NewClient(cfg), dir: dir, gone: make(chan struct{})}
+	p := &process{plugin: plugin.NewClient(cfg), dir: dir, end: end, gone: make(chan struct{})}
 
 	started := make(chan error, 1)
 	go func() {
@@ -57,21 +61,14 @@ func start(ctx context.Context, o Options) (*process, error) {
 	select {
 	case err = <-started:
 	case <-ctx.Done():
-		// Start ends by itself at the same deadline; a cancelled caller does
-		// not wait for it, the clean-up does.
-		go func() {
-			if <-started == nil {
-				_ = p.stop()
-			} else {
-				_ = os.RemoveAll(dir)
-			}
-		}()
-		return nil, context.Cause(ctx)
+		end()
+		if err = <-started; err == nil {
+			err = p.stop()
+		}
+		return nil, errors.Join(context.Cause(ctx), err, os.RemoveAll(dir))
 	}
 	if err != nil {
-		if p.pid != 0 {
-			_ = syscall.Kill(-p.pid, syscall.SIGKILL)
-		}
+		end()
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return p, nil
@@ -88,10 +85,11 @@ func (p *process) stop() error {
 	case <-ended:
 	case <-time.After(closeGrace):
 		// A stopped or stuck process does not answer the polite request.
-		_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+		p.end()
 		<-ended
 	}
 	<-p.gone
+	p.end()
 	if err := os.RemoveAll(p.dir); err != nil {
 		return fmt.Errorf("remove socket of plugin: %w", err)
 	}
