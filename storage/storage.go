@@ -121,8 +121,8 @@ func (p *Proxy) Volumes() []volume.State {
 
 // Run works until the context ends or the cluster refuses the node, and
 // leaves no plugin process behind.
-func (p *Proxy) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+func (p *Proxy) Run(parent context.Context) error {
+	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	run := func(f func(context.Context) error) {
@@ -141,8 +141,8 @@ func (p *Proxy) Run(ctx context.Context) error {
 	p.service.stop()
 	p.grpc.Stop()
 	wg.Wait()
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
-		return err
+	if parent.Err() != nil {
+		return nil
 	}
-	return nil
+	return context.Cause(ctx)
 }

@@ -1,0 +1,111 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/internal/cluster"
+	"github.com/berthhq/berth/storage"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// A proxy joins a manager with its token, reports through the tunnel, and does
+// without the token after a restart.
+func TestCluster(t *testing.T) {
+	ca, err := cluster.LoadOrCreateCA(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	used := false
+	reports := make(chan *storagepb.Report, 16)
+	hub := cluster.NewHub(cluster.HubConfig{
+		CA: ca,
+		Join: func(_ context.Context, token, role, name string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if used || token != "secret" || role != cluster.RoleStorage || name != "s1" {
+				return fmt.Errorf("token: %w", errdefs.ErrPermissionDenied)
+			}
+			used = true
+			return nil
+		},
+		Managers: func() []string { return []string{l.Addr().String()} },
+		OnPeer: func(ctx context.Context, p *cluster.Peer) {
+			watch, err := storagepb.NewStorageClient(p.Conn).Watch(ctx, &storagepb.WatchRequest{Managers: []string{l.Addr().String()}})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for {
+				r, err := watch.Recv()
+				if err != nil {
+					return
+				}
+				reports <- r
+			}
+		},
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := hub.Serve(ctx, l); err != nil {
+			t.Error(err)
+		}
+	})
+	defer wg.Wait()
+	defer cancel()
+
+	cfg := storage.Config{
+		Name: "s1", Dir: t.TempDir(), Managers: []string{l.Addr().String()}, JoinToken: "secret", CAFingerprint: ca.Fingerprint(),
+		Volumes: []storage.VolumeConfig{{Name: "main", Backend: vfs, MountPath: t.TempDir(), Create: true}},
+	}
+	for range 2 {
+		p, err := storage.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		running, stop := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- p.Run(running) }()
+		select {
+		case r := <-reports:
+			if r.Name != "s1" || len(r.Volumes) != 1 {
+				t.Errorf("report %v", r)
+			}
+		case err := <-ended:
+			t.Fatalf("ended: %v", err)
+		case <-time.After(15 * time.Second):
+			t.Fatal("no report within 15 s")
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("ended: %v", err)
+		}
+		for len(reports) > 0 {
+			<-reports
+		}
+		cfg.JoinToken = ""
+	}
+	cfg.Dir, cfg.JoinToken = t.TempDir(), "guessed"
+	p, err := storage.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited, stop := context.WithTimeout(ctx, 15*time.Second)
+	defer stop()
+	if err := p.Run(limited); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("with a guessed token: %v", err)
+	}
+}
