@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -12,11 +10,9 @@ import (
 	"time"
 
 	"github.com/berthhq/berth/cmd/berth/config"
-	"github.com/berthhq/berth/cmd/berth/output"
 	"github.com/berthhq/berth/internal/client"
 	"github.com/containerd/errdefs"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 // defaultServer is where berthd up listens unless told otherwise.
@@ -206,69 +202,6 @@ func (a *app) credentials(ctx context.Context, f loginFlags) (email, password st
 	return email, password, err
 }
 
-// ask prompts for a line; instead names what to use without a terminal.
-func (a *app) ask(ctx context.Context, prompt, instead string) (string, error) {
-	if _, ok := terminal(a.in); !ok {
-		return "", usagef("no terminal to ask on; use %s", instead)
-	}
-	fmt.Fprint(a.err, prompt)
-	return interruptible(ctx, func() (string, error) { return readLine(a.in) })
-}
-
-// askSecret prompts for a line that is not shown.
-func (a *app) askSecret(ctx context.Context, prompt string) (string, error) {
-	fd, ok := terminal(a.in)
-	if !ok {
-		return "", usagef("no terminal to ask for the password on; use --password-stdin or BERTH_PASSWORD")
-	}
-	before, err := term.GetState(fd)
-	if err != nil {
-		return "", fmt.Errorf("read password: %w", err)
-	}
-	fmt.Fprint(a.err, prompt)
-	secret, err := interruptible(ctx, func() (string, error) {
-		b, err := term.ReadPassword(fd)
-		return string(b), err
-	})
-	fmt.Fprintln(a.err)
-	if err != nil {
-		_ = term.Restore(fd, before) // an interrupted read leaves the echo off
-		return "", fmt.Errorf("read password: %w", err)
-	}
-	return secret, nil
-}
-
-// interruptible returns early when the context ends. The read itself cannot be
-// stopped; it ends with the process, which is next.
-func interruptible(ctx context.Context, read func() (string, error)) (string, error) {
-	type result struct {
-		text string
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() {
-		text, err := read()
-		done <- result{text, err}
-	}()
-	select {
-	case r := <-done:
-		return r.text, r.err
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
-}
-
-func readLine(r io.Reader) (string, error) {
-	line, err := bufio.NewReader(r).ReadString('\n')
-	if line = strings.TrimRight(line, "\r\n"); line == "" {
-		if err == nil || err == io.EOF {
-			return "", usagef("nothing came on standard input")
-		}
-		return "", err
-	}
-	return line, nil
-}
-
 func (a *app) logoutCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout",
@@ -325,87 +258,4 @@ func (a *app) revoke(ctx context.Context, c config.Context) {
 	if err != nil && !errdefs.IsUnauthorized(err) { // that one is over already
 		a.note("Warning: the old token of %s was not revoked: %s", c.URL, oneLine(err))
 	}
-}
-
-func (a *app) whoamiCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "whoami",
-		Short: "Show as whom and where you are logged in",
-		Args:  count(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			who, err := c.Viewer(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return a.table(who, func() *output.Table {
-				t := output.NewTable("USER", "ROLE", "DOMAIN", "PROJECTS", "SERVER")
-				t.Row(who.User.Email, who.User.Role, who.User.Domain.Name, names(who.Projects), c.Base())
-				return t
-			})
-		},
-	}
-}
-
-func (a *app) passwdCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "passwd",
-		Short: "Change your password",
-		Long: `Change your password. Without a terminal, the first line of standard input is
-the present password and the second line the new one.`,
-		Args: count(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			current, next, err := a.newPassword(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if err := c.ChangePassword(cmd.Context(), current, next); err != nil {
-				return err
-			}
-			a.note("Password changed.")
-			return nil
-		},
-	}
-}
-
-func (a *app) newPassword(ctx context.Context) (current, next string, err error) {
-	if _, ok := terminal(a.in); !ok {
-		lines := bufio.NewScanner(a.in)
-		if lines.Scan() {
-			current = lines.Text()
-		}
-		if lines.Scan() {
-			next = lines.Text()
-		}
-		if next == "" {
-			return "", "", usagef("standard input must hold two lines: the present and the new password")
-		}
-		return current, next, lines.Err()
-	}
-	if current, err = a.askSecret(ctx, "Present password: "); err != nil {
-		return "", "", err
-	}
-	if next, err = a.askSecret(ctx, "New password: "); err != nil {
-		return "", "", err
-	}
-	again, err := a.askSecret(ctx, "New password again: ")
-	if err == nil && again != next {
-		err = usagef("the new passwords differ")
-	}
-	return current, next, err
-}
-
-func names(refs []client.Ref) string {
-	all := make([]string, len(refs))
-	for i, r := range refs {
-		all[i] = r.Name
-	}
-	return strings.Join(all, ", ")
 }

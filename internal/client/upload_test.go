@@ -213,8 +213,8 @@ func TestUploadOfEarlierRun(t *testing.T) {
 	data := make([]byte, chunkBytes+99)
 	_, _ = rand.Read(data)
 	for name, c := range map[string]struct {
-		there    int // bytes at the server
-		patches  int
+		there     int // bytes at the server
+		patches   int
 		forgotten bool
 	}{
 		"unfinished": {there: chunkBytes, patches: 1},

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"strings"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) whoamiCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "whoami",
+		Short: "Show as whom and where you are logged in",
+		Args:  count(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			who, err := c.Viewer(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.table(who, func() *output.Table {
+				t := output.NewTable("USER", "ROLE", "DOMAIN", "PROJECTS", "SERVER")
+				t.Row(who.User.Email, who.User.Role, who.User.Domain.Name, names(who.Projects), c.Base())
+				return t
+			})
+		},
+	}
+}
+
+func (a *app) passwdCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "passwd",
+		Short: "Change your password",
+		Long: `Change your password. Without a terminal, the first line of standard input is
+the present password and the second line the new one.`,
+		Args: count(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			current, next, err := a.newPassword(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := c.ChangePassword(cmd.Context(), current, next); err != nil {
+				return err
+			}
+			a.note("Password changed.")
+			return nil
+		},
+	}
+}
+
+func (a *app) newPassword(ctx context.Context) (current, next string, err error) {
+	if _, ok := terminal(a.in); !ok {
+		lines := bufio.NewScanner(a.in)
+		if lines.Scan() {
+			current = lines.Text()
+		}
+		if lines.Scan() {
+			next = lines.Text()
+		}
+		if next == "" {
+			return "", "", usagef("standard input must hold two lines: the present and the new password")
+		}
+		return current, next, lines.Err()
+	}
+	if current, err = a.askSecret(ctx, "Present password: "); err != nil {
+		return "", "", err
+	}
+	if next, err = a.askSecret(ctx, "New password: "); err != nil {
+		return "", "", err
+	}
+	again, err := a.askSecret(ctx, "New password again: ")
+	if err == nil && again != next {
+		err = usagef("the new passwords differ")
+	}
+	return current, next, err
+}
+
+func names(refs []client.Ref) string {
+	all := make([]string, len(refs))
+	for i, r := range refs {
+		all[i] = r.Name
+	}
+	return strings.Join(all, ", ")
+}

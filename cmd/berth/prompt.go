@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// ask prompts for a line; instead names what to use without a terminal.
+func (a *app) ask(ctx context.Context, prompt, instead string) (string, error) {
+	if _, ok := terminal(a.in); !ok {
+		return "", usagef("no terminal to ask on; use %s", instead)
+	}
+	fmt.Fprint(a.err, prompt)
+	return interruptible(ctx, func() (string, error) { return readLine(a.in) })
+}
+
+// askSecret prompts for a line that is not shown.
+func (a *app) askSecret(ctx context.Context, prompt string) (string, error) {
+	fd, ok := terminal(a.in)
+	if !ok {
+		return "", usagef("no terminal to ask for the password on; use --password-stdin or BERTH_PASSWORD")
+	}
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("read password: %w", err)
+	}
+	fmt.Fprint(a.err, prompt)
+	secret, err := interruptible(ctx, func() (string, error) {
+		b, err := term.ReadPassword(fd)
+		return string(b), err
+	})
+	fmt.Fprintln(a.err)
+	if err != nil {
+		_ = term.Restore(fd, before) // an interrupted read leaves the echo off
+		return "", fmt.Errorf("read password: %w", err)
+	}
+	return secret, nil
+}
+
+// interruptible returns early when the context ends. The read itself cannot be
+// stopped; it ends with the process, which is next.
+func interruptible(ctx context.Context, read func() (string, error)) (string, error) {
+	type result struct {
+		text string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := read()
+		done <- result{text, err}
+	}()
+	select {
+	case r := <-done:
+		return r.text, r.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+func readLine(r io.Reader) (string, error) {
+	line, err := bufio.NewReader(r).ReadString('\n')
+	if line = strings.TrimRight(line, "\r\n"); line == "" {
+		if err == nil || err == io.EOF {
+			return "", usagef("nothing came on standard input")
+		}
+		return "", err
+	}
+	return line, nil
+}
