@@ -1,0 +1,159 @@
+// Package event tells the managers that something changed: at once in the same
+// process, through Redis in the others. An event is a hint to look again, never
+// the truth: any may be lost. Manager services publish, loops and GraphQL
+// subscriptions listen.
+package event
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+)
+
+// Topic is what an event is about.
+type Topic string
+
+// The topics. The ID of an event is that of the entity.
+const (
+	Session Topic = "session"
+	Kernel  Topic = "kernel"
+	Agent   Topic = "agent"
+	Device  Topic = "device"
+	Vfolder Topic = "vfolder"
+	Login   Topic = "login"   // a credential was revoked
+	Pending Topic = "pending" // the scheduler should look; without ID
+	// Lagged marks a hole: events of any topic were lost here, so a subscriber
+	// reads again what it shows. Every subscriber gets it, whatever it asked for.
+	Lagged Topic = "lagged"
+)
+
+// Event says that an entity changed.
+type Event struct {
+	Topic   Topic     `json:"t"`
+	ID      uuid.UUID `json:"i,omitzero"`
+	Version int       `json:"v,omitempty"` // of the entity, when it has one
+	Data    []byte    `json:"d,omitempty"`
+}
+
+const (
+	// subscriberBuffer is how far a subscriber may fall behind.
+	subscriberBuffer = 256
+	// outboxSize is how many events may wait for Redis.
+	outboxSize = 4096
+)
+
+// Bus spreads events. Make it with New.
+type Bus struct {
+	redis  redis.UniversalClient
+	log    *slog.Logger
+	origin string
+	outbox chan Event
+
+	mu          sync.Mutex
+	subscribers map[*subscriber]struct{}
+	hole        bool // an event never reached Redis
+}
+
+// New returns a bus that works inside this process; Run connects it to the
+// others.
+func New(client redis.UniversalClient, log *slog.Logger) *Bus {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Bus{
+		redis: client, log: log, origin: uuid.NewString(),
+		outbox:      make(chan Event, outboxSize),
+		subscribers: map[*subscriber]struct{}{},
+	}
+}
+
+// Publish gives the event to the subscribers of this process and leaves it for
+// Run to send to the others. It never waits.
+func (b *Bus) Publish(_ context.Context, e Event) {
+	b.deliver(e)
+	select {
+	case b.outbox <- e:
+	default:
+		b.lost()
+	}
+}
+
+// Subscribe returns the events of the topics, of all when none is named. The
+// channel is closed after ctx ends. A subscriber that falls behind finds one
+// Lagged event in place of those it missed.
+func (b *Bus) Subscribe(ctx context.Context, topics ...Topic) <-chan Event {
+	s := &subscriber{topics: topics, ch: make(chan Event, subscriberBuffer+1)}
+	b.mu.Lock()
+	b.subscribers[s] = struct{}{}
+	b.mu.Unlock()
+	context.AfterFunc(ctx, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.subscribers, s)
+		close(s.ch)
+	})
+	return s.ch
+}
+
+// deliver gives an event to the subscribers of this process.
+func (b *Bus) deliver(e Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for s := range b.subscribers {
+		if e.Topic == Lagged {
+			s.mark()
+		} else if len(s.topics) == 0 || slices.Contains(s.topics, e.Topic) {
+			s.put(e)
+		}
+	}
+}
+
+// lost remembers that the other managers missed an event.
+func (b *Bus) lost() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hole = true
+}
+
+// takeHole reports whether an event was lost since the last call.
+func (b *Bus) takeHole() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	hole := b.hole
+	b.hole = false
+	return hole
+}
+
+// subscriber is one reader. Its methods are called under the bus's lock, so
+// that only the reader changes the length of ch meanwhile, by making it less.
+type subscriber struct {
+	topics []Topic
+	ch     chan Event
+	lagged bool // the last event in ch is a Lagged that may not be read yet
+}
+
+// put adds an event. Behind an unread Lagged nothing is added: whoever reads
+// that looks at the present anyway.
+func (s *subscriber) put(e Event) {
+	switch {
+	case s.lagged && len(s.ch) > 0:
+	case len(s.ch) >= subscriberBuffer:
+		s.mark()
+	default:
+		s.lagged = false
+		s.ch <- e
+	}
+}
+
+// mark adds a Lagged; the channel has one place more than put fills.
+func (s *subscriber) mark() {
+	if s.lagged && len(s.ch) > 0 {
+		return
+	}
+	s.lagged = true
+	s.ch <- Event{Topic: Lagged}
+}

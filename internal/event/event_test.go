@@ -1,0 +1,177 @@
+package event_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/service/redis"
+	"github.com/berthhq/berth/internal/testenv"
+)
+
+const patience = 15 * time.Second
+
+// bus runs one as a manager would.
+func bus(t *testing.T, url string) *event.Bus {
+	t.Helper()
+	opt, err := goredis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := goredis.NewClient(opt)
+	b := event.New(client, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(context.Background())
+	var run sync.WaitGroup
+	run.Go(func() { _ = b.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		run.Wait()
+		_ = client.Close()
+	})
+	return b
+}
+
+func next(t *testing.T, ch <-chan event.Event) event.Event {
+	t.Helper()
+	select {
+	case e := <-ch:
+		return e
+	case <-time.After(patience):
+		t.Fatal("no event")
+		return event.Event{}
+	}
+}
+
+// connect sends from one bus until the other hears it: Redis forgets what is
+// sent before the subscription stands.
+func connect(t *testing.T, from, to *event.Bus) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	mark := event.Event{Topic: "connect", ID: uuid.New()}
+	heard := to.Subscribe(ctx, "connect")
+	deadline := time.After(patience)
+	for {
+		from.Publish(ctx, mark)
+		select {
+		case e := <-heard:
+			if e.ID == mark.ID {
+				return
+			}
+		case <-time.After(20 * time.Millisecond):
+		case <-deadline:
+			t.Fatal("buses are not connected")
+		}
+	}
+}
+
+func TestEventsReachEverySubscriberOnce(t *testing.T) {
+	url := testenv.Redis(t)
+	a, b := bus(t, url), bus(t, url)
+	connect(t, a, b)
+	connect(t, b, a)
+	here, there := a.Subscribe(t.Context(), event.Session), b.Subscribe(t.Context(), event.Session)
+	var want []event.Event
+	for i := range 100 {
+		e := event.Event{Topic: event.Session, ID: uuid.New(), Version: i, Data: fmt.Appendf(nil, "%d", i)}
+		want = append(want, e)
+		a.Publish(t.Context(), e)
+		a.Publish(t.Context(), event.Event{Topic: event.Agent, ID: uuid.New()})
+	}
+	// The way back is over when b's own event has made it.
+	end := event.Event{Topic: event.Session, ID: uuid.New(), Version: -1}
+	for where, ch := range map[string]<-chan event.Event{"same process": here, "another process": there} {
+		var got []event.Event
+		for range want {
+			got = append(got, next(t, ch))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", where, diff)
+		}
+	}
+	b.Publish(t.Context(), end)
+	if got := next(t, here); got.ID != end.ID {
+		t.Errorf("an own event came back: %v", got)
+	}
+}
+
+func TestSlowSubscriberFindsOneMarker(t *testing.T) {
+	b := event.New(goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1"}), nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	slow, quick := b.Subscribe(ctx), b.Subscribe(ctx, event.Kernel)
+	const n = 5000
+	for i := range n {
+		b.Publish(ctx, event.Event{Topic: event.Kernel, Version: i})
+		if e := <-quick; e.Version != i || e.Topic != event.Kernel {
+			t.Fatalf("quick subscriber got %v, want version %d", e, i)
+		}
+	}
+	for i := 0; ; i++ {
+		e := <-slow
+		if e.Topic == event.Lagged {
+			if i == 0 || i > 1000 {
+				t.Errorf("marker after %d events", i)
+			}
+			break
+		}
+		if e.Version != i {
+			t.Fatalf("event %d has version %d", i, e.Version)
+		}
+	}
+	if len(slow) != 0 {
+		t.Errorf("%d events behind the marker", len(slow))
+	}
+	b.Publish(ctx, event.Event{Topic: event.Kernel, Version: n})
+	if e := <-slow; e.Version != n {
+		t.Errorf("after the marker came %v, want version %d", e, n)
+	}
+	cancel()
+	for range slow { // ends when the channel is closed
+	}
+}
+
+func TestRedisDies(t *testing.T) {
+	srv, err := redis.Start(t.Context(), redis.Config{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = srv.Stop(context.Background()) })
+	a, b := bus(t, srv.URL()), bus(t, srv.URL())
+	connect(t, a, b)
+	here, there := a.Subscribe(t.Context(), event.Agent), b.Subscribe(t.Context(), event.Agent)
+	if err := syscall.Kill(srv.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	// Own subscribers notice nothing: no event is late or missing.
+	for i := range 100 {
+		begun := time.Now()
+		a.Publish(t.Context(), event.Event{Topic: event.Agent, Version: i})
+		if d := time.Since(begun); d > time.Second {
+			t.Fatalf("publish took %v", d)
+		}
+		for {
+			if e := next(t, here); e.Topic != event.Lagged {
+				if e.Version != i {
+					t.Fatalf("version %d, want %d", e.Version, i)
+				}
+				break
+			}
+		}
+	}
+	// The others are told of the hole, and hear again once Redis is back.
+	for next(t, there).Topic != event.Lagged {
+	}
+	connect(t, a, b)
+	a.Publish(t.Context(), event.Event{Topic: event.Agent, Version: 1000})
+	for next(t, there).Version != 1000 {
+	}
+}

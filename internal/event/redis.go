@@ -1,0 +1,172 @@
+package event
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	channel = "berth:events"
+	// A connection that is silent for two periods, the second one after a
+	// ping, is dead.
+	silence   = 5 * time.Second
+	retryWait = 200 * time.Millisecond
+	batchSize = 128
+)
+
+// message is an event on its way through Redis.
+type message struct {
+	Origin string `json:"o"`
+	Event
+}
+
+// Run exchanges events with the other managers until ctx ends. While Redis is
+// away the bus goes on inside this process; when it is back, subscribers
+// everywhere find a Lagged event.
+func (b *Bus) Run(ctx context.Context) error {
+	var both sync.WaitGroup
+	both.Go(func() { b.send(ctx) })
+	both.Go(func() { b.receive(ctx) })
+	both.Wait()
+	return nil
+}
+
+// send empties the outbox into Redis.
+func (b *Bus) send(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-b.outbox:
+			b.push(ctx, b.more(e))
+		}
+	}
+}
+
+// more adds to an event what else is waiting.
+func (b *Bus) more(e Event) []Event {
+	batch := []Event{e}
+	for len(batch) < batchSize {
+		select {
+		case e := <-b.outbox:
+			batch = append(batch, e)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// push sends a batch, or else notes the hole and waits until it can be told.
+func (b *Bus) push(ctx context.Context, batch []Event) {
+	if b.takeHole() {
+		batch = append([]Event{{Topic: Lagged}}, batch...)
+	}
+	err := b.publish(ctx, batch)
+	if err == nil {
+		return
+	}
+	b.log.Warn("events not sent", "events", len(batch), "error", err)
+	for err != nil && pause(ctx) {
+		err = b.publish(ctx, []Event{{Topic: Lagged}})
+	}
+	if err == nil {
+		b.log.Info("events are sent again")
+	}
+}
+
+func (b *Bus) publish(ctx context.Context, batch []Event) error {
+	_, err := b.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, e := range batch {
+			data, err := json.Marshal(message{b.origin, e})
+			if err != nil {
+				return err
+			}
+			p.Publish(ctx, channel, data)
+		}
+		return nil
+	})
+	return err
+}
+
+// receive delivers what the other managers sent.
+func (b *Bus) receive(ctx context.Context) {
+	for first := true; ; first = false {
+		err := b.listen(ctx, !first)
+		if ctx.Err() != nil {
+			return
+		}
+		b.log.Warn("events not received", "error", err)
+		if !pause(ctx) {
+			return
+		}
+	}
+}
+
+// listen delivers from one connection to its end. again says that there was
+// one before it, so that events were lost in between.
+func (b *Bus) listen(ctx context.Context, again bool) error {
+	sub := b.redis.Subscribe(ctx, channel)
+	defer sub.Close()
+	// A blocked read does not look at ctx.
+	stop := context.AfterFunc(ctx, func() { _ = sub.Close() })
+	defer stop()
+	pinged := false
+	for ctx.Err() == nil {
+		m, err := sub.ReceiveTimeout(ctx, silence)
+		if timeout(err) && !pinged {
+			pinged, err = true, sub.Ping(ctx)
+			if err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return err
+		}
+		pinged = false
+		switch m := m.(type) {
+		case *redis.Subscription:
+			if again {
+				b.log.Info("events are received again")
+				b.deliver(Event{Topic: Lagged})
+			}
+		case *redis.Message:
+			b.receiveOne(m.Payload)
+		}
+	}
+	return ctx.Err()
+}
+
+func (b *Bus) receiveOne(payload string) {
+	var m message
+	if err := json.Unmarshal([]byte(payload), &m); err != nil {
+		b.log.Warn("unreadable event", "error", err)
+		return
+	}
+	if m.Origin != b.origin {
+		b.deliver(m.Event)
+	}
+}
+
+func timeout(err error) bool {
+	var n net.Error
+	return errors.As(err, &n) && n.Timeout()
+}
+
+// pause waits a moment and reports whether ctx is still good.
+func pause(ctx context.Context) bool {
+	t := time.NewTimer(retryWait)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
