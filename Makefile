@@ -19,9 +19,10 @@ RACE     ?= ./internal/... ./plugins/... ./manager/scheduler/... ./agent/device/
 
 STATIC   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 GO_FILES := $(shell find agent cmd ent graph internal manager plugins storage -name '*.go' -not -name '*_test.go' -o -name '*.sql' 2>/dev/null) go.mod go.sum
-WEB_SRC  := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
+WEB_SRC  := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -not -name '*.go' -print 2>/dev/null)
 CMDS     := $(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go)))
-VENDORS  := $(patsubst plugins/%/main.go,%,$(wildcard plugins/accelerator/*/main.go plugins/volume/*/main.go))
+# accelerator/template is an example to copy, not a plugin to run.
+VENDORS  := $(filter-out %/template,$(patsubst plugins/%/main.go,%,$(wildcard plugins/accelerator/*/main.go plugins/volume/*/main.go)))
 # Plugins that link a vendor's C library.
 CGO      := accelerator/nvidia
 PROTOS   := $(shell find agent storage plugins internal -name '*.proto')
@@ -71,7 +72,7 @@ test-go:
 
 .PHONY: test-web
 test-web: web/node_modules/.package-lock.json
-	cd web && npm test --silent
+	cd web && npm run --silent check && npm run --silent test
 
 .PHONY: e2e
 e2e: setup build images ## whole-cluster and browser scenarios only
@@ -79,7 +80,7 @@ e2e: setup build images ## whole-cluster and browser scenarios only
 
 .PHONY: lint
 lint: $(BUNDLE) bin/tools/staticcheck ## format, vet, staticcheck, repository rules
-	@test -z "$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go') | tee /dev/stderr)" || { echo 'run gofmt -w on the files above'; exit 1; }
+	@test -z "$$(git ls-files -z -co --exclude-standard '*.go' | xargs -0 ls -d 2>/dev/null | xargs gofmt -l | tee /dev/stderr)" || { echo 'run gofmt -w on the files above'; exit 1; }
 	$(GO) vet ./...
 	bin/tools/staticcheck ./...
 	$(GO) test -count 1 .

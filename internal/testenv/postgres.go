@@ -24,11 +24,11 @@ const recipe = "1"
 
 // server is the one PostgreSQL of this test process. It ends with the process.
 var server = sync.OnceValues(func() (*postgres.Server, error) {
-	dir, err := workDir()
+	w, err := workPlace()
 	if err != nil {
 		return nil, err
 	}
-	dir = filepath.Join(dir, "postgres")
+	dir := filepath.Join(w.dir, "postgres")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	made, err := madeCluster(ctx)

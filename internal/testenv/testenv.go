@@ -20,25 +20,30 @@ import (
 // process, and removes its directory; the stores' last writes may come between.
 const removeWhenAlone = `read -r _; for _ in 1 2 3 4 5; do rm -rf "$1" && exit; sleep 0.2; done`
 
-// lifeline is the cleaner's input. Held here, it is closed by our end only.
-var lifeline io.WriteCloser
+// place is this process's directory for all stores. lifeline is the cleaner's
+// input: held here, it is closed by the end of the process only.
+type place struct {
+	dir      string
+	lifeline io.Closer
+}
 
-// workDir is this process's directory for all stores. A shell outlives us to
-// remove it: a test process has no moment of its own to clean up in.
-var workDir = sync.OnceValues(func() (string, error) {
+// workPlace makes it. A shell outlives us to remove it: a test process has no
+// moment of its own to clean up in.
+var workPlace = sync.OnceValues(func() (*place, error) {
 	dir, err := os.MkdirTemp(fastDir(), "berth-test-")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	cmd := exec.Command("/bin/sh", "-c", removeWhenAlone, "sh", dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if lifeline, err = cmd.StdinPipe(); err != nil {
-		return "", err
+	lifeline, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		return "", fmt.Errorf("start cleaner: %w", err)
+		return nil, fmt.Errorf("start cleaner: %w", err)
 	}
-	return dir, nil
+	return &place{dir, lifeline}, nil
 })
 
 // A database is a thousand small files: five times quicker to make in memory.
@@ -64,11 +69,11 @@ var count atomic.Int64
 // freshDir is a new directory for one store.
 func freshDir(t testing.TB, name string) string {
 	t.Helper()
-	dir, err := workDir()
+	w, err := workPlace()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(dir, fmt.Sprintf("%s%d", name, count.Add(1)))
+	return filepath.Join(w.dir, fmt.Sprintf("%s%d", name, count.Add(1)))
 }
 
 // logger shows what the stores complain about in the test's output.
