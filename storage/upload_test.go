@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -478,5 +479,33 @@ func TestAbandonedUploadsAreSwept(t *testing.T) {
 	}
 	if resp := h.tus("HEAD", old, tk, nil); resp.StatusCode != 404 {
 		t.Errorf("swept upload: %s", resp.Status)
+	}
+}
+
+// Two proxies serve one volume: an upload may go on at either.
+func TestUploadThroughTwoProxies(t *testing.T) {
+	first := newHost(t)
+	second := &host{t: t, cfg: first.cfg, mount: first.mount, signer: first.signer, ref: first.ref, path: first.path}
+	second.cfg.Name, second.cfg.Dir = "s2", t.TempDir()
+	second.cfg.Volumes = slices.Clone(first.cfg.Volumes)
+	second.cfg.Volumes[0].Create = false // the other one has marked it
+	second.start()
+	defer second.stop()
+	data := random(1 << 20)
+	tk := first.ticket("upload", "f", int64(len(data)))
+	at := first.begin(tk, int64(len(data)))
+	for i, step := 0, len(data)/8; i < 8; i++ {
+		h := first
+		if i%2 == 1 {
+			h = second
+		}
+		resp := h.tus("PATCH", at, tk, bytes.NewReader(data[i*step:(i+1)*step]), "Upload-Offset", strconv.Itoa(i*step))
+		if resp.StatusCode != 204 {
+			t.Fatalf("part %d: %s", i, resp.Status)
+		}
+	}
+	first.wantFile("f", data)
+	if resp := second.tus("POST", "/uploads", tk, nil, "Upload-Length", strconv.Itoa(len(data))); resp.StatusCode != 409 {
+		t.Errorf("the ticket used again at the other proxy: %s", resp.Status)
 	}
 }
