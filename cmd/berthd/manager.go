@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+
+	"github.com/berthhq/berth/manager"
+)
+
+func managerCommand() *cobra.Command {
+	var (
+		cfg           manager.Config
+		http, cluster string
+		level         string
+		asJSON        bool
+	)
+	cmd := &cobra.Command{
+		Use: "manager", Short: "Run one manager replica", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if cfg.PostgresDSN == "" || cfg.RedisURL == "" || len(cfg.EtcdEndpoints) == 0 || cfg.Secrets == "" {
+				return fmt.Errorf("--postgres, --redis, --etcd and --secrets are needed")
+			}
+			if cfg.Logger, err = logger(level, asJSON); err != nil {
+				return err
+			}
+			if cfg.HTTP, err = net.Listen("tcp", http); err != nil {
+				return err
+			}
+			if cfg.Cluster, err = net.Listen("tcp", cluster); err != nil {
+				return err
+			}
+			cfg.Version, cfg.Registry = version, metrics()
+			m, err := manager.New(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			if err := announceFirstLogin(cmd.Context(), m, cfg.AdminEmail, ""); err != nil {
+				m.Close()
+				return err
+			}
+			return m.Run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&cfg.PostgresDSN, "postgres", os.Getenv("BERTHD_POSTGRES"), "PostgreSQL connection string")
+	f.StringVar(&cfg.RedisURL, "redis", os.Getenv("BERTHD_REDIS"), "Redis URL")
+	f.StringSliceVar(&cfg.EtcdEndpoints, "etcd", nil, "etcd endpoints")
+	f.StringVar(&http, "http", "127.0.0.1:8420", "address for people and programs")
+	f.StringVar(&cluster, "cluster", ":8421", "address for agents and storage proxies")
+	f.StringVar(&cfg.ClusterAddress, "cluster-address", "", "how nodes reach --cluster, when it differs")
+	f.StringVar(&cfg.Secrets, "secrets", "", "directory with the cluster's CA and keys, the same for all replicas")
+	f.BoolVar(&cfg.TLS, "behind-tls", false, "people reach --http through TLS")
+	f.StringSliceVar(&cfg.TrustedProxies, "trusted-proxy", nil, "networks whose X-Forwarded-For is believed")
+	f.StringVar(&cfg.AdminEmail, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
+	logFlags(cmd, &level, &asJSON, "info")
+	return cmd
+}
+
+// metrics is a registry with the process's own metrics.
+func metrics() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}

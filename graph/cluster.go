@@ -1,0 +1,115 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/ent/slottype"
+	"github.com/berthhq/berth/graph/model"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/agents"
+)
+
+func (r queryResolver) ResourceGroups(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.ResourceGroupOrder, where *ent.ResourceGroupWhereInput) (*ent.ResourceGroupConnection, error) {
+	return r.Client.ResourceGroup.Query().Paginate(ctx, after, first, before, last, ent.WithResourceGroupOrder(orderBy), ent.WithResourceGroupFilter(where.Filter))
+}
+
+func (r queryResolver) Agents(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.AgentOrder, where *ent.AgentWhereInput) (*ent.AgentConnection, error) {
+	return r.Client.Agent.Query().Paginate(ctx, after, first, before, last, ent.WithAgentOrder(orderBy), ent.WithAgentFilter(where.Filter))
+}
+
+func (r queryResolver) Devices(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.DeviceOrder, where *ent.DeviceWhereInput) (*ent.DeviceConnection, error) {
+	return r.Client.Device.Query().Paginate(ctx, after, first, before, last, ent.WithDeviceOrder(orderBy), ent.WithDeviceFilter(where.Filter))
+}
+
+func (r queryResolver) SlotTypes(ctx context.Context) ([]*ent.SlotType, error) {
+	return r.Client.SlotType.Query().Order(slottype.ByName()).All(ctx)
+}
+
+// Capacity adds up the devices that can be allocated. Slots of one exclusive
+// set are each shown in full: they are alternatives.
+func (r agentResolver) Capacity(ctx context.Context, a *ent.Agent) (resource.Slots, error) {
+	devices, err := loaders(ctx).devices.Load(ctx, a.ID)
+	if err != nil {
+		return nil, err
+	}
+	sum := resource.Slots{}
+	for _, d := range devices {
+		if d.Allocatable {
+			sum.Add(d.Capacity)
+		}
+	}
+	return sum, nil
+}
+
+func (r agentResolver) Occupied(ctx context.Context, a *ent.Agent) (resource.Slots, error) {
+	return loaders(ctx).byAgent.Load(ctx, a.ID)
+}
+
+func (r agentResolver) Stats(ctx context.Context, a *ent.Agent) ([]*report.Metric, error) {
+	st, err := loaders(ctx).stats.Load(ctx, a.ID)
+	return pointers(st.Metrics), err
+}
+
+func (r deviceResolver) Occupied(ctx context.Context, d *ent.Device) (resource.Slots, error) {
+	holders, err := loaders(ctx).holders.Load(ctx, d.ID)
+	sum := resource.Slots{}
+	for _, h := range holders {
+		sum[h.slot] += h.amount
+	}
+	return sum, err
+}
+
+func (r deviceResolver) Holders(ctx context.Context, d *ent.Device) ([]*model.DeviceHolder, error) {
+	holders, err := loaders(ctx).holders.Load(ctx, d.ID)
+	out := make([]*model.DeviceHolder, 0, len(holders))
+	for _, h := range holders {
+		out = append(out, &model.DeviceHolder{
+			Slot: h.slot, Amount: resource.Format(h.slot, h.amount), Since: h.since, Session: h.session, Mine: h.mine,
+		})
+	}
+	return out, err
+}
+
+func (r allocationResolver) Amount(_ context.Context, a *ent.Allocation) (string, error) {
+	return resource.Format(a.Slot, a.Amount), nil
+}
+
+func (r mutationResolver) CreateResourceGroup(ctx context.Context, input agents.CreateResourceGroupInput) (*agents.ResourceGroupPayload, error) {
+	return r.Agents.CreateResourceGroup(ctx, input)
+}
+
+func (r mutationResolver) UpdateAgent(ctx context.Context, input agents.UpdateAgentInput) (*agents.AgentPayload, error) {
+	return r.Agents.UpdateAgent(ctx, input)
+}
+
+func (r mutationResolver) CreateJoinToken(ctx context.Context, input agents.CreateJoinTokenInput) (*agents.JoinTokenPayload, error) {
+	return r.Agents.CreateJoinToken(ctx, input)
+}
+
+// AgentChanged sends every agent in sight, then those that change.
+func (r subscriptionResolver) AgentChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Agent, error) {
+	return follow(ctx, r.Resolver, feed[*ent.Agent]{
+		topic: event.Agent, id: id,
+		first: func(ctx context.Context) ([]*ent.Agent, error) {
+			if id != nil {
+				a, err := r.Client.Agent.Get(ctx, *id)
+				if ent.IsNotFound(err) {
+					return nil, problem.NotFound("agent").WithField("id")
+				}
+				return []*ent.Agent{a}, err
+			}
+			return r.Client.Agent.Query().Limit(maxPage).All(ctx)
+		},
+		read: r.Client.Agent.Get,
+	})
+}
+
+// deviceOrder keeps lists of devices in the order of their names.
+func deviceOrder(q *ent.DeviceQuery) { q.Order(device.ByDeviceID()) }

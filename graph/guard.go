@@ -1,0 +1,193 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// Limits of one operation. They are far above what the web page asks for.
+const (
+	maxPage    = 100
+	maxDepth   = 14
+	maxCost    = 20_000 // objects that an operation may touch, at worst
+	maxFields  = 1_000  // selections after fragments are spread
+	maxTokens  = 15_000
+	maxBody    = 1 << 20
+	listLength = 10 // assumed of a list that has no page size
+)
+
+// guard checks an operation as a whole before anything of it runs: who may
+// ask for each field, how deep it goes, how much it may cost, how large its
+// pages are.
+type guard struct{ schema *ast.Schema }
+
+var _ interface {
+	graphql.HandlerExtension
+	graphql.OperationContextMutator
+} = guard{}
+
+// ExtensionName names the extension in gqlgen's errors.
+func (guard) ExtensionName() string { return "Guard" }
+
+// Validate keeps the schema's audiences complete: a field without one fails
+// the start of the server.
+func (g guard) Validate(graphql.ExecutableSchema) error {
+	for _, def := range g.schema.Types {
+		if def.BuiltIn || def.Kind != ast.Object {
+			continue
+		}
+		root := def == g.schema.Query || def == g.schema.Mutation || def == g.schema.Subscription
+		for _, f := range def.Fields {
+			if _, err := audience(g.schema, def, f); err != nil {
+				return err
+			}
+			if root && f.Directives.ForName("allow") == nil && f.Name[0] != '_' {
+				return fmt.Errorf("%s.%s has no @allow", def.Name, f.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// audience returns who may select a field: its own @allow, or its type's.
+func audience(schema *ast.Schema, def *ast.Definition, f *ast.FieldDefinition) (string, error) {
+	if f.Name[0] == '_' { // introspection
+		return "USER", nil
+	}
+	d := f.Directives.ForName("allow")
+	if d == nil {
+		d = def.Directives.ForName("allow")
+	}
+	if d == nil {
+		return "", fmt.Errorf("%s.%s has no @allow, nor has its type", def.Name, f.Name)
+	}
+	return d.Arguments.ForName("to").Value.Raw, nil
+}
+
+// MutateOperationContext refuses an operation that breaks a rule.
+func (g guard) MutateOperationContext(ctx context.Context, rc *graphql.OperationContext) *gqlerror.Error {
+	w := walk{schema: g.schema, vars: rc.Variables, viewer: viewer.From(ctx), query: rc.Operation.Operation == ast.Query}
+	cost, err := w.cost(rc.Operation.SelectionSet, 1)
+	if err == nil && cost > maxCost {
+		err = problem.Invalid("query", "asks for up to %d objects", cost).WithLimit(strconv.Itoa(maxCost))
+	}
+	if err != nil {
+		return present(ctx, err)
+	}
+	return nil
+}
+
+// walk visits every selection of one operation.
+type walk struct {
+	schema *ast.Schema
+	vars   map[string]any
+	viewer *viewer.Viewer
+	query  bool
+	fields int
+}
+
+func (w *walk) cost(set ast.SelectionSet, depth int) (int, error) {
+	if depth > maxDepth {
+		return 0, problem.Invalid("query", "is nested deeper than %d levels", maxDepth).WithLimit(strconv.Itoa(maxDepth))
+	}
+	sum := 0
+	for _, sel := range set {
+		var c int
+		var err error
+		switch s := sel.(type) {
+		case *ast.Field:
+			c, err = w.field(s, depth)
+		case *ast.InlineFragment:
+			c, err = w.cost(s.SelectionSet, depth)
+		case *ast.FragmentSpread:
+			c, err = w.cost(s.Definition.SelectionSet, depth)
+		}
+		if err != nil {
+			return 0, err
+		}
+		if sum += c; sum > maxCost {
+			return sum, nil
+		}
+	}
+	return sum, nil
+}
+
+func (w *walk) field(f *ast.Field, depth int) (int, error) {
+	if w.fields++; w.fields > maxFields {
+		return 0, problem.Invalid("query", "selects more than %d fields", maxFields).WithLimit(strconv.Itoa(maxFields))
+	}
+	if err := w.allowed(f); err != nil {
+		return 0, err
+	}
+	if f.Name[0] == '_' {
+		return 1, nil
+	}
+	times, err := w.times(f)
+	if err != nil {
+		return 0, err
+	}
+	inner, err := w.cost(f.SelectionSet, depth+1)
+	if err != nil || len(f.SelectionSet) == 0 {
+		return 0, err
+	}
+	return times * (1 + inner), nil
+}
+
+// times returns how many objects a field may yield.
+func (w *walk) times(f *ast.Field) (int, error) {
+	page := 0
+	args := f.ArgumentMap(w.vars)
+	for _, name := range []string{"first", "last"} {
+		v, ok := args[name]
+		if !ok || v == nil {
+			continue
+		}
+		n, err := strconv.ParseInt(fmt.Sprint(v), 10, 64)
+		most := int64(maxPage)
+		if f.Name == "files" {
+			most = 1000
+		}
+		if err != nil || n < 0 || n > most {
+			return 0, problem.Invalid(f.Name+"."+name, "%v is not between 0 and %d", v, most).WithLimit(fmt.Sprint(most))
+		}
+		page = int(n)
+	}
+	switch {
+	case page > 0:
+		return page, nil
+	case f.Definition.Type.Elem != nil && f.Name != "edges":
+		return listLength, nil
+	}
+	return 1, nil
+}
+
+func (w *walk) allowed(f *ast.Field) error {
+	who, err := audience(w.schema, f.ObjectDefinition, f.Definition)
+	if err != nil {
+		if f.ObjectDefinition.Kind == ast.Interface { // its objects say who
+			return nil
+		}
+		return err
+	}
+	switch {
+	case who == "ANYONE":
+		return nil
+	case w.viewer == nil || w.viewer.IsAnonymous():
+		return problem.Unauthenticated("log in first")
+	case who == "USER":
+		return nil
+	case who == "ADMIN" && (w.viewer.Superadmin() || w.viewer.Role == viewer.RoleAdmin):
+		return nil
+	case who == "SUPERADMIN" && (w.viewer.Superadmin() || w.query && w.viewer.SeesAll()):
+		return nil
+	}
+	return problem.Forbidden("%s.%s is not open to you", f.ObjectDefinition.Name, f.Name)
+}

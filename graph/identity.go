@@ -1,0 +1,142 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/loginsession"
+	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/graph/model"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/identity"
+	"github.com/berthhq/berth/manager/policy"
+)
+
+func (r queryResolver) Viewer(ctx context.Context) (*model.Viewer, error) {
+	u, err := r.Client.User.Get(ctx, viewer.From(ctx).User)
+	if err != nil {
+		return nil, err
+	}
+	return &model.Viewer{User: u, InitialPassword: u.InitialPassword}, nil
+}
+
+func (r viewerResolver) Projects(ctx context.Context, v *model.Viewer) ([]*ent.Project, error) {
+	q := r.Client.Project.Query().Where(project.IDIn(viewer.From(ctx).Projects...), project.Active(true)).
+		Order(project.ByName())
+	q, err := q.CollectFields(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return q.All(ctx)
+}
+
+func (r viewerResolver) ResourceGroups(ctx context.Context, v *model.Viewer) ([]*ent.ResourceGroup, error) {
+	q, err := r.Client.ResourceGroup.Query().Where(resourcegroup.Active(true)).
+		Order(resourcegroup.ByCreatedAt()).CollectFields(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return q.All(ctx)
+}
+
+func (r queryResolver) Domains(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.DomainOrder, where *ent.DomainWhereInput) (*ent.DomainConnection, error) {
+	return r.Client.Domain.Query().Paginate(ctx, after, first, before, last, ent.WithDomainOrder(orderBy), ent.WithDomainFilter(where.Filter))
+}
+
+func (r queryResolver) Projects(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.ProjectOrder, where *ent.ProjectWhereInput) (*ent.ProjectConnection, error) {
+	return r.Client.Project.Query().Paginate(ctx, after, first, before, last, ent.WithProjectOrder(orderBy), ent.WithProjectFilter(where.Filter))
+}
+
+func (r queryResolver) Users(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.UserOrder, where *ent.UserWhereInput) (*ent.UserConnection, error) {
+	return r.Client.User.Query().Paginate(ctx, after, first, before, last, ent.WithUserOrder(orderBy), ent.WithUserFilter(where.Filter))
+}
+
+func (r queryResolver) AccessTokens(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.AccessTokenOrder, where *ent.AccessTokenWhereInput) (*ent.AccessTokenConnection, error) {
+	return r.Client.AccessToken.Query().Paginate(ctx, after, first, before, last, ent.WithAccessTokenOrder(orderBy), ent.WithAccessTokenFilter(where.Filter))
+}
+
+func (r queryResolver) ResourcePolicies(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.ResourcePolicyOrder, where *ent.ResourcePolicyWhereInput) (*ent.ResourcePolicyConnection, error) {
+	return r.Client.ResourcePolicy.Query().Paginate(ctx, after, first, before, last, ent.WithResourcePolicyOrder(orderBy), ent.WithResourcePolicyFilter(where.Filter))
+}
+
+// LoginSessions lists one's own logins, also for those who may see others'.
+func (r queryResolver) LoginSessions(ctx context.Context) ([]*ent.LoginSession, error) {
+	return r.Client.LoginSession.Query().
+		Where(loginsession.UserID(viewer.From(ctx).User), loginsession.RevokedAtIsNil(), loginsession.ExpiresAtGT(now())).
+		Order(loginsession.ByCreatedAt()).All(ctx)
+}
+
+func (r loginSessionResolver) Current(ctx context.Context, s *ent.LoginSession) (bool, error) {
+	return s.ID == viewer.From(ctx).Credential, nil
+}
+
+func (r domainResolver) Occupied(ctx context.Context, d *ent.Domain) (resource.Slots, error) {
+	return loaders(ctx).byDomain.Load(ctx, d.ID)
+}
+
+func (r projectResolver) Occupied(ctx context.Context, p *ent.Project) (resource.Slots, error) {
+	return loaders(ctx).byProject.Load(ctx, p.ID)
+}
+
+func (r userResolver) Occupied(ctx context.Context, u *ent.User) (resource.Slots, error) {
+	return loaders(ctx).byOwner.Load(ctx, u.ID)
+}
+
+func (r mutationResolver) CreateDomain(ctx context.Context, input identity.CreateDomainInput) (*identity.DomainPayload, error) {
+	return r.Identity.CreateDomain(ctx, input)
+}
+
+func (r mutationResolver) CreateProject(ctx context.Context, input identity.CreateProjectInput) (*identity.ProjectPayload, error) {
+	return r.Identity.CreateProject(ctx, input)
+}
+
+func (r mutationResolver) CreateUser(ctx context.Context, input identity.CreateUserInput) (*identity.UserPayload, error) {
+	return r.Identity.CreateUser(ctx, input)
+}
+
+func (r mutationResolver) UpdateUser(ctx context.Context, input identity.UpdateUserInput) (*identity.UserPayload, error) {
+	return r.Identity.UpdateUser(ctx, input)
+}
+
+func (r mutationResolver) SetMembership(ctx context.Context, input identity.SetMembershipInput) (*identity.MembershipPayload, error) {
+	return r.Identity.SetMembership(ctx, input)
+}
+
+func (r mutationResolver) RemoveMembership(ctx context.Context, input identity.RemoveMembershipInput) (*identity.MembershipPayload, error) {
+	return r.Identity.RemoveMembership(ctx, input)
+}
+
+func (r mutationResolver) CreateResourcePolicy(ctx context.Context, input policy.CreateResourcePolicyInput) (*policy.ResourcePolicyPayload, error) {
+	return r.Policies.CreateResourcePolicy(ctx, input)
+}
+
+func (r mutationResolver) UpdateResourcePolicy(ctx context.Context, input policy.UpdateResourcePolicyInput) (*policy.ResourcePolicyPayload, error) {
+	return r.Policies.UpdateResourcePolicy(ctx, input)
+}
+
+func (r mutationResolver) AttachResourcePolicy(ctx context.Context, input policy.AttachResourcePolicyInput) (*policy.AttachResourcePolicyPayload, error) {
+	return r.Policies.AttachResourcePolicy(ctx, input)
+}
+
+func (r mutationResolver) ChangePassword(ctx context.Context, input auth.ChangePasswordInput) (*model.ViewerPayload, error) {
+	if err := r.Auth.ChangePassword(ctx, input); err != nil {
+		return nil, err
+	}
+	v, err := queryResolver(r).Viewer(ctx)
+	return &model.ViewerPayload{Viewer: v}, err
+}
+
+func (r mutationResolver) CreateAccessToken(ctx context.Context, input auth.CreateAccessTokenInput) (*auth.AccessTokenPayload, error) {
+	return r.Auth.CreateAccessToken(ctx, input)
+}
+
+func (r mutationResolver) RevokeAccessToken(ctx context.Context, input auth.RevokeAccessTokenInput) (*auth.AccessTokenPayload, error) {
+	return r.Auth.RevokeAccessToken(ctx, input)
+}
+
+func (r mutationResolver) RevokeLoginSession(ctx context.Context, input auth.RevokeLoginSessionInput) (*auth.LoginSessionPayload, error) {
+	return r.Auth.RevokeLoginSession(ctx, input)
+}

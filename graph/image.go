@@ -1,0 +1,33 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/manager/image"
+)
+
+func (r queryResolver) Images(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) (*ent.ImageConnection, error) {
+	return r.Client.Image.Query().Paginate(ctx, after, first, before, last, ent.WithImageOrder(orderBy), ent.WithImageFilter(where.Filter))
+}
+
+func (r queryResolver) Registries(ctx context.Context) ([]*ent.Registry, error) {
+	return r.Client.Registry.Query().Order(registry.ByName()).All(ctx)
+}
+
+func (r mutationResolver) CreateRegistry(ctx context.Context, input image.CreateRegistryInput) (*image.RegistryPayload, error) {
+	return r.Resolver.Images.CreateRegistry(ctx, input)
+}
+
+func (r mutationResolver) ScanRegistry(ctx context.Context, input image.ScanRegistryInput) (*image.ScanRegistryPayload, error) {
+	return r.Resolver.Images.ScanRegistry(ctx, input)
+}
+
+func (r mutationResolver) RegisterImage(ctx context.Context, input image.RegisterImageInput) (*image.ImagePayload, error) {
+	return r.Resolver.Images.RegisterImage(ctx, input)
+}
+
+func (r mutationResolver) ForgetImage(ctx context.Context, input image.ForgetImageInput) (*image.ForgetImagePayload, error) {
+	return r.Resolver.Images.ForgetImage(ctx, input)
+}

@@ -1,0 +1,136 @@
+package graph
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/vikstrous/dataloadgen"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/stats"
+)
+
+// holder is who holds a part of a device.
+type holder struct {
+	slot    string
+	amount  int64
+	since   time.Time
+	session *ent.Session // nil when out of the viewer's sight
+	mine    bool
+}
+
+type loader[T any] = dataloadgen.Loader[uuid.UUID, T]
+
+// loaderSet batches what lists of objects ask for one by one, within one
+// response.
+type loaderSet struct {
+	devices                               *loader[[]*ent.Device]
+	holders                               *loader[[]holder]
+	byAgent, byOwner, byProject, byDomain *loader[resource.Slots]
+	stats                                 *loader[report.Stats]
+	usage                                 *loader[[]stats.UsageEntry]
+	mounted                               *loader[[]*ent.Session]
+}
+
+type loadersKey struct{}
+
+// fresh returns a context with loaders that know nothing yet.
+func fresh(ctx context.Context, r *Resolver) context.Context {
+	return context.WithValue(ctx, loadersKey{}, &loaderSet{
+		devices:   load(r.loadDevices),
+		holders:   load(r.loadHolders),
+		byAgent:   load(r.loadOccupied(allocation.FieldAgentID)),
+		byOwner:   load(r.loadOccupied(allocation.FieldOwnerID)),
+		byProject: load(r.loadOccupied(allocation.FieldProjectID)),
+		byDomain:  load(r.loadOccupied(allocation.FieldDomainID)),
+		stats:     load(r.Stats.Latest),
+		usage: load(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]stats.UsageEntry, error) {
+			return stats.BySession(ctx, r.Client, ids)
+		}),
+		mounted: load(r.loadMounted),
+	})
+}
+
+func loaders(ctx context.Context) *loaderSet { return ctx.Value(loadersKey{}).(*loaderSet) }
+
+// load makes a loader whose missing keys are zero values.
+func load[T any](fetch func(context.Context, []uuid.UUID) (map[uuid.UUID]T, error)) *loader[T] {
+	return dataloadgen.NewLoader(func(ctx context.Context, ids []uuid.UUID) ([]T, []error) {
+		values := make([]T, len(ids))
+		m, err := fetch(ctx, ids)
+		if err != nil {
+			return values, []error{err}
+		}
+		for i, id := range ids {
+			values[i] = m[id]
+		}
+		return values, nil
+	}, dataloadgen.WithWait(time.Millisecond))
+}
+
+func (r *Resolver) loadDevices(ctx context.Context, agents []uuid.UUID) (map[uuid.UUID][]*ent.Device, error) {
+	all, err := r.Client.Device.Query().Where(device.AgentIDIn(agents...)).Order(device.ByDeviceID()).All(ctx)
+	m := map[uuid.UUID][]*ent.Device{}
+	for _, d := range all {
+		m[d.AgentID] = append(m[d.AgentID], d)
+	}
+	return m, err
+}
+
+// loadHolders reads who holds the devices: the fact of a holding is visible
+// to everybody who sees the device, its session only to those who may.
+func (r *Resolver) loadHolders(ctx context.Context, devices []uuid.UUID) (map[uuid.UUID][]holder, error) {
+	v := viewer.From(ctx)
+	held, err := r.Client.Allocation.Query().
+		Where(allocation.DeviceIDIn(devices...), allocation.FreedAtIsNil()).
+		Order(allocation.ByCreatedAt()).All(viewer.SystemContext(ctx))
+	if err != nil || len(held) == 0 {
+		return nil, err
+	}
+	var ids []uuid.UUID
+	for _, a := range held {
+		ids = append(ids, a.SessionID)
+	}
+	seen, err := r.Client.Session.Query().Where(session.IDIn(ids...)).All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byID := map[uuid.UUID]*ent.Session{}
+	for _, s := range seen {
+		byID[s.ID] = s
+	}
+	m := map[uuid.UUID][]holder{}
+	for _, a := range held {
+		m[a.DeviceID] = append(m[a.DeviceID], holder{a.Slot, a.Amount, a.CreatedAt, byID[a.SessionID], a.OwnerID == v.User})
+	}
+	return m, nil
+}
+
+// loadOccupied sums live allocations by one of their scopes. The caller sees
+// the object itself, so the sum over it hides nothing from him.
+func (r *Resolver) loadOccupied(column string) func(context.Context, []uuid.UUID) (map[uuid.UUID]resource.Slots, error) {
+	return func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]resource.Slots, error) {
+		return stats.Occupied(viewer.SystemContext(ctx), r.Client, column, ids)
+	}
+}
+
+func (r *Resolver) loadMounted(ctx context.Context, folders []uuid.UUID) (map[uuid.UUID][]*ent.Session, error) {
+	mounts, err := r.Client.SessionMount.Query().
+		Where(sessionmount.VfolderIDIn(folders...), sessionmount.HasSessionWith(session.TerminatedAtIsNil())).
+		WithSession().All(ctx)
+	m := map[uuid.UUID][]*ent.Session{}
+	for _, mt := range mounts {
+		if mt.Edges.Session != nil {
+			m[mt.VfolderID] = append(m[mt.VfolderID], mt.Edges.Session)
+		}
+	}
+	return m, err
+}

@@ -1,0 +1,50 @@
+// Package model holds the few GraphQL objects that are neither an entity nor
+// a service's struct.
+package model
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/report"
+)
+
+// Server describes the manager to its clients.
+type Server struct {
+	Version     string
+	MaxPageSize int
+}
+
+// Viewer is the logged-in user.
+type Viewer struct {
+	User            *ent.User
+	InitialPassword bool
+}
+
+// ViewerPayload answers a change of one's own account.
+type ViewerPayload struct{ Viewer *Viewer }
+
+// DeviceHolder is who holds a part of a device.
+type DeviceHolder struct {
+	Slot    string
+	Amount  string
+	Since   time.Time
+	Session *ent.Session
+	Mine    bool
+}
+
+// KernelStats are the samples of one kernel.
+type KernelStats struct {
+	KernelID uuid.UUID
+	At       *time.Time
+	Metrics  []report.Metric
+}
+
+// LogChunk is a piece of a kernel's log.
+type LogChunk struct {
+	Text       string
+	Offset     int64
+	NextOffset int64
+}

@@ -1,0 +1,81 @@
+package graph
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/handler"
+	"github.com/99designs/gqlgen/graphql/handler/extension"
+	"github.com/99designs/gqlgen/graphql/handler/lru"
+	"github.com/99designs/gqlgen/graphql/handler/transport"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/berthhq/berth/graph/exec"
+)
+
+// defaultPage is the size of a page that a query does not bound.
+const defaultPage = "50"
+
+// Server answers POST (JSON, and SSE for subscriptions) and WebSockets.
+// Requests come with a viewer in their context; init turns the payload of a
+// WebSocket's first message into one where the request had none.
+func (r *Resolver) Server(init transport.WebsocketInitFunc) http.Handler {
+	schema := exec.NewExecutableSchema(exec.Config{Resolvers: r})
+	srv := handler.New(schema)
+	srv.AddTransport(transport.Websocket{InitFunc: init, InitTimeout: 10 * time.Second, KeepAlivePingInterval: 15 * time.Second})
+	srv.AddTransport(transport.SSE{KeepAlivePingInterval: 15 * time.Second})
+	srv.AddTransport(transport.POST{})
+	srv.SetQueryCache(pageCache{lru.New[*ast.QueryDocument](1000)})
+	srv.SetParserTokenLimit(maxTokens)
+	srv.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error { return r.presentLogged(ctx, err) })
+	srv.SetRecoverFunc(func(ctx context.Context, panicked any) error {
+		r.Logger.ErrorContext(ctx, "panic in a resolver", "panic", panicked)
+		return errInternal
+	})
+	srv.SetDisableSuggestion(true)
+	srv.Use(extension.Introspection{})
+	srv.Use(guard{schema: schema.Schema()})
+	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+		return next(fresh(ctx, r))
+	})
+	return http.MaxBytesHandler(srv, maxBody)
+}
+
+// pageCache gives connections without first or last a page size, once per
+// query text, so that no list is ever unbounded.
+type pageCache struct{ *lru.LRU[*ast.QueryDocument] }
+
+// Add bounds the document's lists and keeps it. The executor calls it before
+// the document first runs.
+func (c pageCache) Add(ctx context.Context, key string, doc *ast.QueryDocument) {
+	for _, op := range doc.Operations {
+		boundLists(op.SelectionSet)
+	}
+	for _, f := range doc.Fragments {
+		boundLists(f.SelectionSet)
+	}
+	c.LRU.Add(ctx, key, doc)
+}
+
+func boundLists(set ast.SelectionSet) {
+	for _, sel := range set {
+		switch s := sel.(type) {
+		case *ast.InlineFragment:
+			boundLists(s.SelectionSet)
+		case *ast.Field:
+			boundLists(s.SelectionSet)
+			if s.Definition == nil || s.Definition.Arguments.ForName("last") == nil {
+				continue
+			}
+			if s.Arguments.ForName("first") == nil && s.Arguments.ForName("last") == nil {
+				def := s.Definition.Arguments.ForName("first")
+				s.Arguments = append(s.Arguments, &ast.Argument{Name: "first", Position: s.Position, Value: &ast.Value{
+					Raw: defaultPage, Kind: ast.IntValue, Position: s.Position, ExpectedType: def.Type,
+				}})
+			}
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/graph/model"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/stats"
+)
+
+func (r queryResolver) Sessions(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) (*ent.SessionConnection, error) {
+	return r.Client.Session.Query().Paginate(ctx, after, first, before, last, ent.WithSessionOrder(orderBy), ent.WithSessionFilter(where.Filter))
+}
+
+func (r queryResolver) Usage(ctx context.Context, where *stats.UsageWhereInput) ([]*stats.UsageEntry, error) {
+	entries, err := stats.Usage(ctx, r.Client, where)
+	return pointers(entries), err
+}
+
+func (r sessionResolver) Usage(ctx context.Context, s *ent.Session) ([]*stats.UsageEntry, error) {
+	entries, err := loaders(ctx).usage.Load(ctx, s.ID)
+	return pointers(entries), err
+}
+
+// Stats are the latest samples while the kernel lives, and its last ones after.
+func (r kernelResolver) Stats(ctx context.Context, k *ent.Kernel) (*model.KernelStats, error) {
+	out := &model.KernelStats{KernelID: k.ID}
+	if k.LastStats != nil {
+		out.At, out.Metrics = &k.LastStats.At, k.LastStats.Metrics
+		return out, nil
+	}
+	st, err := loaders(ctx).stats.Load(ctx, k.ID)
+	if !st.At.IsZero() {
+		out.At, out.Metrics = &st.At, st.Metrics
+	}
+	return out, err
+}
+
+func (r mutationResolver) CreateSession(ctx context.Context, input session.CreateSessionInput) (*session.SessionPayload, error) {
+	return r.Resolver.Sessions.CreateSession(ctx, input)
+}
+
+func (r mutationResolver) TerminateSession(ctx context.Context, input session.TerminateSessionInput) (*session.SessionPayload, error) {
+	return r.Resolver.Sessions.TerminateSession(ctx, input)
+}
+
+func (r mutationResolver) RenameSession(ctx context.Context, input session.RenameSessionInput) (*session.SessionPayload, error) {
+	return r.Resolver.Sessions.RenameSession(ctx, input)
+}
+
+// SessionChanged sends the session as it is, when one is named, then each change.
+func (r subscriptionResolver) SessionChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Session, error) {
+	return follow(ctx, r.Resolver, feed[*ent.Session]{
+		topic: event.Session, id: id,
+		first: func(ctx context.Context) ([]*ent.Session, error) {
+			if id == nil {
+				return nil, nil
+			}
+			s, err := r.Client.Session.Get(ctx, *id)
+			if ent.IsNotFound(err) {
+				return nil, problem.NotFound("session").WithField("id")
+			}
+			return []*ent.Session{s}, err
+		},
+		read: r.Client.Session.Get,
+	})
+}
+
+// KernelLogs passes a kernel's log on as its agent sends it.
+func (r subscriptionResolver) KernelLogs(ctx context.Context, kernel uuid.UUID, follow *bool, offset *int64, tailLines *int) (<-chan *model.LogChunk, error) {
+	opt := session.LogOptions{Follow: follow == nil || *follow}
+	if offset != nil {
+		opt.Offset = *offset
+	}
+	if tailLines != nil {
+		opt.TailLines = int64(*tailLines)
+	}
+	log, err := r.Sessions.Logs(ctx, kernel, opt)
+	if err != nil {
+		return nil, err
+	}
+	out := make(chan *model.LogChunk)
+	go func() {
+		defer close(out)
+		defer log.Close()
+		for {
+			text, from, to, err := log.Next()
+			if err != nil {
+				if ctx.Err() == nil && !session.EndOfLog(err) {
+					r.Logger.Warn("follow log", "kernel", kernel, "error", err)
+				}
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case out <- &model.LogChunk{Text: text, Offset: from, NextOffset: to}:
+			}
+		}
+	}()
+	return out, nil
+}
+
+// KernelStats passes the samples of a session's kernels on as they come.
+func (r subscriptionResolver) KernelStats(ctx context.Context, id uuid.UUID) (<-chan *model.KernelStats, error) {
+	s, err := r.Client.Session.Get(ctx, id)
+	if ent.IsNotFound(err) {
+		return nil, problem.NotFound("session").WithField("session")
+	}
+	if err != nil {
+		return nil, err
+	}
+	kernels, err := s.QueryKernels().IDs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	samples := r.Resolver.Stats.Follow(ctx, kernels)
+	out := make(chan *model.KernelStats)
+	go func() {
+		defer close(out)
+		for st := range samples {
+			select {
+			case <-ctx.Done():
+				return
+			case out <- &model.KernelStats{KernelID: st.ID, At: &st.At, Metrics: st.Metrics}:
+			}
+		}
+	}()
+	return out, nil
+}

@@ -1,0 +1,95 @@
+package graph
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	entvfolder "github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/vfolder"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+func (r queryResolver) Vfolders(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.VfolderOrder, where *ent.VfolderWhereInput) (*ent.VfolderConnection, error) {
+	q := r.Client.Vfolder.Query()
+	if where == nil || where.Status == nil && where.StatusIn == nil {
+		q.Where(entvfolder.StatusNEQ(entvfolder.StatusDeleted))
+	}
+	return q.Paginate(ctx, after, first, before, last, ent.WithVfolderOrder(orderBy), ent.WithVfolderFilter(where.Filter))
+}
+
+func (r queryResolver) QuotaScopes(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput) (*ent.QuotaScopeConnection, error) {
+	return r.Client.QuotaScope.Query().Paginate(ctx, after, first, before, last, ent.WithQuotaScopeOrder(orderBy), ent.WithQuotaScopeFilter(where.Filter))
+}
+
+func (r queryResolver) Volumes(ctx context.Context) ([]*ent.Volume, error) {
+	return r.Client.Volume.Query().Order(volume.ByName()).All(ctx)
+}
+
+func (r vfolderResolver) MountedBy(ctx context.Context, f *ent.Vfolder) ([]*ent.Session, error) {
+	return loaders(ctx).mounted.Load(ctx, f.ID)
+}
+
+func (r vfolderResolver) Files(ctx context.Context, f *ent.Vfolder, path *string, first *int, after *string) (*vfolder.FileList, error) {
+	return r.Folders.Files(ctx, f, deref(path), deref(first), deref(after))
+}
+
+func (r fileResolver) ModifiedAt(_ context.Context, f *storagepb.FileInfo) (*time.Time, error) {
+	t := time.UnixMilli(f.ModifiedUnixMs).UTC()
+	return &t, nil
+}
+
+func (r mutationResolver) CreateVfolder(ctx context.Context, input vfolder.CreateVfolderInput) (*vfolder.VfolderPayload, error) {
+	return r.Folders.CreateVfolder(ctx, input)
+}
+
+func (r mutationResolver) RenameVfolder(ctx context.Context, input vfolder.RenameVfolderInput) (*vfolder.VfolderPayload, error) {
+	return r.Folders.RenameVfolder(ctx, input)
+}
+
+func (r mutationResolver) DeleteVfolder(ctx context.Context, input vfolder.DeleteVfolderInput) (*vfolder.VfolderPayload, error) {
+	return r.Folders.DeleteVfolder(ctx, input)
+}
+
+func (r mutationResolver) CreateUpload(ctx context.Context, input vfolder.CreateUploadInput) (*vfolder.CreateUploadPayload, error) {
+	return r.Folders.CreateUpload(ctx, input)
+}
+
+func (r mutationResolver) CreateDownload(ctx context.Context, input vfolder.CreateDownloadInput) (*vfolder.CreateDownloadPayload, error) {
+	return r.Folders.CreateDownload(ctx, input)
+}
+
+func (r mutationResolver) MakeDirectory(ctx context.Context, input vfolder.MakeDirectoryInput) (*vfolder.FilePayload, error) {
+	return r.Folders.MakeDirectory(ctx, input)
+}
+
+func (r mutationResolver) MoveFile(ctx context.Context, input vfolder.MoveFileInput) (*vfolder.FilePayload, error) {
+	return r.Folders.MoveFile(ctx, input)
+}
+
+func (r mutationResolver) DeleteFiles(ctx context.Context, input vfolder.DeleteFilesInput) (*vfolder.DeleteFilesPayload, error) {
+	return r.Folders.DeleteFiles(ctx, input)
+}
+
+// VfolderChanged sends each folder in sight that changes.
+func (r subscriptionResolver) VfolderChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Vfolder, error) {
+	return follow(ctx, r.Resolver, feed[*ent.Vfolder]{
+		topic: event.Vfolder, id: id,
+		first: func(ctx context.Context) ([]*ent.Vfolder, error) {
+			if id == nil {
+				return nil, nil
+			}
+			f, err := r.Client.Vfolder.Get(ctx, *id)
+			if ent.IsNotFound(err) {
+				return nil, problem.NotFound("folder").WithField("id")
+			}
+			return []*ent.Vfolder{f}, err
+		},
+		read: r.Client.Vfolder.Get,
+	})
+}

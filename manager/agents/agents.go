@@ -1,0 +1,246 @@
+// Package agents knows the worker machines: it holds the tunnels to them,
+// keeps their rows and devices as they report them, tells who is lost, and
+// lets new ones join.
+package agents
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/internal/cluster"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/stats"
+)
+
+// lostAfter is how long an agent may be silent: ten heartbeats of 3 s, so
+// that a restart of a manager or of the agent is not taken for a loss.
+const lostAfter = 30 * time.Second
+
+// An Observer learns what agents say about kernels.
+type Observer interface {
+	// ObserveAll is called with every kernel an agent knows, when its stream
+	// begins; kernels it does not list are not there.
+	ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState)
+	// Observe is called when one kernel changed.
+	Observe(ctx context.Context, agent uuid.UUID, kernel *agentpb.KernelState)
+	// ObservePull is called while an agent fetches an image.
+	ObservePull(ctx context.Context, agent uuid.UUID, pull *agentpb.PullProgress)
+}
+
+// Service is the manager's view of all agents.
+type Service struct {
+	// Fingerprint of the cluster CA, which a joining machine checks.
+	Fingerprint string
+
+	client   *ent.Client
+	bus      *event.Bus
+	stats    *stats.Service
+	managers func() []string
+	log      *slog.Logger
+
+	mu    sync.Mutex
+	conns map[string]*conn // by agent name
+	lead  *leadership      // nil while another manager leads
+}
+
+// leadership is one term as leader.
+type leadership struct {
+	ctx      context.Context
+	epoch    int64
+	observer Observer
+}
+
+// conn is one live tunnel.
+type conn struct {
+	rpc     agentpb.AgentClient
+	peer    *cluster.Peer
+	changed chan struct{} // closed when leadership changed
+	images  map[string]bool
+}
+
+// New returns a Service; managers lists the addresses that agents should dial.
+func New(client *ent.Client, bus *event.Bus, st *stats.Service, managers func() []string, log *slog.Logger) *Service {
+	return &Service{client: client, bus: bus, stats: st, managers: managers, log: log, conns: map[string]*conn{}}
+}
+
+// Lead makes this manager the one that records what agents report, until ctx
+// ends, and marks agents lost that stay silent.
+func (s *Service) Lead(ctx context.Context, epoch int64, observer Observer) {
+	ctx = viewer.SystemContext(ctx)
+	s.setLead(&leadership{ctx: ctx, epoch: epoch, observer: observer})
+	defer s.setLead(nil)
+	tick := time.NewTicker(3 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := s.markLost(ctx); err != nil && ctx.Err() == nil {
+				s.log.Error("look for lost agents", "error", err)
+			}
+		}
+	}
+}
+
+func (s *Service) setLead(l *leadership) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lead = l
+	for _, c := range s.conns {
+		close(c.changed)
+		c.changed = make(chan struct{})
+	}
+}
+
+func (s *Service) markLost(ctx context.Context) error {
+	silent, err := s.client.Agent.Query().
+		Where(agent.StatusEQ(agent.StatusAlive), agent.LastSeenAtLT(time.Now().Add(-lostAfter))).All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range silent {
+		if err := s.client.Agent.UpdateOne(a).SetStatus(agent.StatusLost).Exec(ctx); err != nil {
+			return fmt.Errorf("mark agent %s lost: %w", a.Name, err)
+		}
+		s.log.Warn("agent lost", "agent", a.Name, "last_seen", a.LastSeenAt)
+		s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: a.ID})
+	}
+	return nil
+}
+
+// Connected serves one tunnel until it ends; it is the hub's OnPeer for agents.
+func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
+	c := &conn{rpc: agentpb.NewAgentClient(peer.Conn), peer: peer, changed: make(chan struct{}), images: map[string]bool{}}
+	s.mu.Lock()
+	s.conns[peer.Name] = c
+	s.mu.Unlock()
+	s.log.Info("agent connected", "agent", peer.Name)
+	defer func() {
+		s.mu.Lock()
+		if s.conns[peer.Name] == c {
+			delete(s.conns, peer.Name)
+		}
+		s.mu.Unlock()
+		s.log.Info("agent disconnected", "agent", peer.Name)
+	}()
+	for ctx.Err() == nil {
+		s.mu.Lock()
+		lead, changed := s.lead, c.changed
+		s.mu.Unlock()
+		if lead == nil {
+			select {
+			case <-ctx.Done():
+			case <-changed:
+			}
+			continue
+		}
+		if err := s.watch(ctx, c, lead); err != nil && ctx.Err() == nil && lead.ctx.Err() == nil {
+			s.log.Warn("watch agent", "agent", peer.Name, "error", err)
+			pause(ctx, time.Second)
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// watch follows one agent as leader until the tunnel or the term ends.
+func (s *Service) watch(ctx context.Context, c *conn, lead *leadership) error {
+	ctx, cancel := context.WithCancel(viewer.SystemContext(ctx))
+	defer cancel()
+	defer context.AfterFunc(lead.ctx, cancel)()
+	stream, err := c.rpc.Watch(ctx, &agentpb.WatchRequest{Epoch: lead.epoch, Managers: s.managers()})
+	if err != nil {
+		return errgrpc.ToNative(err)
+	}
+	id := uuid.Nil
+	for {
+		ev, err := stream.Recv()
+		if err != nil {
+			return errgrpc.ToNative(err)
+		}
+		if id == uuid.Nil && ev.GetReport() == nil {
+			return fmt.Errorf("first event of agent %s is no report: %w", c.peer.Name, errdefs.ErrFailedPrecondition)
+		}
+		switch e := ev.Event.(type) {
+		case *agentpb.Event_Report:
+			if id, err = s.record(ctx, c, e.Report); err != nil {
+				return fmt.Errorf("record report of agent %s: %w", c.peer.Name, err)
+			}
+			lead.observer.ObserveAll(ctx, id, e.Report.Kernels)
+		case *agentpb.Event_Kernel:
+			lead.observer.Observe(ctx, id, e.Kernel)
+		case *agentpb.Event_Pull:
+			if e.Pull.Done {
+				s.addImage(c, e.Pull.Reference)
+			}
+			lead.observer.ObservePull(ctx, id, e.Pull)
+		case *agentpb.Event_Stats:
+			s.stats.Record(ctx, id, e.Stats)
+			s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
+		case *agentpb.Event_Heartbeat:
+			if err := s.seen(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// seen keeps the agent alive. It says nothing to listeners unless the agent
+// was lost before.
+func (s *Service) seen(ctx context.Context, id uuid.UUID) error {
+	back, err := s.client.Agent.Update().Where(agent.ID(id), agent.StatusEQ(agent.StatusLost)).
+		SetStatus(agent.StatusAlive).Save(ctx)
+	if err == nil {
+		err = s.client.Agent.UpdateOneID(id).SetLastSeenAt(time.Now()).Exec(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("note heartbeat: %w", err)
+	}
+	if back > 0 {
+		s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
+		s.bus.Publish(ctx, event.Event{Topic: event.Pending})
+	}
+	return nil
+}
+
+func (s *Service) addImage(c *conn, reference string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.images[reference] = true
+}
+
+// HasImage tells whether the agent has the image, as far as this manager knows.
+func (s *Service) HasImage(name, reference string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.conns[name]
+	return c != nil && c.images[reference]
+}
+
+// RPC returns the client of a connected agent; unavailable when it is not.
+func (s *Service) RPC(name string) (agentpb.AgentClient, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.conns[name]
+	if c == nil {
+		return nil, fmt.Errorf("agent %s is not connected: %w", name, errdefs.ErrUnavailable)
+	}
+	return c.rpc, nil
+}

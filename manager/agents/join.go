@@ -1,0 +1,135 @@
+package agents
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/jointoken"
+	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// tokenLife is how long a join token may wait for its machine.
+const tokenLife = time.Hour
+
+// Join checks the one-time token of a machine and uses it up; it is the hub's
+// Join.
+func (s *Service) Join(ctx context.Context, token, role, name string) error {
+	ctx = viewer.SystemContext(ctx)
+	hash := sha256.Sum256([]byte(token))
+	n, err := s.client.JoinToken.Update().
+		Where(jointoken.Hash(hash[:]), jointoken.RoleEQ(jointoken.Role(role)), jointoken.UsedAtIsNil(), jointoken.ExpiresAtGT(time.Now())).
+		SetUsedAt(time.Now()).SetUsedBy(name).Save(ctx)
+	if err != nil {
+		return fmt.Errorf("use join token: %w", err)
+	}
+	if n == 0 {
+		return fmt.Errorf("the join token is unknown, used, expired or for another role: %w", errdefs.ErrPermissionDenied)
+	}
+	return nil
+}
+
+// NewToken makes a join token for a role.
+func (s *Service) NewToken(ctx context.Context, role jointoken.Role) (string, time.Time, error) {
+	token := "join-" + strings.ToLower(rand.Text())
+	hash := sha256.Sum256([]byte(token))
+	expires := time.Now().UTC().Add(tokenLife).Truncate(time.Microsecond)
+	err := s.client.JoinToken.Create().SetHash(hash[:]).SetRole(role).SetExpiresAt(expires).Exec(ctx)
+	if err != nil {
+		return "", time.Time{}, fmt.Errorf("store join token: %w", err)
+	}
+	return token, expires, nil
+}
+
+// CreateJoinToken makes a token and the command line that uses it.
+func (s *Service) CreateJoinToken(ctx context.Context, in CreateJoinTokenInput) (*JoinTokenPayload, error) {
+	if err := superadmin(ctx); err != nil {
+		return nil, err
+	}
+	token, expires, err := s.NewToken(ctx, in.Role)
+	if err != nil {
+		return nil, err
+	}
+	return &JoinTokenPayload{Token: token, ExpiresAt: expires, Command: s.command(in.Role, token)}, nil
+}
+
+func (s *Service) command(role jointoken.Role, token string) string {
+	return fmt.Sprintf("berthd %s --manager %s --ca-fingerprint %s --join-token %s",
+		role, strings.Join(s.managers(), ","), s.Fingerprint, token)
+}
+
+// CreateResourceGroup makes a partition of agents.
+func (s *Service) CreateResourceGroup(ctx context.Context, in CreateResourceGroupInput) (*ResourceGroupPayload, error) {
+	if err := superadmin(ctx); err != nil {
+		return nil, err
+	}
+	if in.Name == "" || len(in.Name) > 64 {
+		return nil, problem.Invalid("name", "must have 1 to 64 characters").WithLimit("1..64")
+	}
+	c := s.client.ResourceGroup.Create().SetName(in.Name)
+	if in.Description != nil {
+		c.SetDescription(*in.Description)
+	}
+	if in.Public != nil {
+		c.SetPublic(*in.Public)
+	}
+	g, err := c.Save(ctx)
+	if ent.IsConstraintError(err) {
+		return nil, problem.Exists("name", "a resource group is already named %q", in.Name)
+	}
+	return &ResourceGroupPayload{ResourceGroup: g}, err
+}
+
+// UpdateAgent cordons, opens or moves an agent. What runs on it goes on.
+func (s *Service) UpdateAgent(ctx context.Context, in UpdateAgentInput) (*AgentPayload, error) {
+	if err := superadmin(ctx); err != nil {
+		return nil, err
+	}
+	u := s.client.Agent.Update().Where(agent.ID(in.ID))
+	if in.Schedulable != nil {
+		u.SetSchedulable(*in.Schedulable)
+	}
+	if in.ResourceGroup != nil {
+		if err := s.groupExists(ctx, *in.ResourceGroup); err != nil {
+			return nil, err
+		}
+		u.SetResourceGroupID(*in.ResourceGroup)
+	}
+	n, err := u.Save(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("update agent: %w", err)
+	}
+	if n == 0 {
+		return nil, problem.NotFound("agent").WithField("id")
+	}
+	s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: in.ID})
+	s.bus.Publish(ctx, event.Event{Topic: event.Pending})
+	a, err := s.client.Agent.Get(ctx, in.ID)
+	return &AgentPayload{Agent: a}, err
+}
+
+func (s *Service) groupExists(ctx context.Context, id uuid.UUID) error {
+	ok, err := s.client.ResourceGroup.Query().Where(resourcegroup.ID(id)).Exist(ctx)
+	if err == nil && !ok {
+		return problem.NotFound("resource group").WithField("resourceGroup")
+	}
+	return err
+}
+
+func superadmin(ctx context.Context) error {
+	if v := viewer.From(ctx); v == nil || !v.Superadmin() {
+		return problem.Forbidden("only superadmins may do this")
+	}
+	return nil
+}

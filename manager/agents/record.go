@@ -1,0 +1,188 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/ent/slottype"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// record writes an agent's full report: its row, its devices, its slot types.
+func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report) (uuid.UUID, error) {
+	if r.Name != c.peer.Name {
+		return uuid.Nil, fmt.Errorf("certificate of %s, report of %s: %w", c.peer.Name, r.Name, errdefs.ErrPermissionDenied)
+	}
+	images := make(map[string]bool, len(r.Images))
+	for _, ref := range r.Images {
+		images[ref] = true
+	}
+	s.mu.Lock()
+	c.images = images
+	s.mu.Unlock()
+
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	id, err := upsertAgent(ctx, tx, r)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	if err := upsertSlotTypes(ctx, tx, r.SlotTypes); err != nil {
+		return uuid.Nil, err
+	}
+	if err := upsertDevices(ctx, tx, id, r.Devices); err != nil {
+		return uuid.Nil, err
+	}
+	if err := tx.Commit(); err != nil {
+		return uuid.Nil, err
+	}
+	s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
+	s.bus.Publish(ctx, event.Event{Topic: event.Pending})
+	return id, nil
+}
+
+func upsertAgent(ctx context.Context, tx *ent.Tx, r *agentpb.Report) (uuid.UUID, error) {
+	a, err := tx.Agent.Query().Where(agent.Name(r.Name)).Only(ctx)
+	if ent.IsNotFound(err) {
+		group, err := firstGroup(ctx, tx, r.ResourceGroup)
+		if err != nil {
+			return uuid.Nil, err
+		}
+		a, err = tx.Agent.Create().SetName(r.Name).SetResourceGroupID(group).Save(ctx)
+		if err != nil {
+			return uuid.Nil, fmt.Errorf("create agent: %w", err)
+		}
+	} else if err != nil {
+		return uuid.Nil, err
+	}
+	err = tx.Agent.UpdateOne(a).
+		SetStatus(agent.StatusAlive).SetIncarnation(r.Incarnation).SetVersion(r.Version).
+		SetArchitecture(r.Architecture).SetAddress(r.Address).SetVolumes(r.Volumes).
+		SetPlugins(plugins(r.Plugins)).SetProbes(probes(r.Probes)).SetLastSeenAt(time.Now()).
+		Exec(ctx)
+	return a.ID, err
+}
+
+// firstGroup is where an agent begins: the group it wishes, or the oldest.
+func firstGroup(ctx context.Context, tx *ent.Tx, wish string) (uuid.UUID, error) {
+	if wish != "" {
+		id, err := tx.ResourceGroup.Query().Where(resourcegroup.Name(wish)).OnlyID(ctx)
+		if err == nil || !ent.IsNotFound(err) {
+			return id, err
+		}
+	}
+	id, err := tx.ResourceGroup.Query().Order(resourcegroup.ByCreatedAt()).FirstID(ctx)
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("no resource group for a new agent: %w", err)
+	}
+	return id, nil
+}
+
+func upsertSlotTypes(ctx context.Context, tx *ent.Tx, types []*agentpb.SlotType) error {
+	for _, t := range types {
+		if !resource.ValidName(t.Name) {
+			return fmt.Errorf("slot type %q has no valid name: %w", t.Name, errdefs.ErrInvalidArgument)
+		}
+		err := tx.SlotType.Create().SetName(t.Name).SetKind(strings.ToLower(t.Kind.String())).
+			SetDisplayName(t.DisplayName).SetDescription(t.Description).SetUnit(t.Unit).SetIcon(t.Icon).
+			SetQuantum(t.Quantum).SetExclusiveWith(nonNil(t.ExclusiveWith)).
+			OnConflictColumns(slottype.FieldName).
+			Update(func(u *ent.SlotTypeUpsert) {
+				u.UpdateKind().UpdateDisplayName().UpdateDescription().UpdateUnit().UpdateIcon().
+					UpdateQuantum().UpdateExclusiveWith()
+			}).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("record slot type %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+// upsertDevices writes the devices reported and marks the others lost; a
+// device's row stays, for allocations and history point at it.
+func upsertDevices(ctx context.Context, tx *ent.Tx, agentID uuid.UUID, devices []*agentpb.Device) error {
+	var present []string
+	for _, d := range devices {
+		capacity, err := resource.ParseSlots(d.Capacity)
+		if err != nil {
+			return fmt.Errorf("device %s: %w: %w", d.Id, err, errdefs.ErrInvalidArgument)
+		}
+		present = append(present, d.Id)
+		create := tx.Device.Create().SetAgentID(agentID).SetDeviceID(d.Id).SetPlugin(d.Plugin).
+			SetVendor(d.Vendor).SetModel(d.Model).SetCapacity(capacity).SetAttributes(attributes(d.Attributes)).
+			SetHealth(health[d.Health]).SetHealthMessage(d.HealthMessage).SetAllocatable(d.Allocatable).
+			SetRejectReasons(nonNil(d.RejectReasons))
+		if d.NumaNode != nil {
+			create.SetNumaNode(int(*d.NumaNode))
+		}
+		err = create.OnConflictColumns(device.FieldAgentID, device.FieldDeviceID).
+			Update(func(u *ent.DeviceUpsert) {
+				u.UpdatePlugin().UpdateVendor().UpdateModel().UpdateCapacity().UpdateAttributes().UpdateNumaNode().
+					UpdateHealth().UpdateHealthMessage().UpdateAllocatable().UpdateRejectReasons()
+			}).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("record device %s: %w", d.Id, err)
+		}
+	}
+	return tx.Device.Update().
+		Where(device.AgentID(agentID), device.DeviceIDNotIn(present...), device.HealthNEQ(device.HealthLost)).
+		SetHealth(device.HealthLost).SetHealthMessage("no longer reported by its agent").SetAllocatable(false).
+		Exec(ctx)
+}
+
+var health = map[agentpb.Device_Health]device.Health{
+	agentpb.Device_HEALTHY:   device.HealthHealthy,
+	agentpb.Device_DEGRADED:  device.HealthDegraded,
+	agentpb.Device_UNHEALTHY: device.HealthUnhealthy,
+	agentpb.Device_LOST:      device.HealthLost,
+	agentpb.Device_UNKNOWN:   device.HealthUnknown,
+}
+
+func plugins(list []*agentpb.Plugin) []report.Plugin {
+	out := []report.Plugin{}
+	for _, p := range list {
+		out = append(out, report.Plugin{
+			Name: p.Name, Version: p.Version, State: strings.ToLower(p.State.String()),
+			Message: p.Message, Restarts: int(p.Restarts),
+		})
+	}
+	return out
+}
+
+func probes(list []*agentpb.Probe) []report.Probe {
+	out := []report.Probe{}
+	for _, p := range list {
+		out = append(out, report.Probe{Name: p.Name, OK: p.Ok, Detail: p.Detail})
+	}
+	return out
+}
+
+func attributes(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return m
+}
+
+func nonNil(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return slices.Clone(list)
+}

@@ -1,0 +1,219 @@
+// Package attach connects people to what runs inside a session over
+// WebSockets: terminals and commands, and raw connections to loopback ports.
+// Nothing in a container can be reached in any other way.
+package attach
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	msession "github.com/berthhq/berth/manager/session"
+)
+
+// Revocations ends connections whose credential was revoked.
+type Revocations interface {
+	Watch(ctx context.Context, v *viewer.Viewer) <-chan struct{}
+}
+
+// Handler serves the routes below /sessions/{id}/.
+type Handler struct {
+	Client   *ent.Client
+	Sessions *msession.Service
+	Revoked  Revocations
+	Logger   *slog.Logger
+}
+
+// Register adds the routes to mux.
+func (h *Handler) Register(mux *http.ServeMux) {
+	mux.HandleFunc("GET /sessions/{id}/terminal", h.terminal)
+	mux.HandleFunc("GET /sessions/{id}/ports/{port}", h.port)
+	mux.HandleFunc("GET /sessions/{id}/log", h.log)
+}
+
+// target finds the kernel of a request: the one it names, or the session's
+// main one. To attach one must own the session; seeing it is not enough.
+func (h *Handler) target(r *http.Request, running bool) (*ent.Kernel, agentpb.AgentClient, error) {
+	ctx := r.Context()
+	v := viewer.From(ctx)
+	if v == nil || v.IsAnonymous() {
+		return nil, nil, problem.Unauthenticated("log in first")
+	}
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return nil, nil, problem.NotFound("session").WithField("id")
+	}
+	s, err := h.Client.Session.Query().Where(session.ID(id)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, nil, problem.NotFound("session").WithField("id")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if running && s.OwnerID != v.User {
+		return nil, nil, problem.Forbidden("only the owner of a session may enter it")
+	}
+	if running && s.Status != lifecycle.Running {
+		return nil, nil, problem.Precondition("session %s is %s, not running", s.Name, s.Status)
+	}
+	q := s.QueryKernels()
+	if name := r.URL.Query().Get("kernel"); name != "" {
+		kid, err := uuid.Parse(name)
+		if err != nil {
+			return nil, nil, problem.NotFound("kernel").WithField("kernel")
+		}
+		q.Where(kernel.ID(kid))
+	} else {
+		q.Where(kernel.RoleEQ(kernel.RoleMain))
+	}
+	k, err := q.FirstID(ctx)
+	if ent.IsNotFound(err) {
+		return nil, nil, problem.NotFound("kernel").WithField("kernel")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return h.Sessions.Reach(ctx, k)
+}
+
+// accept upgrades a request; a browser of another origin is refused. The
+// returned context ends when the credential is revoked.
+func (h *Handler) accept(w http.ResponseWriter, r *http.Request) (*websocket.Conn, context.Context, context.CancelFunc, error) {
+	c, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	c.SetReadLimit(1 << 20)
+	ctx, cancel := context.WithCancel(r.Context())
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-h.Revoked.Watch(ctx, viewer.From(ctx)):
+			_ = c.Close(websocket.StatusPolicyViolation, "the login has ended")
+			cancel()
+		}
+	}()
+	go keepAlive(ctx, c)
+	return c, ctx, cancel, nil
+}
+
+// keepAlive pings, so that proxies on the way do not take silence for death.
+func keepAlive(ctx context.Context, c *websocket.Conn) {
+	tick := time.NewTicker(20 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if c.Ping(ctx) != nil {
+				return
+			}
+		}
+	}
+}
+
+// port joins a WebSocket with a loopback port of a kernel.
+func (h *Handler) port(w http.ResponseWriter, r *http.Request) {
+	port, err := strconv.ParseUint(r.PathValue("port"), 10, 16)
+	if err != nil || port == 0 {
+		problem.WriteHTTP(w, r, problem.Invalid("port", "must be a number from 1 to 65535").WithLimit("1..65535"))
+		return
+	}
+	k, rpc, err := h.target(r, true)
+	if err != nil {
+		problem.WriteHTTP(w, r, err)
+		return
+	}
+	c, ctx, cancel, err := h.accept(w, r)
+	if err != nil {
+		return
+	}
+	defer cancel()
+	defer c.CloseNow()
+	stream, err := rpc.Dial(ctx)
+	if err == nil {
+		err = stream.Send(&agentpb.DialData{Target: &agentpb.DialTarget{KernelId: k.ID.String(), Port: uint32(port)}})
+	}
+	if err != nil {
+		_ = c.Close(websocket.StatusInternalError, "the port cannot be reached")
+		return
+	}
+	go func() {
+		defer cancel()
+		for {
+			_, data, err := c.Read(ctx)
+			if err != nil {
+				_ = stream.CloseSend()
+				return
+			}
+			if stream.Send(&agentpb.DialData{Data: data}) != nil {
+				return
+			}
+		}
+	}()
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			_ = c.Close(websocket.StatusNormalClosure, "")
+			return
+		}
+		if err != nil {
+			_ = c.Close(websocket.StatusInternalError, reason(err))
+			return
+		}
+		if c.Write(ctx, websocket.MessageBinary, m.Data) != nil {
+			return
+		}
+	}
+}
+
+// log sends the kept log as a file.
+func (h *Handler) log(w http.ResponseWriter, r *http.Request) {
+	k, _, err := h.target(r, false)
+	if err != nil {
+		problem.WriteHTTP(w, r, err)
+		return
+	}
+	log, err := h.Sessions.Logs(r.Context(), k.ID, msession.LogOptions{})
+	if err != nil {
+		problem.WriteHTTP(w, r, err)
+		return
+	}
+	defer log.Close()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="`+r.PathValue("id")+`.log"`)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	for {
+		text, _, _, err := log.Next()
+		if err != nil {
+			return
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			return
+		}
+	}
+}
+
+// reason is an error's text, short enough for a close frame.
+func reason(err error) string {
+	p, _ := problem.From(err)
+	if len(p.Message) > 100 {
+		return p.Message[:100]
+	}
+	return p.Message
+}

@@ -1,0 +1,41 @@
+// Package manager is the central governor: it takes requests, keeps the truth
+// in PostgreSQL, and, where it leads, schedules sessions and drives the agents
+// until what is stored has come true. cmd/berthd and e2e start it.
+package manager
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Config of one manager replica.
+type Config struct {
+	PostgresDSN   string
+	RedisURL      string
+	EtcdEndpoints []string
+
+	// HTTP serves people: page, GraphQL, storage of the same origin.
+	HTTP net.Listener
+	// Cluster serves nodes: join and tunnels.
+	Cluster net.Listener
+	// ClusterAddress is how nodes reach Cluster; default its own address.
+	ClusterAddress string
+	// Secrets is a directory shared by all replicas: cluster CA, ticket key.
+	Secrets string
+	// Storage is the HTTP side of a storage proxy in the same process; nil
+	// when proxies run elsewhere. It is served below /storage.
+	Storage http.Handler
+	// TLS tells that people reach HTTP through TLS, so cookies are Secure.
+	TLS bool
+	// TrustedProxies are networks whose X-Forwarded-For is believed.
+	TrustedProxies []string
+	// AdminEmail is the first superadmin's, when the database is empty.
+	AdminEmail string
+
+	Version  string
+	Logger   *slog.Logger
+	Registry *prometheus.Registry
+}

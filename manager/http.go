@@ -1,0 +1,152 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql/handler/transport"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/requestid"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/attach"
+	"github.com/berthhq/berth/web"
+)
+
+// serveHTTP answers people until ctx ends.
+func (m *Manager) serveHTTP(ctx context.Context) error {
+	srv := &http.Server{
+		Handler:           m.Handler(),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(m.cfg.HTTP) }()
+	select {
+	case err := <-done:
+		return fmt.Errorf("serve http: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := srv.Shutdown(grace); err != nil {
+		_ = srv.Close() // open streams do not end by themselves
+	}
+	<-done
+	return nil
+}
+
+// Handler is everything that people and programs reach over HTTP.
+func (m *Manager) Handler() http.Handler {
+	api := http.NewServeMux()
+	api.Handle("/graphql", m.graph.Server(m.socketInit))
+	m.auth.Register(api)
+	at := &attach.Handler{Client: m.client, Sessions: m.sessions, Revoked: m.auth, Logger: m.log}
+	at.Register(api)
+
+	mux := http.NewServeMux()
+	mux.Handle("/graphql", m.auth.Authenticate(m.revocable(api)))
+	mux.Handle("/auth/", m.auth.Authenticate(api))
+	mux.Handle("/sessions/{id}/terminal", m.auth.Authenticate(api))
+	mux.Handle("/sessions/{id}/ports/{port}", m.auth.Authenticate(api))
+	mux.Handle("/sessions/{id}/log", m.auth.Authenticate(api))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", m.ready)
+	if m.cfg.Registry != nil {
+		scrape := promhttp.HandlerFor(m.cfg.Registry, promhttp.HandlerOpts{})
+		mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+			m.gauges(r.Context())
+			scrape.ServeHTTP(w, r)
+		})
+	}
+	if m.cfg.Storage != nil {
+		mux.Handle("/storage/", http.StripPrefix("/storage", m.cfg.Storage))
+	}
+	mux.Handle("/", web.Handler())
+	return requestid.Middleware(m.observe(mux))
+}
+
+// ready tells per store whether it answers.
+func (m *Manager) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	checks := []struct {
+		name string
+		err  error
+	}{
+		{"postgresql", m.db.PingContext(ctx)},
+		{"redis", m.redis.Ping(ctx).Err()},
+		{"etcd", m.pingEtcd(ctx)},
+	}
+	code := http.StatusOK
+	for _, c := range checks {
+		if c.err != nil && c.name != "redis" { // without Redis we lose only what may be lost
+			code = http.StatusServiceUnavailable
+		}
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	for _, c := range checks {
+		state := "ok"
+		if c.err != nil {
+			state = "unavailable"
+			m.log.Warn("not ready", "store", c.name, "error", c.err)
+		}
+		fmt.Fprintf(w, "%s %s\n", c.name, state)
+	}
+}
+
+func (m *Manager) pingEtcd(ctx context.Context) error {
+	_, err := m.etcd.Get(ctx, "/berth/leader")
+	return err
+}
+
+// socketInit authenticates a WebSocket by its first message when the request
+// itself carried no credentials, as programs in browsers cannot set headers.
+func (m *Manager) socketInit(ctx context.Context, init transport.InitPayload) (context.Context, *transport.InitPayload, error) {
+	if v := viewer.From(ctx); v != nil && !v.IsAnonymous() {
+		return ctx, nil, nil
+	}
+	header := init.Authorization()
+	if header == "" {
+		return nil, nil, errors.New("unauthenticated")
+	}
+	v, err := m.auth.Bearer(ctx, header)
+	if err != nil {
+		return nil, nil, errors.New("unauthenticated")
+	}
+	ctx = viewer.With(ctx, v)
+	return m.untilRevoked(ctx), nil, nil
+}
+
+// revocable ends streams of a request whose credential is revoked.
+func (m *Manager) revocable(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		streams := r.Header.Get("Upgrade") != "" || r.Header.Get("Accept") == "text/event-stream"
+		if v := viewer.From(r.Context()); !streams || v == nil || v.IsAnonymous() {
+			next.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(m.untilRevoked(r.Context())))
+	})
+}
+
+func (m *Manager) untilRevoked(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	gone := m.auth.Watch(ctx, viewer.From(ctx))
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-gone:
+			cancel(problem.Unauthenticated("the login has ended"))
+		}
+	}()
+	return ctx
+}

@@ -1,0 +1,260 @@
+package manager
+
+import (
+	"context"
+	"crypto/ed25519"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/jointoken"
+	"github.com/berthhq/berth/graph"
+	"github.com/berthhq/berth/internal/cluster"
+	"github.com/berthhq/berth/internal/discovery"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/ticket"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/agents"
+	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/identity"
+	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/scheduler"
+	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/stats"
+	"github.com/berthhq/berth/manager/vfolder"
+)
+
+// Manager is one replica. Make it with New.
+type Manager struct {
+	cfg    Config
+	id     string
+	client *ent.Client
+	db     *sql.DB
+	redis  redis.UniversalClient
+	etcd   *clientv3.Client
+	bus    *event.Bus
+	ca     *cluster.CA
+	hub    *cluster.Hub
+	log    *slog.Logger
+
+	identity  *identity.Service
+	auth      *auth.Service
+	policies  *policy.Service
+	images    *image.Service
+	agents    *agents.Service
+	folders   *vfolder.Service
+	stats     *stats.Service
+	sessions  *session.Service
+	scheduler *scheduler.Scheduler
+	graph     *graph.Resolver
+
+	gauges func(context.Context) // refreshes metrics that are counts of rows
+}
+
+// New connects the stores and puts the parts together. Close it when Run is
+// not called.
+func New(ctx context.Context, cfg Config) (*Manager, error) {
+	m := &Manager{cfg: cfg, id: uuid.NewString(), log: cfg.Logger}
+	if err := m.open(ctx); err != nil {
+		m.Close()
+		return nil, err
+	}
+	if err := m.wire(); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *Manager) open(ctx context.Context) (err error) {
+	if m.client, m.db, err = OpenStore(ctx, m.cfg.PostgresDSN); err != nil {
+		return err
+	}
+	if m.redis, err = openRedis(m.cfg.RedisURL); err != nil {
+		return err
+	}
+	m.etcd, err = clientv3.New(clientv3.Config{
+		Endpoints: m.cfg.EtcdEndpoints, DialTimeout: 10 * time.Second, Logger: zap.NewNop(),
+	})
+	if err != nil {
+		return fmt.Errorf("connect to etcd: %w", err)
+	}
+	m.ca, err = cluster.LoadOrCreateCA(m.cfg.Secrets)
+	return err
+}
+
+func (m *Manager) wire() error {
+	signer, err := loadSigner(m.cfg.Secrets)
+	if err != nil {
+		return err
+	}
+	m.bus = event.New(m.redis, m.log)
+	managers := func() []string { return []string{m.ClusterAddress()} }
+	m.policies = policy.New(m.client)
+	m.images = image.New(m.client)
+	m.stats = stats.New(m.redis, m.bus, m.log)
+	m.agents = agents.New(m.client, m.bus, m.stats, managers, m.log)
+	m.agents.Fingerprint = m.ca.Fingerprint()
+	m.folders = vfolder.New(m.client, m.bus, signer, m.policies, managers, m.log)
+	m.scheduler = scheduler.New(m.client, m.bus, m.policies, m.log)
+	m.sessions = session.New(session.Config{
+		Client: m.client, Bus: m.bus, Agents: m.agents, Images: m.images, Fitter: m.scheduler,
+		Policies: m.policies, Samples: m.stats, Logger: m.log,
+	})
+	if err := m.wirePeople(); err != nil {
+		return err
+	}
+	m.hub = cluster.NewHub(cluster.HubConfig{
+		CA: m.ca, Join: m.agents.Join, Managers: managers, OnPeer: m.peer, Logger: m.log,
+	})
+	m.graph = &graph.Resolver{
+		Client: m.client, Bus: m.bus, Agents: m.agents, Auth: m.auth, Identity: m.identity, Images: m.images,
+		Policies: m.policies, Sessions: m.sessions, Stats: m.stats, Folders: m.folders,
+		Version: m.cfg.Version, Logger: m.log,
+	}
+	return nil
+}
+
+// peer serves one tunnel of a node.
+func (m *Manager) peer(ctx context.Context, p *cluster.Peer) {
+	switch p.Role {
+	case cluster.RoleAgent:
+		m.agents.Connected(ctx, p)
+	case cluster.RoleStorage:
+		m.folders.Connected(ctx, p)
+	}
+}
+
+// ClusterAddress is where nodes reach this manager.
+func (m *Manager) ClusterAddress() string {
+	if m.cfg.ClusterAddress != "" {
+		return m.cfg.ClusterAddress
+	}
+	return m.cfg.Cluster.Addr().String()
+}
+
+// Fingerprint identifies the cluster's CA to a joining node.
+func (m *Manager) Fingerprint() string { return m.ca.Fingerprint() }
+
+// NewJoinToken makes a token for a node that the same process starts.
+func (m *Manager) NewJoinToken(ctx context.Context, role string) (string, error) {
+	token, _, err := m.agents.NewToken(viewer.SystemContext(ctx), jointoken.Role(role))
+	return token, err
+}
+
+// Bootstrap makes the first domain, project, group and superadmin when there
+// are none, and returns the generated password.
+func (m *Manager) Bootstrap(ctx context.Context) (password string, created bool, err error) {
+	return m.identity.Bootstrap(viewer.SystemContext(ctx), m.cfg.AdminEmail)
+}
+
+// AddRegistry registers a registry that the same process serves, and scans it.
+func (m *Manager) AddRegistry(ctx context.Context, name, host string) error {
+	return m.images.Ensure(viewer.SystemContext(ctx), name, host, true)
+}
+
+// Run serves until ctx ends, then leaves nothing behind.
+func (m *Manager) Run(ctx context.Context) error {
+	defer m.Close()
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { m.bus.Run(ctx); return nil })
+	g.Go(func() error { return m.hub.Serve(ctx, m.cfg.Cluster) })
+	g.Go(func() error { return m.auth.Run(ctx) })
+	g.Go(func() error { return m.serveHTTP(ctx) })
+	g.Go(func() error {
+		return discovery.Announce(ctx, m.etcd, "/berth/managers/", m.id, m.ClusterAddress())
+	})
+	g.Go(func() error { return discovery.Campaign(ctx, m.etcd, "/berth/leader", m.id, m.lead) })
+	err := g.Wait()
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// lead runs the loops that only one manager may run, for one term.
+func (m *Manager) lead(ctx context.Context, epoch int64) error {
+	ctx = viewer.SystemContext(ctx)
+	if err := session.RaiseFence(ctx, m.client, epoch); err != nil {
+		return err
+	}
+	m.log.Info("leading", "epoch", epoch)
+	defer m.log.Info("no longer leading", "epoch", epoch)
+	g, ctx := errgroup.WithContext(ctx)
+	for _, loop := range []func(){
+		func() { m.agents.Lead(ctx, epoch, m.sessions) },
+		func() { m.sessions.Lead(ctx, epoch) },
+		func() { m.scheduler.Lead(ctx, epoch) },
+		func() { m.folders.Lead(ctx) },
+	} {
+		g.Go(func() error { loop(); return nil })
+	}
+	return g.Wait()
+}
+
+// Close gives the connections back.
+func (m *Manager) Close() {
+	if m.etcd != nil {
+		_ = m.etcd.Close()
+	}
+	if m.redis != nil {
+		_ = m.redis.Close()
+	}
+	if m.client != nil {
+		_ = m.client.Close()
+	}
+}
+
+// loadSigner reads the key that signs tickets, or makes it.
+func loadSigner(dir string) (*ticket.Signer, error) {
+	path := filepath.Join(dir, "ticket.key")
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		key, err := ticket.NewKey()
+		if err != nil {
+			return nil, err
+		}
+		if err := writeNew(path, key.Seed()); err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, fmt.Errorf("keep ticket key: %w", err)
+		}
+		b, err = os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+	} else if err != nil {
+		return nil, fmt.Errorf("read ticket key: %w", err)
+	}
+	if len(b) != ed25519.SeedSize {
+		return nil, fmt.Errorf("%s does not hold a key of %d bytes", path, ed25519.SeedSize)
+	}
+	return ticket.NewSigner(ed25519.NewKeyFromSeed(b)), nil
+}
+
+// writeNew writes a file that must not exist yet, all or nothing.
+func writeNew(path string, b []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	if _, err := tmp.Write(b); err != nil {
+		return errors.Join(err, tmp.Close())
+	}
+	if err := tmp.Close(); err != nil {
+		return err
+	}
+	return os.Link(tmp.Name(), path)
+}
+

@@ -1,0 +1,36 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/identity"
+	"github.com/berthhq/berth/manager/identity/password"
+)
+
+// wirePeople puts together who people are and how they show it.
+func (m *Manager) wirePeople() error {
+	var trusted []netip.Prefix
+	for _, text := range m.cfg.TrustedProxies {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return fmt.Errorf("trusted proxy %q is no network such as 10.0.0.0/8: %w", text, err)
+		}
+		trusted = append(trusted, p)
+	}
+	hasher := password.NewHasher(password.DefaultCost())
+	m.auth = auth.New(auth.Config{
+		Client: m.client, Bus: m.bus, Redis: m.redis, Passwords: hasher, TrustedProxies: trusted, Logger: m.log,
+	})
+	m.identity = identity.New(identity.Config{Client: m.client, Passwords: hasher, Open: m.auth, Logger: m.log})
+	return nil
+}
+
+// InitialPassword tells whether the user still has the generated password.
+func (m *Manager) InitialPassword(ctx context.Context, email string) (bool, error) {
+	return m.client.User.Query().Where(user.Email(email), user.InitialPassword(true)).Exist(viewer.SystemContext(ctx))
+}

@@ -1,0 +1,210 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// CreateSession checks a request, stores it as pending and wakes the
+// scheduler. A second request with the same idempotency key returns the
+// session of the first one.
+func (s *Service) CreateSession(ctx context.Context, in CreateSessionInput) (*SessionPayload, error) {
+	v, err := writer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if in.IdempotencyKey != nil {
+		if prior, err := s.byKey(ctx, v, *in.IdempotencyKey); prior != nil || err != nil {
+			return &SessionPayload{Session: prior}, err
+		}
+	}
+	w, err := s.check(ctx, v, in)
+	if err != nil {
+		return nil, err
+	}
+	created, err := s.store(ctx, w)
+	if ent.IsConstraintError(err) && in.IdempotencyKey != nil {
+		// The same request raced us; its session is the answer to both.
+		if prior, keyErr := s.byKey(ctx, v, *in.IdempotencyKey); prior != nil {
+			return &SessionPayload{Session: prior}, keyErr
+		}
+	}
+	if ent.IsConstraintError(err) {
+		return nil, problem.Exists("name", "a live session of yours is already named %q", w.name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.changed(ctx, created.ID)
+	s.freed(ctx)
+	return &SessionPayload{Session: created}, nil
+}
+
+// writer returns the viewer if it may change anything at all.
+func writer(ctx context.Context) (*viewer.Viewer, error) {
+	v := viewer.From(ctx)
+	if v == nil || v.IsAnonymous() {
+		return nil, problem.Unauthenticated("log in first")
+	}
+	if v.Role == viewer.RoleMonitor {
+		return nil, problem.Forbidden("a monitor changes nothing")
+	}
+	return v, nil
+}
+
+func (s *Service) byKey(ctx context.Context, v *viewer.Viewer, key string) (*ent.Session, error) {
+	prior, err := s.Client.Session.Query().Where(session.OwnerID(v.User), session.IdempotencyKey(key)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, nil
+	}
+	return prior, err
+}
+
+// store writes the session, its kernel, mounts and first history entry.
+func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
+	tx, err := s.Client.Tx(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := admitPending(ctx, tx, w); err != nil {
+		return nil, err
+	}
+	sess, err := tx.Session.Create().
+		SetName(w.name).SetType(w.kind).SetPriority(w.priority).SetSlots(w.slots).
+		SetCommand(w.command).SetBootstrapScript(w.bootstrap).SetEnvironment(w.environment).
+		SetShmBytes(w.shmBytes).SetNillableIdempotencyKey(w.key).
+		SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner).
+		SetResourceGroupID(w.group).SetImageID(w.image.ID).
+		Save(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("store session: %w", err)
+	}
+	if err := tx.Kernel.Create().SetSessionID(sess.ID).SetSlots(w.slots).
+		SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner).Exec(ctx); err != nil {
+		return nil, fmt.Errorf("store kernel: %w", err)
+	}
+	for _, m := range w.mounts {
+		if err := tx.SessionMount.Create().SetSessionID(sess.ID).SetVfolderID(m.folder).
+			SetTarget(m.target).SetSubpath(m.subpath).SetReadOnly(m.readOnly).Exec(ctx); err != nil {
+			return nil, fmt.Errorf("store mount %s: %w", m.target, err)
+		}
+	}
+	if err := record(ctx, tx, entry{session: sess.ID, phase: "schedule", to: lifecycle.Pending,
+		result: sessionevent.ResultInfo, attempt: 1, message: "queued"}); err != nil {
+		return nil, err
+	}
+	return sess, tx.Commit()
+}
+
+// admitPending refuses a request when its owner already has as many waiting
+// sessions as a policy allows. The owner's row is locked, so that requests at
+// the same time count each other.
+func admitPending(ctx context.Context, tx *ent.Tx, w *wish) error {
+	if w.maxPending == nil {
+		return nil
+	}
+	sys := viewer.SystemContext(ctx)
+	if _, err := tx.User.Query().Where(userID(w.owner)).ForUpdate().OnlyID(sys); err != nil {
+		return fmt.Errorf("lock owner: %w", err)
+	}
+	n, err := tx.Session.Query().Where(session.OwnerID(w.owner), session.StatusEQ(lifecycle.Pending)).Count(sys)
+	if err != nil {
+		return fmt.Errorf("count pending sessions: %w", err)
+	}
+	if n >= *w.maxPending {
+		return problem.Exhausted("%d sessions are waiting already, policy %s allows %d",
+			n, w.maxPendingPolicy, *w.maxPending).WithField("sessions").WithLimit(fmt.Sprint(*w.maxPending))
+	}
+	return nil
+}
+
+// RenameSession gives a session another name.
+func (s *Service) RenameSession(ctx context.Context, in RenameSessionInput) (*SessionPayload, error) {
+	sess, err := s.writable(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkName(in.Name); err != nil {
+		return nil, err
+	}
+	sess, err = s.Client.Session.UpdateOne(sess).SetName(in.Name).AddVersion(1).Save(ctx)
+	if ent.IsConstraintError(err) {
+		return nil, problem.Exists("name", "a live session is already named %q", in.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rename session: %w", err)
+	}
+	s.changed(ctx, sess.ID)
+	return &SessionPayload{Session: sess}, nil
+}
+
+// writable returns a session that the viewer may change: who sees a session
+// is its owner or administers it, except monitors.
+func (s *Service) writable(ctx context.Context, id uuid.UUID) (*ent.Session, error) {
+	if _, err := writer(ctx); err != nil {
+		return nil, err
+	}
+	sess, err := s.Client.Session.Get(ctx, id)
+	if ent.IsNotFound(err) {
+		return nil, problem.NotFound("session").WithField("id")
+	}
+	return sess, err
+}
+
+const (
+	minName, maxName = 4, 64
+	maxBootstrap     = 64 << 10
+	maxEnvironment   = 64 << 10
+	maxCommand       = 128 << 10
+	maxShm           = 1 << 40
+)
+
+func checkName(name string) error {
+	if len(name) < minName || len(name) > maxName {
+		return problem.Invalid("name", "must have %d to %d characters", minName, maxName).
+			WithLimit(fmt.Sprintf("%d..%d", minName, maxName))
+	}
+	for i := range len(name) {
+		c := name[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		digit := c >= '0' && c <= '9'
+		if !letter && !digit && (i == 0 || c != '-' && c != '_' && c != '.') {
+			return problem.Invalid("name", "may have letters, digits and, after the first character, dots, dashes and underscores")
+		}
+	}
+	return nil
+}
+
+// reserved are targets that would break the container itself.
+var reserved = []string{"/proc", "/sys", "/dev", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/usr", "/opt/berth", "/run", "/boot"}
+
+func checkTarget(field, target string) error {
+	if !path.IsAbs(target) || path.Clean(target) != target || target == "/" || strings.ContainsAny(target, "\x00\n") || len(target) > 1024 {
+		return problem.Invalid(field, "must be a clean absolute path below /")
+	}
+	for _, r := range reserved {
+		if target == r || strings.HasPrefix(target, r+"/") {
+			return problem.Invalid(field, "%s is kept for the system", r)
+		}
+	}
+	if target == "/home/work" {
+		return problem.Invalid(field, "/home/work is the session's own directory; mount below it")
+	}
+	return nil
+}
+
+// stamp is now as PostgreSQL keeps it.
+func stamp() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -1,0 +1,203 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/lifecycle"
+)
+
+// grace is what a container gets between SIGTERM and SIGKILL.
+const grace = 10 * time.Second
+
+// logsKept is how long an agent keeps the log of a kernel that has ended.
+const logsKept = 24 * time.Hour
+
+// awaitEnd looks whether the containers of a running session have ended. The
+// end of the main one is the end of the session.
+func (s step) awaitEnd(ctx context.Context) (bool, time.Duration, error) {
+	ended := 0
+	for _, k := range s.sess.Edges.Kernels {
+		ob, ok := s.observed.get(k.ID)
+		if !ok || ob.LaunchEpoch != k.LaunchEpoch || ob.Phase != agentpb.KernelState_EXITED {
+			continue
+		}
+		ended++
+	}
+	switch {
+	case ended == 0:
+		return false, 0, nil
+	case ended == len(s.sess.Edges.Kernels):
+		return true, 0, s.finish(ctx, "")
+	}
+	why := s.verdict()
+	return true, 0, s.move(ctx, move{to: lifecycle.Terminating, phase: "run", reason: &why.reason,
+		code: string(why.reason), message: why.text, result: sessionevent.ResultInfo})
+}
+
+// terminate asks the agents to end the containers and waits for the last.
+func (s step) terminate(ctx context.Context) (bool, time.Duration, error) {
+	ended := true
+	for _, k := range s.sess.Edges.Kernels {
+		ob, ok := s.observed.get(k.ID)
+		if k.Edges.Agent == nil || ok && ob.LaunchEpoch == k.LaunchEpoch && ob.Phase == agentpb.KernelState_EXITED {
+			continue
+		}
+		ended = false
+	}
+	if ended {
+		return true, 0, s.finish(ctx, "")
+	}
+	s.stopKernels(ctx, grace)
+	for _, k := range s.sess.Edges.Kernels {
+		if ob, ok := s.observed.get(k.ID); !ok || ob.Phase != agentpb.KernelState_EXITED {
+			return false, retryAfter, nil
+		}
+	}
+	return true, 0, s.finish(ctx, "")
+}
+
+// stopKernels asks for the end of every container; an agent that cannot be
+// reached is asked again by the next pass.
+func (s step) stopKernels(ctx context.Context, grace time.Duration) {
+	for _, k := range s.sess.Edges.Kernels {
+		if k.Edges.Agent == nil {
+			continue
+		}
+		if err := s.stopKernel(ctx, k.Edges.Agent.Name, k.ID, grace); err != nil && !errdefs.IsUnavailable(err) {
+			s.Logger.Warn("end container", "session", s.sess.ID, "kernel", k.ID, "error", err)
+		}
+	}
+}
+
+func (s step) stopKernel(ctx context.Context, agent string, id uuid.UUID, grace time.Duration) error {
+	rpc, err := s.Agents.RPC(agent)
+	if err != nil {
+		return err
+	}
+	state, err := rpc.TerminateKernel(ctx, &agentpb.TerminateKernelRequest{
+		Epoch: s.epoch, KernelId: id.String(), GraceMs: grace.Milliseconds(), Reason: string(s.sess.Status),
+	})
+	if err != nil {
+		return errgrpc.ToNative(err)
+	}
+	for _, k := range s.sess.Edges.Kernels {
+		if k.ID == id && k.AgentID != nil {
+			if state.Reason == "not-found" || state.LaunchEpoch == 0 {
+				state.LaunchEpoch = k.LaunchEpoch
+			}
+			s.observed.put(id, observation{*k.AgentID, state})
+		}
+	}
+	return nil
+}
+
+// verdict says why and how a session ended, from what its main container did.
+type verdict struct {
+	reason  session.TerminationReason
+	outcome session.Result
+	exit    *int
+	text    string
+}
+
+var reasons = map[string]session.TerminationReason{
+	"oom-killed":   session.TerminationReasonOutOfMemory,
+	"start-failed": session.TerminationReasonStartFailed,
+	"not-found":    session.TerminationReasonKernelLost,
+	"lost":         session.TerminationReasonKernelLost,
+}
+
+func (s step) verdict() verdict {
+	v := verdict{reason: session.TerminationReasonKernelLost, outcome: session.ResultFailure, text: "its container is gone"}
+	for _, k := range s.sess.Edges.Kernels {
+		ob, ok := s.observed.get(k.ID)
+		if k.Role != kernel.RoleMain || !ok || ob.LaunchEpoch != k.LaunchEpoch || ob.Phase != agentpb.KernelState_EXITED {
+			continue
+		}
+		code := int(ob.ExitCode)
+		v.exit, v.text = &code, ob.Message
+		if r, ok := reasons[ob.Reason]; ok {
+			v.reason = r
+			break
+		}
+		v.reason, v.text = session.TerminationReasonFailed, fmt.Sprintf("exit code %d", code)
+		if code == 0 {
+			v.reason, v.outcome = session.TerminationReasonCompleted, session.ResultSuccess
+		}
+	}
+	if r := s.sess.TerminationReason; r != nil { // asked for before
+		v.reason, v.text = *r, s.sess.StatusMessage
+		v.outcome = session.ResultFailure
+		if *r == session.TerminationReasonUserRequested {
+			v.outcome = session.ResultUndefined
+		}
+		if *r == session.TerminationReasonCompleted {
+			v.outcome = session.ResultSuccess
+		}
+	}
+	return v
+}
+
+// finish records the end and frees everything.
+func (s step) finish(ctx context.Context, note string) error {
+	v := s.verdict()
+	if note != "" {
+		v.text = note
+	}
+	var kernels []uuid.UUID
+	for _, k := range s.sess.Edges.Kernels {
+		kernels = append(kernels, k.ID)
+	}
+	s.saveStats(ctx, kernels)
+	m := move{to: lifecycle.Terminated, phase: "terminate", code: string(v.reason), message: v.text,
+		reason: &v.reason, outcome: v.outcome, exitCode: v.exit, result: sessionevent.ResultSuccess}
+	if s.sess.StartedAt == nil && s.sess.Status == lifecycle.Terminating {
+		m.to, m.exitCode = lifecycle.Cancelled, nil
+	}
+	if err := s.move(ctx, m); err != nil {
+		return err
+	}
+	for _, id := range kernels {
+		s.observed.drop(id)
+	}
+	return nil
+}
+
+// forgetOld lets agents drop the records and logs of kernels that ended long ago.
+func (s *Service) forgetOld(ctx context.Context, epoch int64) {
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		old, err := s.Client.Kernel.Query().Where(kernel.TerminatedAtLT(time.Now().Add(-logsKept)),
+			kernel.Forgotten(false), kernel.AgentIDNotNil()).WithAgent().Limit(500).All(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.Logger.Error("list old kernels", "error", err)
+		}
+		for _, k := range old {
+			rpc, err := s.Agents.RPC(k.Edges.Agent.Name)
+			if err != nil {
+				continue
+			}
+			if _, err := rpc.ForgetKernel(ctx, &agentpb.ForgetKernelRequest{Epoch: epoch, KernelId: k.ID.String()}); err != nil {
+				continue
+			}
+			if err := s.Client.Kernel.UpdateOne(k).SetForgotten(true).Exec(ctx); err != nil {
+				s.Logger.Error("note forgotten kernel", "kernel", k.ID, "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package session
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// MountInput names a folder and where a session sees it.
+type MountInput struct {
+	Vfolder  string // id or name
+	Target   *string
+	Subpath  *string
+	ReadOnly *bool
+}
+
+// CreateSessionInput is what a user asks for.
+type CreateSessionInput struct {
+	Name            *string
+	Image           string
+	Type            *session.Type
+	Slots           resource.Slots
+	Command         []string
+	BootstrapScript *string
+	Environment     map[string]string
+	Mounts          []MountInput
+	Project         *uuid.UUID
+	ResourceGroup   *uuid.UUID
+	Priority        *int
+	ShmBytes        *int64
+	IdempotencyKey  *string
+}
+
+// TerminateSessionInput names the session to end.
+type TerminateSessionInput struct {
+	ID    uuid.UUID
+	Force *bool
+}
+
+// RenameSessionInput gives a session another name.
+type RenameSessionInput struct {
+	ID   uuid.UUID
+	Name string
+}
+
+// SessionPayload answers the mutations of a session.
+type SessionPayload struct {
+	Session *ent.Session
+}

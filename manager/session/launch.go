@@ -1,0 +1,178 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// prepare goes on at once when every agent has the image.
+func (s step) prepare(ctx context.Context) (bool, time.Duration, error) {
+	for _, k := range s.sess.Edges.Kernels {
+		if !s.Agents.HasImage(k.Edges.Agent.Name, s.sess.Edges.Image.Reference) {
+			return true, 0, s.move(ctx, move{to: lifecycle.Preparing, phase: "prepare", message: "fetching the image"})
+		}
+	}
+	return true, 0, s.move(ctx, move{to: lifecycle.Prepared, phase: "prepare", message: "image present"})
+}
+
+// awaitImage starts the pulls, or joins running ones, and looks at their ends.
+func (s step) awaitImage(ctx context.Context) (bool, time.Duration, error) {
+	ready := true
+	for _, k := range s.sess.Edges.Kernels {
+		done, err := s.pulls.ensure(ctx, k.Edges.Agent.Name, s.sess)
+		switch {
+		case errdefs.IsNotFound(err), errdefs.IsInvalidArgument(err):
+			return true, 0, s.giveUp(ctx, session.TerminationReasonImagePullFailed, "image", err.Error())
+		case errdefs.IsUnavailable(err):
+			return false, retryAfter, nil // the deadline bounds this
+		case err != nil:
+			return true, 0, s.giveUp(ctx, session.TerminationReasonStartFailed, "image", err.Error())
+		}
+		ready = ready && done
+	}
+	if !ready {
+		return false, 0, nil
+	}
+	return true, 0, s.move(ctx, move{to: lifecycle.Prepared, phase: "prepare", message: "image present"})
+}
+
+// pulls are the images being fetched, each once per agent.
+type pulls struct {
+	s  *Service
+	mu sync.Mutex
+	m  map[string]*pull
+}
+
+type pull struct {
+	done bool
+	err  error
+}
+
+func newPulls(s *Service) *pulls { return &pulls{s: s, m: map[string]*pull{}} }
+
+// ensure starts a pull unless one runs, and tells whether the image is there.
+// The result of a failed one is reported once.
+func (p *pulls) ensure(ctx context.Context, agent string, sess *ent.Session) (bool, error) {
+	img := sess.Edges.Image
+	if p.s.Agents.HasImage(agent, img.Reference) {
+		return true, nil
+	}
+	key := agent + " " + img.Reference
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if running, ok := p.m[key]; ok {
+		if running.done {
+			delete(p.m, key)
+		}
+		return running.done && running.err == nil, running.err
+	}
+	rpc, err := p.s.Agents.RPC(agent)
+	if err != nil {
+		return false, err
+	}
+	one := &pull{}
+	p.m[key] = one
+	go func() {
+		err := fetch(ctx, rpc, img)
+		p.mu.Lock()
+		one.done, one.err = true, err
+		p.mu.Unlock()
+		p.s.queue.add(sess.ID)
+	}()
+	return false, nil
+}
+
+func fetch(ctx context.Context, rpc agentpb.AgentClient, img *ent.Image) error {
+	reg := img.Edges.Registry
+	stream, err := rpc.PullImage(ctx, &agentpb.PullImageRequest{
+		Reference: img.Reference, Digest: img.Digest,
+		PlainHttp: reg.PlainHTTP, Username: reg.Username, Password: reg.Password,
+	})
+	for err == nil {
+		var m *agentpb.PullProgress
+		if m, err = stream.Recv(); err == nil && m.Done {
+			return nil
+		}
+	}
+	return fmt.Errorf("fetch image %s: %w", img.Name, errgrpc.ToNative(err))
+}
+
+// create asks the agents to start the containers. Asking again is harmless:
+// an agent answers with the state of the launch it knows.
+func (s step) create(ctx context.Context) (bool, time.Duration, error) {
+	var steps []report.Step
+	for _, k := range s.sess.Edges.Kernels {
+		ob, seen := s.observed.get(k.ID)
+		state := ob.KernelState
+		if !seen || state.LaunchEpoch != k.LaunchEpoch || state.Phase == agentpb.KernelState_CREATING {
+			rpc, err := s.Agents.RPC(k.Edges.Agent.Name)
+			if err != nil {
+				return false, retryAfter, nil
+			}
+			state, err = rpc.CreateKernel(ctx, s.request(k))
+			if err = errgrpc.ToNative(err); errdefs.IsUnavailable(err) || ctx.Err() != nil {
+				return false, retryAfter, nil
+			}
+			if err != nil {
+				return true, 0, s.giveUp(ctx, session.TerminationReasonStartFailed, "create", err.Error())
+			}
+			s.observed.put(k.ID, observation{*k.AgentID, state})
+		}
+		steps = append(steps, toSteps(state.Steps)...)
+		switch {
+		case state.Phase == agentpb.KernelState_EXITED && state.StartedUnixMs == 0:
+			s.observed.drop(k.ID)
+			return true, 0, s.giveUp(ctx, session.TerminationReasonStartFailed, state.Reason, state.Message)
+		case state.Phase == agentpb.KernelState_CREATING, state.Phase == agentpb.KernelState_UNKNOWN:
+			return false, retryAfter, nil
+		}
+	}
+	return true, 0, s.move(ctx, move{to: lifecycle.Running, phase: "create", message: "running", steps: steps})
+}
+
+func (s step) request(k *ent.Kernel) *agentpb.CreateKernelRequest {
+	r := &agentpb.CreateKernelRequest{
+		Epoch: s.epoch, KernelId: k.ID.String(), SessionId: s.sess.ID.String(), LaunchEpoch: k.LaunchEpoch,
+		SessionName: s.sess.Name, Hostname: k.Hostname, Image: s.sess.Edges.Image.Reference,
+		Environment: s.sess.Environment, Command: s.sess.Command, BootstrapScript: s.sess.BootstrapScript,
+		ShmBytes: s.sess.ShmBytes, ProjectId: s.sess.ProjectID.String(), UserId: s.sess.OwnerID.String(),
+	}
+	for _, a := range k.Edges.Allocations {
+		if a.FreedAt != nil {
+			continue
+		}
+		r.Allocations = append(r.Allocations, &agentpb.Allocation{
+			DeviceId: a.Edges.Device.DeviceID, Slot: a.Slot, Amount: resource.Format(a.Slot, a.Amount),
+		})
+	}
+	for _, m := range s.sess.Edges.Mounts {
+		f := m.Edges.Vfolder
+		r.Mounts = append(r.Mounts, &agentpb.Mount{
+			Volume: f.Edges.QuotaScope.Edges.Volume.Name, Path: f.Path,
+			Subpath: m.Subpath, Target: m.Target, ReadOnly: m.ReadOnly,
+		})
+	}
+	return r
+}
+
+func toSteps(list []*agentpb.Step) []report.Step {
+	var out []report.Step
+	for _, st := range list {
+		out = append(out, report.Step{
+			Name: st.Name, StartedAt: millis(st.StartedUnixMs), EndedAt: millis(st.EndedUnixMs), OK: st.Ok, Message: st.Message,
+		})
+	}
+	return out
+}

@@ -1,0 +1,122 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/internal/problem"
+)
+
+// LogOptions say from where and how long a log is read.
+type LogOptions struct {
+	Follow    bool
+	Offset    int64
+	TailLines int64
+}
+
+// Log is one reader of a kernel's log.
+type Log struct {
+	stream agentpb.Agent_LogsClient
+	cancel context.CancelFunc
+	rest   []byte // the beginning of a character whose end has not come yet
+	next   int64
+}
+
+// Logs opens the log of a kernel in the viewer's sight. One that has not been
+// placed yet has none.
+func (s *Service) Logs(ctx context.Context, id uuid.UUID, opt LogOptions) (*Log, error) {
+	if opt.Offset < 0 || opt.TailLines < 0 {
+		return nil, problem.Invalid("offset", "must not be negative")
+	}
+	k, rpc, err := s.Reach(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stream, err := rpc.Logs(ctx, &agentpb.LogsRequest{
+		KernelId: k.ID.String(), Follow: opt.Follow, Offset: opt.Offset, TailLines: opt.TailLines,
+	})
+	if err != nil {
+		cancel()
+		return nil, errgrpc.ToNative(err)
+	}
+	return &Log{stream: stream, cancel: cancel}, nil
+}
+
+// Reach finds a kernel in the viewer's sight and the agent it is on.
+func (s *Service) Reach(ctx context.Context, id uuid.UUID) (*ent.Kernel, agentpb.AgentClient, error) {
+	k, err := s.Client.Kernel.Query().Where(kernel.ID(id)).WithAgent().Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, nil, problem.NotFound("kernel").WithField("kernel")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if k.AgentID == nil {
+		return nil, nil, problem.Precondition("the kernel is %s and on no machine yet", k.Status)
+	}
+	a := k.Edges.Agent
+	if a == nil { // its group was closed to the viewer since
+		return nil, nil, problem.NotFound("kernel").WithField("kernel")
+	}
+	rpc, err := s.Agents.RPC(a.Name)
+	if err != nil {
+		return nil, nil, problem.Unavailable("agent %s is not connected", a.Name)
+	}
+	return k, rpc, nil
+}
+
+// Next returns the next piece as text with its byte offsets. The error is
+// io.EOF at the end of the log.
+func (l *Log) Next() (text string, from, to int64, err error) {
+	chunk, err := l.stream.Recv()
+	if errors.Is(err, io.EOF) && len(l.rest) > 0 {
+		rest := l.rest
+		l.rest = nil
+		return strings.ToValidUTF8(string(rest), "\uFFFD"), l.next - int64(len(rest)), l.next, nil
+	}
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			return "", 0, 0, io.EOF
+		}
+		return "", 0, 0, errgrpc.ToNative(err)
+	}
+	from = chunk.Offset
+	data := chunk.Data
+	if len(l.rest) > 0 && chunk.Offset == l.next {
+		from -= int64(len(l.rest))
+		data = append(l.rest, data...)
+	}
+	l.next = chunk.Offset + int64(len(chunk.Data))
+	whole := len(data) - partial(data)
+	l.rest = append([]byte(nil), data[whole:]...)
+	return strings.ToValidUTF8(string(data[:whole]), "\uFFFD"), from, from + int64(whole), nil
+}
+
+// partial counts the bytes at the end that begin a character and miss its end.
+func partial(b []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		if c := b[len(b)-n]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// Close ends the reading.
+func (l *Log) Close() { l.cancel() }
+
+// EndOfLog tells the regular end from a failure.
+func EndOfLog(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) }

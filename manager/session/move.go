@@ -1,0 +1,191 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/fence"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
+)
+
+// FenceName is the row that holds the epoch of the leader.
+const FenceName = "leader"
+
+// Fence makes the transaction fail unless epoch is still the newest: a leader
+// that was replaced without noticing changes nothing.
+func Fence(ctx context.Context, tx *ent.Tx, epoch int64) error {
+	f, err := tx.Fence.Query().Where(fence.Name(FenceName)).ForShare().Only(ctx)
+	if err != nil {
+		return fmt.Errorf("read fence: %w", err)
+	}
+	if f.Epoch != epoch {
+		return fmt.Errorf("epoch %d was replaced by %d: %w", epoch, f.Epoch, errdefs.ErrAborted)
+	}
+	return nil
+}
+
+// RaiseFence makes epoch the newest; a higher one already there is an error.
+func RaiseFence(ctx context.Context, client *ent.Client, epoch int64) error {
+	err := client.Fence.Create().SetName(FenceName).SetEpoch(0).OnConflictColumns(fence.FieldName).Ignore().Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("create fence: %w", err)
+	}
+	n, err := client.Fence.Update().Where(fence.Name(FenceName), fence.EpochLT(epoch)).SetEpoch(epoch).Save(ctx)
+	if err != nil {
+		return fmt.Errorf("raise fence: %w", err)
+	}
+	if n == 0 {
+		return fmt.Errorf("another leader has an epoch of at least %d: %w", epoch, errdefs.ErrAborted)
+	}
+	return nil
+}
+
+// move is one change of a session's state, with its history entry.
+type move struct {
+	to      lifecycle.Status
+	result  sessionevent.Result
+	phase   string
+	code    string
+	message string // kept on the session and in the history
+	steps   []report.Step
+
+	reason   *session.TerminationReason
+	outcome  session.Result // with a final state
+	exitCode *int
+	retryAt  *time.Time // with Pending: not before
+}
+
+// Move changes the state of a session and of its kernels in tx, and frees
+// what they hold when the new state holds nothing. It fails with Aborted when
+// the session is no longer in the state that s was read in.
+func Move(ctx context.Context, tx *ent.Tx, s *ent.Session, m move) error {
+	if !lifecycle.CanMove(s.Status, m.to) {
+		return fmt.Errorf("session %s cannot go from %s to %s: %w", s.ID, s.Status, m.to, errdefs.ErrFailedPrecondition)
+	}
+	now := stamp()
+	u := tx.Session.Update().Where(session.ID(s.ID), session.StatusEQ(s.Status)).
+		SetStatus(m.to).AddVersion(1).SetStatusMessage(m.message)
+	if d := lifecycle.Deadline(m.to); d > 0 {
+		u.SetDeadlineAt(now.Add(d))
+	} else {
+		u.ClearDeadlineAt()
+	}
+	if m.reason != nil {
+		u.SetTerminationReason(*m.reason)
+	}
+	if m.exitCode != nil {
+		u.SetExitCode(*m.exitCode)
+	}
+	switch m.to {
+	case lifecycle.Scheduled:
+		u.SetScheduledAt(now).ClearPending().ClearRetryAt()
+	case lifecycle.Running:
+		u.SetStartedAt(now)
+	case lifecycle.Pending:
+		u.ClearScheduledAt().AddAttempt(1).SetNillableRetryAt(m.retryAt)
+	}
+	if m.to.Final() {
+		u.SetTerminatedAt(now).ClearPending()
+		if m.outcome != "" {
+			u.SetResult(m.outcome)
+		}
+	}
+	n, err := u.Save(ctx)
+	if err != nil {
+		return fmt.Errorf("move session %s to %s: %w", s.ID, m.to, err)
+	}
+	if n == 0 {
+		return fmt.Errorf("session %s is no longer %s: %w", s.ID, s.Status, errdefs.ErrAborted)
+	}
+	if err := moveKernels(ctx, tx, s.ID, m, now); err != nil {
+		return err
+	}
+	from := s.Status
+	return record(ctx, tx, entry{session: s.ID, phase: m.phase, from: &from, to: m.to, result: m.result,
+		attempt: s.Attempt, code: m.code, message: m.message, steps: m.steps})
+}
+
+// moveKernels lets the kernels follow their session.
+func moveKernels(ctx context.Context, tx *ent.Tx, id uuid.UUID, m move, now time.Time) error {
+	k := tx.Kernel.Update().Where(kernel.SessionID(id), kernel.TerminatedAtIsNil()).SetStatus(m.to)
+	switch {
+	case m.to == lifecycle.Running:
+		k.SetStartedAt(now)
+	case m.to == lifecycle.Pending:
+		k.ClearAgentID()
+	case m.to.Final():
+		k.SetTerminatedAt(now).SetStatusMessage(m.message)
+		if m.exitCode != nil {
+			k.SetExitCode(*m.exitCode)
+		}
+	}
+	if err := k.Exec(ctx); err != nil {
+		return fmt.Errorf("move kernels of session %s: %w", id, err)
+	}
+	if m.to != lifecycle.Pending && !m.to.Final() {
+		return nil
+	}
+	err := tx.Allocation.Update().Where(allocation.SessionID(id), allocation.FreedAtIsNil()).SetFreedAt(now).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("free allocations of session %s: %w", id, err)
+	}
+	return nil
+}
+
+// entry is one line of a session's history.
+type entry struct {
+	session uuid.UUID
+	phase   string
+	from    *lifecycle.Status
+	to      lifecycle.Status
+	result  sessionevent.Result
+	attempt int
+	code    string
+	message string
+	steps   []report.Step
+}
+
+func record(ctx context.Context, tx *ent.Tx, e entry) error {
+	c := tx.SessionEvent.Create().SetSessionID(e.session).SetPhase(e.phase).SetNillableFromStatus(e.from).
+		SetToStatus(e.to).SetResult(e.result).SetAttempt(e.attempt).SetCode(e.code).SetMessage(e.message)
+	if e.steps != nil {
+		c.SetSteps(e.steps)
+	}
+	if err := c.Exec(ctx); err != nil {
+		return fmt.Errorf("record history of session %s: %w", e.session, err)
+	}
+	return nil
+}
+
+// apply runs one fenced move in its own transaction and tells listeners.
+func (s *Service) apply(ctx context.Context, epoch int64, sess *ent.Session, m move) error {
+	tx, err := s.Client.Tx(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := Fence(ctx, tx, epoch); err != nil {
+		return err
+	}
+	if err := Move(ctx, tx, sess, m); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	s.changed(ctx, sess.ID)
+	if m.to == lifecycle.Pending || m.to.Final() {
+		s.freed(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/lifecycle"
+)
+
+// ObserveAll takes the full list of an agent's kernels. A kernel that runs
+// according to us and that its agent does not know is gone.
+func (s *Service) ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState) {
+	known := map[uuid.UUID]bool{}
+	for _, k := range kernels {
+		if id, err := uuid.Parse(k.KernelId); err == nil {
+			known[id] = true
+		}
+		s.Observe(ctx, agent, k)
+	}
+	ours, err := s.Client.Kernel.Query().
+		Where(kernel.AgentID(agent), kernel.StatusIn(lifecycle.Running, lifecycle.Terminating)).All(ctx)
+	if err != nil {
+		s.Logger.Error("compare kernels with an agent", "agent", agent, "error", err)
+		return
+	}
+	for _, k := range ours {
+		if known[k.ID] {
+			continue
+		}
+		s.observed.put(k.ID, observation{agent, &agentpb.KernelState{
+			KernelId: k.ID.String(), SessionId: k.SessionID.String(), LaunchEpoch: k.LaunchEpoch,
+			Phase: agentpb.KernelState_EXITED, Reason: "not-found", ExitCode: 255,
+			Message: "its agent does not know the container any more",
+		}})
+		s.queue.add(k.SessionID)
+	}
+}
+
+// Observe takes the state of one kernel.
+func (s *Service) Observe(_ context.Context, agent uuid.UUID, k *agentpb.KernelState) {
+	id, err := uuid.Parse(k.KernelId)
+	if err != nil {
+		return
+	}
+	sess, err := uuid.Parse(k.SessionId)
+	if err != nil {
+		return
+	}
+	s.observed.put(id, observation{agent, k})
+	s.queue.add(sess)
+}
+
+// ObservePull shows the progress of a pull on the sessions that wait for it.
+func (s *Service) ObservePull(ctx context.Context, agent uuid.UUID, p *agentpb.PullProgress) {
+	waiting, err := s.Client.Session.Query().Where(
+		session.StatusEQ(lifecycle.Preparing),
+		session.HasImageWith(image.Reference(p.Reference)),
+		session.HasKernelsWith(kernel.AgentID(agent)),
+	).All(ctx)
+	if err != nil {
+		s.Logger.Error("show progress of a pull", "image", p.Reference, "error", err)
+		return
+	}
+	text := progress(p)
+	for _, sess := range waiting {
+		if sess.StatusMessage == text {
+			continue
+		}
+		n, err := s.Client.Session.Update().
+			Where(session.ID(sess.ID), session.StatusEQ(lifecycle.Preparing)).
+			SetStatusMessage(text).AddVersion(1).Save(ctx)
+		if err == nil && n > 0 {
+			s.changed(ctx, sess.ID)
+		}
+	}
+}
+
+func progress(p *agentpb.PullProgress) string {
+	if p.Phase != "downloading" || p.TotalBytes <= 0 {
+		return "image: " + p.Phase
+	}
+	return fmt.Sprintf("image: downloading %d %%", p.DoneBytes*100/p.TotalBytes)
+}
+
+// saveStats keeps a kernel's last samples on its row.
+func (s *Service) saveStats(ctx context.Context, ids []uuid.UUID) {
+	latest, err := s.Samples.Latest(ctx, ids)
+	if err != nil {
+		s.Logger.Warn("read last samples", "error", err)
+		return
+	}
+	for id, st := range latest {
+		if err := s.Client.Kernel.UpdateOneID(id).SetLastStats(&st).Exec(ctx); err != nil {
+			s.Logger.Warn("save last samples", "kernel", id, "error", err)
+		}
+	}
+}
+
+func millis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

@@ -1,0 +1,226 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+const (
+	workers = 16 // each mostly waits for an agent
+	// passEvery is the period of the unconditional pass over every live
+	// session, for events that were lost.
+	passEvery = 5 * time.Second
+	// retryAfter paces a step that could not be taken now.
+	retryAfter = time.Second
+	// maxAttempts is how often a session is placed before it is given up.
+	maxAttempts = 3
+)
+
+// Lead drives all sessions until ctx ends. Only the elected leader calls it.
+func (s *Service) Lead(ctx context.Context, epoch int64) {
+	ctx = viewer.SystemContext(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	events := s.Bus.Subscribe(ctx, event.Session)
+	pulls := newPulls(s)
+	for range workers {
+		wg.Go(func() { s.work(ctx, epoch, pulls) })
+	}
+	wg.Go(func() { s.forgetOld(ctx, epoch) })
+	tick := time.NewTicker(passEvery)
+	defer tick.Stop()
+	s.pass(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.pass(ctx)
+		case e, ok := <-events:
+			if !ok {
+				return
+			}
+			if e.Topic == event.Lagged {
+				s.pass(ctx)
+				continue
+			}
+			s.queue.add(e.ID)
+		}
+	}
+}
+
+// pass queues every session that is not over.
+func (s *Service) pass(ctx context.Context) {
+	ids, err := s.Client.Session.Query().
+		Where(session.TerminatedAtIsNil(), session.StatusNEQ(lifecycle.Pending)).IDs(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.Logger.Error("list live sessions", "error", err)
+		}
+		return
+	}
+	for _, id := range ids {
+		s.queue.add(id)
+	}
+}
+
+func (s *Service) work(ctx context.Context, epoch int64, pulls *pulls) {
+	for {
+		id, ok := s.queue.next(ctx)
+		if !ok {
+			return
+		}
+		again, err := s.reconcile(ctx, epoch, pulls, id)
+		s.queue.done(id)
+		if err != nil && ctx.Err() == nil && !isAborted(err) {
+			s.Logger.Warn("reconcile session", "session", id, "error", err)
+			again = retryAfter
+		}
+		if again > 0 {
+			time.AfterFunc(again, func() { s.queue.add(id) })
+		}
+	}
+}
+
+func isAborted(err error) bool { return errors.Is(err, errdefs.ErrAborted) }
+
+// step is what reconcile knows of one session.
+type step struct {
+	*Service
+	epoch int64
+	pulls *pulls
+	sess  *ent.Session
+}
+
+// reconcile takes every step that can be taken now, and returns when to look
+// again when it waits for something that sends no event.
+func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id uuid.UUID) (time.Duration, error) {
+	for range 8 { // as many moves as a life has
+		sess, err := s.Client.Session.Query().Where(session.ID(id)).
+			WithImage(func(q *ent.ImageQuery) { q.WithRegistry() }).
+			WithKernels(func(q *ent.KernelQuery) {
+				q.WithAgent().WithAllocations(func(q *ent.AllocationQuery) { q.WithDevice() })
+			}).
+			WithMounts(func(q *ent.SessionMountQuery) {
+				q.WithVfolder(func(q *ent.VfolderQuery) {
+					q.WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() })
+				})
+			}).Only(ctx)
+		if ent.IsNotFound(err) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, fmt.Errorf("read session: %w", err)
+		}
+		st := step{s, epoch, pulls, sess}
+		st.endStrays(ctx)
+		moved, again, err := st.take(ctx)
+		if err != nil || !moved {
+			return again, err
+		}
+	}
+	return retryAfter, nil
+}
+
+// take makes at most one move and says whether it did.
+func (s step) take(ctx context.Context) (moved bool, again time.Duration, err error) {
+	if d := s.sess.DeadlineAt; d != nil && time.Now().After(*d) {
+		return true, 0, s.expire(ctx)
+	}
+	switch s.sess.Status {
+	case lifecycle.Scheduled:
+		return s.prepare(ctx)
+	case lifecycle.Preparing:
+		return s.awaitImage(ctx)
+	case lifecycle.Prepared:
+		return true, 0, s.move(ctx, move{to: lifecycle.Creating, phase: "create", message: "starting"})
+	case lifecycle.Creating:
+		return s.create(ctx)
+	case lifecycle.Running:
+		return s.awaitEnd(ctx)
+	case lifecycle.Terminating:
+		return s.terminate(ctx)
+	}
+	return false, 0, nil
+}
+
+// move applies m as a success unless it says otherwise.
+func (s step) move(ctx context.Context, m move) error {
+	if m.result == "" {
+		m.result = sessionevent.ResultSuccess
+	}
+	return s.apply(ctx, s.epoch, s.sess, m)
+}
+
+// expire gives up the present state.
+func (s step) expire(ctx context.Context) error {
+	if s.sess.Status == lifecycle.Terminating {
+		s.stopKernels(ctx, time.Millisecond)
+		return s.finish(ctx, "not every container confirmed its end in time")
+	}
+	text := fmt.Sprintf("%s took longer than %s", s.sess.Status, lifecycle.Deadline(s.sess.Status))
+	return s.giveUp(ctx, session.TerminationReasonDeadlineExceeded, "deadline", text)
+}
+
+// giveUp ends the present attempt: another one is made later, or after the
+// last the session ends with the reason.
+func (s step) giveUp(ctx context.Context, reason session.TerminationReason, code, text string) error {
+	s.stopKernels(ctx, time.Millisecond)
+	m := move{phase: phaseOf(s.sess.Status), code: code, message: text}
+	if s.sess.Attempt < maxAttempts && reason != session.TerminationReasonImagePullFailed {
+		later := stamp().Add(time.Duration(s.sess.Attempt) * 5 * time.Second)
+		m.to, m.result, m.retryAt = lifecycle.Pending, sessionevent.ResultRetry, &later
+		return s.move(ctx, m)
+	}
+	m.to, m.result, m.reason, m.outcome = lifecycle.Error, sessionevent.ResultFailure, &reason, session.ResultFailure
+	return s.move(ctx, m)
+}
+
+func phaseOf(s lifecycle.Status) string {
+	switch s {
+	case lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared:
+		return "prepare"
+	case lifecycle.Creating:
+		return "create"
+	case lifecycle.Running:
+		return "run"
+	}
+	return "terminate"
+}
+
+// endStrays ends containers that should not be: of an earlier launch, on
+// another agent, or of a session that is over.
+func (s step) endStrays(ctx context.Context) {
+	for _, k := range s.sess.Edges.Kernels {
+		ob, ok := s.observed.get(k.ID)
+		if !ok || ob.Phase != agentpb.KernelState_CREATING && ob.Phase != agentpb.KernelState_RUNNING {
+			continue
+		}
+		if k.AgentID != nil && *k.AgentID == ob.agent && ob.LaunchEpoch == k.LaunchEpoch && !s.sess.Status.Final() {
+			continue
+		}
+		a, err := s.Client.Agent.Get(ctx, ob.agent)
+		if err == nil {
+			err = s.stopKernel(ctx, a.Name, k.ID, time.Millisecond)
+		}
+		if err != nil {
+			s.Logger.Warn("end stray container", "kernel", k.ID, "error", err)
+			continue
+		}
+		s.observed.drop(k.ID)
+	}
+}

@@ -1,0 +1,81 @@
+// Package session owns sessions and kernels: it checks and stores what users
+// ask for, moves sessions through their states, and on the leader drives the
+// agents until what is stored has come true. Controllers only write the wish;
+// the reconciler acts, as often as needed, so a lost or repeated event changes
+// nothing.
+package session
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/policy"
+)
+
+// Agents reaches the worker machines.
+type Agents interface {
+	RPC(agent string) (agentpb.AgentClient, error)
+	HasImage(agent, reference string) bool
+}
+
+// Fitter tells what no agent of a group could ever serve.
+type Fitter interface {
+	CanEver(ctx context.Context, group uuid.UUID, architecture string, slots resource.Slots) error
+}
+
+// Images finds registered images.
+type Images interface {
+	Resolve(ctx context.Context, reference string) (*ent.Image, error)
+}
+
+// Policies looks up the limits that bind a session.
+type Policies interface {
+	Limits(ctx context.Context, domain, project, user uuid.UUID) ([]policy.Limit, error)
+}
+
+// Samples are the latest statistics of kernels.
+type Samples interface {
+	Latest(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]report.Stats, error)
+}
+
+// Config are the parts a Service works with.
+type Config struct {
+	Client   *ent.Client
+	Bus      *event.Bus
+	Agents   Agents
+	Images   Images
+	Fitter   Fitter
+	Policies Policies
+	Samples  Samples
+	Logger   *slog.Logger
+}
+
+// Service creates, changes and ends sessions.
+type Service struct {
+	Config
+	queue    *queue
+	observed *observations
+}
+
+// New returns a Service.
+func New(cfg Config) *Service {
+	return &Service{Config: cfg, queue: newQueue(), observed: newObservations()}
+}
+
+// changed tells listeners, this manager's reconciler among them, that a
+// session has a new version. Call it after the transaction has committed.
+func (s *Service) changed(ctx context.Context, id uuid.UUID) {
+	s.Bus.Publish(ctx, event.Event{Topic: event.Session, ID: id})
+}
+
+// freed wakes the scheduler because something may fit now.
+func (s *Service) freed(ctx context.Context) {
+	s.Bus.Publish(ctx, event.Event{Topic: event.Pending})
+}

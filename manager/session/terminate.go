@@ -1,0 +1,68 @@
+package session
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/problem"
+)
+
+// TerminateSession asks for the end of a session. One that waits is cancelled
+// at once; for the others the wish is stored and the leader carries it out.
+// Asking again changes nothing.
+func (s *Service) TerminateSession(ctx context.Context, in TerminateSessionInput) (*SessionPayload, error) {
+	for range 5 { // the session may move on between our read and our write
+		sess, err := s.writable(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if sess.Status.Final() || sess.Status == lifecycle.Terminating && !force(in) {
+			return &SessionPayload{Session: sess}, nil
+		}
+		if err := s.requestEnd(ctx, sess, force(in)); err != nil {
+			if isAborted(err) {
+				continue
+			}
+			return nil, err
+		}
+		s.changed(ctx, sess.ID)
+		s.freed(ctx)
+		sess, err = s.Client.Session.Get(ctx, in.ID)
+		return &SessionPayload{Session: sess}, err
+	}
+	return nil, problem.Aborted("the session changes too fast, try again")
+}
+
+func force(in TerminateSessionInput) bool { return in.Force != nil && *in.Force }
+
+func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, force bool) error {
+	tx, err := s.Client.Tx(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	reason := session.TerminationReasonUserRequested
+	m := move{to: lifecycle.Terminating, result: sessionevent.ResultInfo, phase: "terminate", code: "user_requested",
+		message: "ended by its user", reason: &reason}
+	if sess.Status == lifecycle.Pending {
+		m.to, m.message = lifecycle.Cancelled, "cancelled before it started"
+	}
+	if force {
+		m.code = "forced"
+	}
+	if sess.Status == lifecycle.Terminating {
+		// Already asked; force only shortens what is left of the grace.
+		if err := tx.Session.UpdateOne(sess).SetDeadlineAt(stamp()).AddVersion(1).Exec(ctx); err != nil {
+			return fmt.Errorf("shorten deadline: %w", err)
+		}
+		return tx.Commit()
+	}
+	if err := Move(ctx, tx, sess, m); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

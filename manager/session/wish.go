@@ -1,0 +1,285 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"path"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/slottype"
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// wish is a request that has been checked and completed.
+type wish struct {
+	owner, project, domain, group uuid.UUID
+
+	name        string
+	kind        session.Type
+	image       *ent.Image
+	slots       resource.Slots
+	command     []string
+	bootstrap   string
+	environment map[string]string
+	mounts      []mount
+	priority    int
+	shmBytes    int64
+	key         *string
+
+	maxPending       *int
+	maxPendingPolicy string
+}
+
+type mount struct {
+	folder   uuid.UUID
+	target   string
+	subpath  string
+	readOnly bool
+}
+
+// defaults for slots that a request does not name.
+var defaultSlots = resource.Slots{resource.CPU: 1000, resource.Mem: 1 << 30}
+
+// check turns an input into a wish or says which field is wrong.
+func (s *Service) check(ctx context.Context, v *viewer.Viewer, in CreateSessionInput) (*wish, error) {
+	w := &wish{owner: v.User, command: in.Command, environment: in.Environment, priority: 10, key: in.IdempotencyKey}
+	for _, step := range []func(context.Context, *viewer.Viewer, CreateSessionInput, *wish) error{
+		s.checkBasics, s.checkPlace, s.checkImage, s.checkSlots, s.checkMounts, s.checkPolicies,
+	} {
+		if err := step(ctx, v, in, w); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+func (s *Service) checkBasics(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, w *wish) error {
+	w.name = "session-" + strings.ToLower(rand.Text()[:8])
+	if in.Name != nil {
+		w.name = *in.Name
+	}
+	if err := checkName(w.name); err != nil {
+		return err
+	}
+	w.kind = session.TypeInteractive
+	if len(in.Command) > 0 {
+		w.kind = session.TypeBatch
+	}
+	if in.Type != nil {
+		w.kind = *in.Type
+	}
+	if w.kind == session.TypeBatch && len(in.Command) == 0 {
+		return problem.Invalid("command", "a batch session needs a command")
+	}
+	if w.command == nil {
+		w.command = []string{}
+	}
+	if n := size(in.Command); n > maxCommand {
+		return problem.Invalid("command", "has %d bytes", n).WithLimit(fmt.Sprint(maxCommand))
+	}
+	if in.BootstrapScript != nil {
+		w.bootstrap = *in.BootstrapScript
+	}
+	if len(w.bootstrap) > maxBootstrap || strings.ContainsRune(w.bootstrap, 0) {
+		return problem.Invalid("bootstrapScript", "must be text of at most 64 KiB").WithLimit(fmt.Sprint(maxBootstrap))
+	}
+	if in.Priority != nil {
+		w.priority = *in.Priority
+	}
+	if w.priority < 0 || w.priority > 100 {
+		return problem.Invalid("priority", "%d is not between 0 and 100", w.priority).WithLimit("0..100")
+	}
+	if in.ShmBytes != nil {
+		w.shmBytes = *in.ShmBytes
+	}
+	if w.shmBytes < 0 || w.shmBytes > maxShm {
+		return problem.Invalid("shmBytes", "must be between 0 and 1 TiB").WithLimit(fmt.Sprint(int64(maxShm)))
+	}
+	return checkEnvironment(w)
+}
+
+func checkEnvironment(w *wish) error {
+	if w.environment == nil {
+		w.environment = map[string]string{}
+	}
+	total := 0
+	for k, val := range w.environment {
+		total += len(k) + len(val) + 2
+		if k == "" || strings.ContainsAny(k, "=\x00") || strings.ContainsRune(val, 0) {
+			return problem.Invalid("environment", "%q cannot be an environment variable", k)
+		}
+		if strings.HasPrefix(k, "BERTH_") {
+			return problem.Invalid("environment", "%s: names that begin with BERTH_ are set by the platform", k)
+		}
+	}
+	if total > maxEnvironment {
+		return problem.Invalid("environment", "has %d bytes", total).WithLimit(fmt.Sprint(maxEnvironment))
+	}
+	return nil
+}
+
+// checkPlace finds the project and the resource group.
+func (s *Service) checkPlace(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, w *wish) error {
+	q := s.Client.Project.Query().Where(project.Active(true))
+	switch {
+	case in.Project != nil:
+		q.Where(project.ID(*in.Project))
+	case len(v.Projects) == 0:
+		return problem.Precondition("you are in no project; ask an administrator to add you to one").WithField("project")
+	case len(v.Projects) > 1:
+		return problem.Invalid("project", "you are in several projects; name one")
+	default:
+		q.Where(project.ID(v.Projects[0]))
+	}
+	p, err := q.Only(ctx)
+	if ent.IsNotFound(err) || err == nil && !v.MemberOf(p.ID) {
+		return problem.NotFound("project").WithField("project")
+	}
+	if err != nil {
+		return fmt.Errorf("find project: %w", err)
+	}
+	w.project, w.domain = p.ID, p.DomainID
+	groups := s.Client.ResourceGroup.Query().Where(resourcegroup.Active(true)).Order(resourcegroup.ByCreatedAt())
+	if in.ResourceGroup != nil {
+		groups.Where(resourcegroup.ID(*in.ResourceGroup))
+	}
+	w.group, err = groups.FirstID(ctx)
+	if ent.IsNotFound(err) {
+		return problem.NotFound("resource group").WithField("resourceGroup")
+	}
+	return err
+}
+
+func (s *Service) checkImage(ctx context.Context, _ *viewer.Viewer, in CreateSessionInput, w *wish) (err error) {
+	w.image, err = s.Images.Resolve(ctx, in.Image)
+	return err
+}
+
+// checkSlots refuses what no agent of the group could ever serve.
+func (s *Service) checkSlots(ctx context.Context, _ *viewer.Viewer, in CreateSessionInput, w *wish) error {
+	known, err := s.Client.SlotType.Query().Order(slottype.ByName()).All(ctx)
+	if err != nil {
+		return fmt.Errorf("read slot types: %w", err)
+	}
+	names := map[string]bool{resource.CPU: true, resource.Mem: true}
+	var list []string
+	for _, t := range known {
+		names[t.Name] = true
+		list = append(list, t.Name)
+	}
+	for _, slot := range in.Slots.Names() {
+		if !names[slot] {
+			return problem.Invalid("slots."+slot, "no such slot; known: %s", strings.Join(list, ", "))
+		}
+		if in.Slots[slot] <= 0 {
+			return problem.Invalid("slots."+slot, "must be more than 0").WithLimit("0")
+		}
+	}
+	w.slots = maps.Clone(defaultSlots)
+	maps.Copy(w.slots, in.Slots)
+	return s.Fitter.CanEver(ctx, w.group, w.image.Architecture, w.slots)
+}
+
+func (s *Service) checkMounts(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, w *wish) error {
+	seen := map[string]bool{}
+	for i, m := range in.Mounts {
+		field := fmt.Sprintf("mounts[%d]", i)
+		f, err := s.folder(ctx, v, w, m.Vfolder)
+		if err != nil {
+			return err
+		}
+		if f == nil {
+			return problem.NotFound("folder " + m.Vfolder).WithField(field + ".vfolder")
+		}
+		out := mount{folder: f.ID, target: "/home/work/" + f.Name, readOnly: m.ReadOnly != nil && *m.ReadOnly}
+		if m.Target != nil && *m.Target != "" {
+			out.target = *m.Target
+		}
+		if err := checkTarget(field+".target", out.target); err != nil {
+			return err
+		}
+		if seen[out.target] {
+			return problem.Invalid(field+".target", "%s is mounted twice", out.target)
+		}
+		seen[out.target] = true
+		if m.Subpath != nil && *m.Subpath != "" {
+			out.subpath = path.Clean(*m.Subpath)
+			if path.IsAbs(out.subpath) || out.subpath == ".." || strings.HasPrefix(out.subpath, "../") {
+				return problem.Invalid(field+".subpath", "must lie below the folder")
+			}
+		}
+		w.mounts = append(w.mounts, out)
+	}
+	return nil
+}
+
+// folder finds a ready folder in the viewer's sight by id or name; one's own
+// comes before a project's of the same name.
+func (s *Service) folder(ctx context.Context, v *viewer.Viewer, w *wish, ref string) (*ent.Vfolder, error) {
+	q := s.Client.Vfolder.Query().Where(vfolder.StatusEQ(vfolder.StatusReady))
+	if id, err := uuid.Parse(ref); err == nil {
+		q.Where(vfolder.ID(id))
+	} else {
+		q.Where(vfolder.Name(ref))
+	}
+	q.Where(vfolder.Or(vfolder.OwnerID(v.User), vfolder.ProjectID(w.project)))
+	all, err := q.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find folder %s: %w", ref, err)
+	}
+	var found *ent.Vfolder
+	for _, f := range all {
+		if found == nil || f.OwnerID != nil {
+			found = f
+		}
+	}
+	return found, nil
+}
+
+// checkPolicies refuses what a policy can never allow; what may fit later
+// waits in the queue with that reason.
+func (s *Service) checkPolicies(ctx context.Context, _ *viewer.Viewer, _ CreateSessionInput, w *wish) error {
+	limits, err := s.Policies.Limits(viewer.SystemContext(ctx), w.domain, w.project, w.owner)
+	if err != nil {
+		return err
+	}
+	var reached []string
+	for _, l := range limits {
+		for _, slot := range w.slots.Names() {
+			if most, ok := l.TotalSlots[slot]; ok && w.slots[slot] > most {
+				reached = append(reached, fmt.Sprintf("%s policy %s allows %s %s in all, requested %s",
+					l.Scope, l.Policy, slot, resource.Format(slot, most), resource.Format(slot, w.slots[slot])))
+			}
+		}
+		if l.MaxPendingSessions != nil && (w.maxPending == nil || *l.MaxPendingSessions < *w.maxPending) {
+			w.maxPending, w.maxPendingPolicy = l.MaxPendingSessions, l.Policy
+		}
+	}
+	if len(reached) > 0 {
+		return problem.Exhausted("%s", strings.Join(reached, "; ")).WithField("slots")
+	}
+	return nil
+}
+
+func userID(id uuid.UUID) predicate.User { return user.ID(id) }
+
+func size(list []string) int {
+	n := 0
+	for _, s := range list {
+		n += len(s) + 1
+	}
+	return n
+}

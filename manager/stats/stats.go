@@ -1,0 +1,118 @@
+// Package stats keeps the latest samples of kernels and agents, and sums what
+// sessions are charged. Samples live in Redis and may be lost; a kernel's last
+// ones are saved on its row when it ends. Charges are the allocation rows
+// themselves.
+package stats
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/report"
+)
+
+// Topic carries an event per kernel whose samples are new.
+const Topic event.Topic = "stats"
+
+// keep bounds how long samples outlive their source: ten stats intervals are
+// plenty to tell "late" from "gone".
+const keep = time.Hour
+
+// Service stores and reads samples.
+type Service struct {
+	redis redis.UniversalClient
+	bus   *event.Bus
+	log   *slog.Logger
+}
+
+// New returns a Service.
+func New(client redis.UniversalClient, bus *event.Bus, log *slog.Logger) *Service {
+	return &Service{redis: client, bus: bus, log: log}
+}
+
+// Record stores one report of an agent and tells listeners.
+func (s *Service) Record(ctx context.Context, agent uuid.UUID, r *agentpb.StatsReport) {
+	at := time.UnixMilli(r.UnixMs).UTC()
+	pipe := s.redis.Pipeline()
+	put := func(id uuid.UUID, metrics []*agentpb.Metric) []byte {
+		b, err := json.Marshal(report.Stats{At: at, Metrics: convert(metrics)})
+		if err != nil { // a NaN from a plugin
+			s.log.Warn("samples cannot be stored", "id", id, "error", err)
+			return nil
+		}
+		pipe.Set(ctx, key(id), b, keep)
+		return b
+	}
+	put(agent, r.Node)
+	for _, k := range r.Kernels {
+		id, err := uuid.Parse(k.KernelId)
+		if err != nil {
+			continue
+		}
+		if b := put(id, k.Metrics); b != nil {
+			s.bus.Publish(ctx, event.Event{Topic: Topic, ID: id, Data: b})
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		s.log.Debug("samples not stored", "agent", agent, "error", err)
+	}
+}
+
+// Latest returns the newest samples of the given kernels or agents; those
+// without any are missing. An unreachable Redis has none.
+func (s *Service) Latest(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]report.Stats, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = key(id)
+	}
+	values, err := s.redis.MGet(ctx, keys...).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		s.log.Debug("samples not read", "error", err)
+		return nil, nil
+	}
+	latest := make(map[uuid.UUID]report.Stats, len(ids))
+	for i, v := range values {
+		text, ok := v.(string)
+		if !ok {
+			continue
+		}
+		var st report.Stats
+		if err := json.Unmarshal([]byte(text), &st); err != nil {
+			return nil, fmt.Errorf("read samples of %s: %w", ids[i], err)
+		}
+		latest[ids[i]] = st
+	}
+	return latest, nil
+}
+
+func key(id uuid.UUID) string { return "berth:stats:" + id.String() }
+
+func convert(metrics []*agentpb.Metric) []report.Metric {
+	out := make([]report.Metric, 0, len(metrics))
+	for _, m := range metrics {
+		out = append(out, report.Metric{
+			Name: m.Name, DeviceID: m.DeviceId, Value: m.Value, Capacity: m.Capacity,
+			Unit: m.Unit, Quality: quality[m.Quality],
+		})
+	}
+	return out
+}
+
+var quality = map[agentpb.Metric_Quality]string{
+	agentpb.Metric_MEASURED:    "measured",
+	agentpb.Metric_ATTRIBUTED:  "attributed",
+	agentpb.Metric_ESTIMATED:   "estimated",
+	agentpb.Metric_UNAVAILABLE: "unavailable",
+}

@@ -1,0 +1,118 @@
+package stats
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"time"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// UsageEntry is what was charged of one slot: amount times seconds held.
+type UsageEntry struct {
+	Slot        string
+	SlotSeconds string // decimal, in the slot's unit
+}
+
+// UsageWhereInput bounds a usage sum; nil means no bound.
+type UsageWhereInput struct {
+	From, To              *time.Time
+	User, Project, Domain *uuid.UUID
+}
+
+// Usage sums the allocations in the viewer's sight, per slot.
+func Usage(ctx context.Context, client *ent.Client, where *UsageWhereInput) ([]UsageEntry, error) {
+	q := client.Allocation.Query()
+	from, to := time.Time{}, time.Now().AddDate(100, 0, 0)
+	if where != nil {
+		if where.From != nil {
+			from = *where.From
+		}
+		if where.To != nil {
+			to = *where.To
+		}
+		if where.User != nil {
+			q.Where(allocation.OwnerID(*where.User))
+		}
+		if where.Project != nil {
+			q.Where(allocation.ProjectID(*where.Project))
+		}
+		if where.Domain != nil {
+			q.Where(allocation.DomainID(*where.Domain))
+		}
+	}
+	q.Where(allocation.CreatedAtLT(to), allocation.Or(allocation.FreedAtIsNil(), allocation.FreedAtGT(from)))
+	var rows []struct {
+		Slot string
+		Used string
+	}
+	err := q.GroupBy(allocation.FieldSlot).Aggregate(slotSeconds(from, to)).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("sum usage: %w", err)
+	}
+	entries := make([]UsageEntry, 0, len(rows))
+	for _, r := range rows {
+		entries = append(entries, UsageEntry{Slot: r.Slot, SlotSeconds: scaled(r.Slot, r.Used)})
+	}
+	return entries, nil
+}
+
+// BySession sums what each of the sessions has been charged so far.
+func BySession(ctx context.Context, client *ent.Client, sessions []uuid.UUID) (map[uuid.UUID][]UsageEntry, error) {
+	var rows []struct {
+		SessionID uuid.UUID `json:"session_id"`
+		Slot      string
+		Used      string
+	}
+	err := client.Allocation.Query().Where(allocation.SessionIDIn(sessions...)).
+		GroupBy(allocation.FieldSessionID, allocation.FieldSlot).
+		Aggregate(slotSeconds(time.Time{}, time.Now().AddDate(100, 0, 0))).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("sum usage of sessions: %w", err)
+	}
+	usage := make(map[uuid.UUID][]UsageEntry, len(sessions))
+	for _, r := range rows {
+		usage[r.SessionID] = append(usage[r.SessionID], UsageEntry{Slot: r.Slot, SlotSeconds: scaled(r.Slot, r.Used)})
+	}
+	return usage, nil
+}
+
+func slotSeconds(from, to time.Time) ent.AggregateFunc {
+	return func(s *sql.Selector) string {
+		const layout = "'2006-01-02 15:04:05.999999+00'::timestamptz"
+		expr := fmt.Sprintf(`SUM(%s::numeric * GREATEST(0, EXTRACT(EPOCH FROM (LEAST(COALESCE(%s, now()), %s) - GREATEST(%s, %s)))::numeric))`,
+			s.C("amount"), s.C("freed_at"), to.UTC().Format(layout), s.C("created_at"), from.UTC().Format(layout))
+		return sql.As("("+expr+")::text", "used")
+	}
+}
+
+// scaled turns a sum in the slot's smallest step into its unit, with at most
+// three digits after the point.
+func scaled(slot, sum string) string {
+	r, ok := new(big.Rat).SetString(sum)
+	if !ok {
+		return "0"
+	}
+	div := int64(1)
+	for range resource.Scale(slot) {
+		div *= 10
+	}
+	r.Quo(r, new(big.Rat).SetInt64(div))
+	return trimZeros(r.FloatString(3))
+}
+
+func trimZeros(s string) string {
+	for len(s) > 0 && s[len(s)-1] == '0' {
+		s = s[:len(s)-1]
+	}
+	if len(s) > 0 && s[len(s)-1] == '.' {
+		s = s[:len(s)-1]
+	}
+	return s
+}

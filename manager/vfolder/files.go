@@ -1,0 +1,269 @@
+package vfolder
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/ticket"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+const (
+	// uploadLife bounds an upload: a large file over a slow line.
+	uploadLife = 24 * time.Hour
+	// downloadLife bounds the start of a download; its URL may end up in logs.
+	downloadLife = 2 * time.Minute
+	maxUploads   = 1000
+	maxUpload    = 1 << 44 // 16 TiB
+	maxPath      = 4096
+)
+
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// CreateUpload signs a ticket per file.
+func (s *Service) CreateUpload(ctx context.Context, in CreateUploadInput) (*CreateUploadPayload, error) {
+	f, err := s.usable(ctx, in.Vfolder)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Files) == 0 || len(in.Files) > maxUploads {
+		return nil, problem.Invalid("files", "%d files at once", len(in.Files)).WithLimit("1..1000")
+	}
+	p, err := s.reach(f.Edges.QuotaScope.Edges.Volume.Name)
+	if err != nil {
+		return nil, err
+	}
+	expires := time.Now().UTC().Add(uploadLife).Truncate(time.Second)
+	out := &CreateUploadPayload{}
+	for i, file := range in.Files {
+		field := fmt.Sprintf("files[%d]", i)
+		clean, err := cleanPath(field+".path", file.Path, false)
+		if err != nil {
+			return nil, err
+		}
+		if file.Size < 0 || file.Size > maxUpload {
+			return nil, problem.Invalid(field+".size", "%d bytes", file.Size).WithLimit(fmt.Sprintf("0..%d", int64(maxUpload)))
+		}
+		c := claims(ctx, f, "upload", clean, expires)
+		c.Size = file.Size
+		out.Uploads = append(out.Uploads, UploadTarget{
+			Path: clean, URL: p.url + "/uploads", Ticket: s.signer.Sign(c), ExpiresAt: expires,
+		})
+	}
+	return out, nil
+}
+
+// CreateDownload signs a URL for a file, or for a directory as an archive.
+func (s *Service) CreateDownload(ctx context.Context, in CreateDownloadInput) (*CreateDownloadPayload, error) {
+	f, err := s.usable(ctx, in.Vfolder)
+	if err != nil {
+		return nil, err
+	}
+	clean, err := cleanPath("path", in.Path, true)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.reach(f.Edges.QuotaScope.Edges.Volume.Name)
+	if err != nil {
+		return nil, err
+	}
+	operation := "archive"
+	if clean != "" {
+		info, err := p.rpc.StatFile(ctx, fileRef(f, clean))
+		if err != nil {
+			return nil, fileError("path", clean, err)
+		}
+		if info.Type == storagepb.FileInfo_FILE {
+			operation = "download"
+		}
+	}
+	expires := time.Now().UTC().Add(downloadLife).Truncate(time.Second)
+	t := s.signer.Sign(claims(ctx, f, operation, clean, expires))
+	return &CreateDownloadPayload{URL: p.url + "/" + operation + "?ticket=" + url.QueryEscape(t), ExpiresAt: expires}, nil
+}
+
+func claims(ctx context.Context, f *ent.Vfolder, operation, path string, expires time.Time) ticket.Claims {
+	scope := f.Edges.QuotaScope
+	return ticket.Claims{
+		Operation: operation, Volume: scope.Edges.Volume.Name, Scope: scope.HolderID.String(), Folder: f.ID.String(),
+		Path: path, User: viewer.From(ctx).User.String(), Expires: expires,
+	}
+}
+
+// Files returns one page of a directory.
+func (s *Service) Files(ctx context.Context, f *ent.Vfolder, dir string, first int, after string) (*FileList, error) {
+	clean, err := cleanPath("path", dir, true)
+	if err != nil {
+		return nil, err
+	}
+	f, err = s.usable(ctx, f.ID)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.reach(f.Edges.QuotaScope.Edges.Volume.Name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := p.rpc.ListFiles(ctx, &storagepb.ListFilesRequest{
+		Folder: folderRef(f), Path: clean, Limit: uint32(first), Cursor: after,
+	})
+	if err != nil {
+		return nil, fileError("path", clean, err)
+	}
+	list := &FileList{Files: r.Files}
+	if r.NextCursor != "" {
+		list.EndCursor = &r.NextCursor
+	}
+	return list, nil
+}
+
+// MakeDirectory makes a directory and those above it.
+func (s *Service) MakeDirectory(ctx context.Context, in MakeDirectoryInput) (*FilePayload, error) {
+	return s.change(ctx, in.Vfolder, "path", in.Path, func(rpc storagepb.StorageClient, f *ent.Vfolder, clean string) (*storagepb.FileInfo, error) {
+		return rpc.MakeDirectory(ctx, fileRef(f, clean))
+	})
+}
+
+// MoveFile moves or renames within a folder.
+func (s *Service) MoveFile(ctx context.Context, in MoveFileInput) (*FilePayload, error) {
+	to, err := cleanPath("to", in.To, false)
+	if err != nil {
+		return nil, err
+	}
+	return s.change(ctx, in.Vfolder, "from", in.From, func(rpc storagepb.StorageClient, f *ent.Vfolder, from string) (*storagepb.FileInfo, error) {
+		return rpc.MoveFile(ctx, &storagepb.MoveFileRequest{
+			Folder: folderRef(f), From: from, To: to, Overwrite: in.Overwrite != nil && *in.Overwrite,
+		})
+	})
+}
+
+func (s *Service) change(ctx context.Context, folder uuid.UUID, field, at string, do func(storagepb.StorageClient, *ent.Vfolder, string) (*storagepb.FileInfo, error)) (*FilePayload, error) {
+	clean, err := cleanPath(field, at, false)
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.usable(ctx, folder)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.reach(f.Edges.QuotaScope.Edges.Volume.Name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := do(p.rpc, f, clean)
+	if err != nil {
+		return nil, fileError(field, clean, err)
+	}
+	s.changed(ctx, f.ID)
+	return &FilePayload{File: info}, nil
+}
+
+// DeleteFiles deletes files and directories, each with its own result.
+func (s *Service) DeleteFiles(ctx context.Context, in DeleteFilesInput) (*DeleteFilesPayload, error) {
+	if len(in.Paths) == 0 || len(in.Paths) > maxUploads {
+		return nil, problem.Invalid("paths", "%d paths at once", len(in.Paths)).WithLimit("1..1000")
+	}
+	var paths []string
+	for i, one := range in.Paths {
+		clean, err := cleanPath(fmt.Sprintf("paths[%d]", i), one, false)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, clean)
+	}
+	f, err := s.usable(ctx, in.Vfolder)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.reach(f.Edges.QuotaScope.Edges.Volume.Name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := p.rpc.DeleteFiles(ctx, &storagepb.DeleteFilesRequest{Folder: folderRef(f), Paths: paths})
+	if err != nil {
+		return nil, errgrpc.ToNative(err)
+	}
+	s.changed(ctx, f.ID)
+	return &DeleteFilesPayload{Results: r.Results}, nil
+}
+
+// usable returns a ready folder whose files the viewer may read and write:
+// one's own, or of a project one belongs to. Administrators see that a folder
+// is there, not what is in it.
+func (s *Service) usable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
+	v := viewer.From(ctx)
+	f, err := s.client.Vfolder.Query().Where(vfolder.ID(id), vfolder.StatusEQ(vfolder.StatusReady)).
+		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, problem.NotFound("folder").WithField("vfolder")
+	}
+	if err != nil {
+		return nil, err
+	}
+	own := f.OwnerID != nil && *f.OwnerID == v.User
+	shared := f.ProjectID != nil && v.MemberOf(*f.ProjectID)
+	if !own && !shared {
+		return nil, problem.Forbidden("the files of folder %s are not yours", f.Name)
+	}
+	return f, nil
+}
+
+// cleanPath accepts a relative path that stays inside its folder. The proxy
+// checks again, with the file system in hand.
+func cleanPath(field, p string, empty bool) (string, error) {
+	if len(p) > maxPath {
+		return "", problem.Invalid(field, "has %d bytes", len(p)).WithLimit(fmt.Sprint(maxPath))
+	}
+	clean := path.Clean("/" + p)[1:]
+	if strings.ContainsRune(p, 0) || path.IsAbs(p) || clean != strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/") && p != "." {
+		return "", problem.Invalid(field, "%q must be a clean path below the folder", clip(p))
+	}
+	if clean == "" && !empty {
+		return "", problem.Invalid(field, "must name something in the folder")
+	}
+	return clean, nil
+}
+
+func clip(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "…"
+	}
+	return s
+}
+
+func folderRef(f *ent.Vfolder) *storagepb.FolderRef {
+	return ref(f.Edges.QuotaScope.Edges.Volume, f.Edges.QuotaScope, f)
+}
+
+func fileRef(f *ent.Vfolder, path string) *storagepb.FileRef {
+	return &storagepb.FileRef{Folder: folderRef(f), Path: path}
+}
+
+// fileError names the path for errors that a person can mend.
+func fileError(field, path string, err error) error {
+	native := errgrpc.ToNative(err)
+	p, known := problem.From(native)
+	if !known {
+		return native
+	}
+	switch p.Code {
+	case problem.CodeNotFound:
+		return problem.NotFound(path).WithField(field)
+	case problem.CodeInvalidArgument:
+		return problem.Invalid(field, "%s", p.Message)
+	case problem.CodeAlreadyExists:
+		return problem.Exists(field, "%s", p.Message)
+	}
+	return native
+}

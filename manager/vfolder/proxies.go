@@ -1,0 +1,124 @@
+package vfolder
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/storageproxy"
+	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/internal/cluster"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// proxy is one connected storage proxy.
+type proxy struct {
+	rpc     storagepb.StorageClient
+	url     string
+	volumes map[string]bool
+}
+
+// Connected follows one storage proxy until its tunnel ends; it is the hub's
+// OnPeer for storage.
+func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
+	ctx = viewer.SystemContext(ctx)
+	p := &proxy{rpc: storagepb.NewStorageClient(peer.Conn)}
+	s.log.Info("storage proxy connected", "proxy", peer.Name)
+	for ctx.Err() == nil {
+		if err := s.watch(ctx, peer.Name, p); err != nil && ctx.Err() == nil {
+			s.log.Warn("watch storage proxy", "proxy", peer.Name, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+	s.mu.Lock()
+	if s.proxies[peer.Name] == p {
+		delete(s.proxies, peer.Name)
+	}
+	s.mu.Unlock()
+	s.log.Info("storage proxy disconnected", "proxy", peer.Name)
+}
+
+func (s *Service) watch(ctx context.Context, name string, p *proxy) error {
+	stream, err := p.rpc.Watch(ctx, &storagepb.WatchRequest{Managers: s.managers(), TicketKeys: [][]byte{s.signer.PublicKey()}})
+	for err == nil {
+		var r *storagepb.Report
+		if r, err = stream.Recv(); err == nil {
+			err = s.record(ctx, name, p, r)
+		}
+	}
+	return errgrpc.ToNative(err)
+}
+
+// record writes a proxy's report: its row and its volumes.
+func (s *Service) record(ctx context.Context, name string, p *proxy, r *storagepb.Report) error {
+	if r.Name != name {
+		return fmt.Errorf("certificate of %s, report of %s: %w", name, r.Name, errdefs.ErrPermissionDenied)
+	}
+	err := s.client.StorageProxy.Create().SetName(r.Name).SetVersion(r.Version).SetPublicURL(r.PublicUrl).
+		SetLastSeenAt(time.Now()).OnConflictColumns(storageproxy.FieldName).
+		Update(func(u *ent.StorageProxyUpsert) { u.UpdateVersion().UpdatePublicURL().UpdateLastSeenAt() }).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("record storage proxy: %w", err)
+	}
+	id, err := s.client.StorageProxy.Query().Where(storageproxy.Name(r.Name)).OnlyID(ctx)
+	if err != nil {
+		return err
+	}
+	names := map[string]bool{}
+	for _, v := range r.Volumes {
+		if err := s.recordVolume(ctx, id, v); err != nil {
+			return err
+		}
+		names[v.Name] = true
+	}
+	s.mu.Lock()
+	p.url, p.volumes = r.PublicUrl, names
+	s.proxies[name] = p
+	s.mu.Unlock()
+	return nil
+}
+
+func (s *Service) recordVolume(ctx context.Context, proxyID uuid.UUID, v *storagepb.Volume) error {
+	capabilities := v.Capabilities
+	if capabilities == nil {
+		capabilities = []string{}
+	}
+	err := s.client.Volume.Create().SetName(v.Name).SetBackend(v.Backend).SetHealth(health[v.Health]).
+		SetHealthMessage(v.Message).SetCapabilities(capabilities).SetTotalBytes(v.TotalBytes).SetUsedBytes(v.UsedBytes).
+		SetProxyID(proxyID).OnConflictColumns(volume.FieldName).
+		Update(func(u *ent.VolumeUpsert) {
+			u.UpdateBackend().UpdateHealth().UpdateHealthMessage().UpdateCapabilities().
+				UpdateTotalBytes().UpdateUsedBytes().UpdateProxyID()
+		}).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("record volume %s: %w", v.Name, err)
+	}
+	return nil
+}
+
+var health = map[storagepb.Volume_Health]string{
+	storagepb.Volume_HEALTHY:     "healthy",
+	storagepb.Volume_DEGRADED:    "degraded",
+	storagepb.Volume_UNAVAILABLE: "unavailable",
+}
+
+// reach returns a connected proxy that serves the volume.
+func (s *Service) reach(volume string) (*proxy, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.proxies {
+		if p.volumes[volume] {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("no storage proxy serves volume %s now: %w", volume, errdefs.ErrUnavailable)
+}

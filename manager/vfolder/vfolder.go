@@ -1,0 +1,292 @@
+// Package vfolder owns virtual folders: who has which, on which volume, and
+// the tickets with which people move their bytes. The bytes themselves live
+// with the storage proxies.
+package vfolder
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/ticket"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// Service creates, changes and deletes folders.
+type Service struct {
+	client   *ent.Client
+	bus      *event.Bus
+	signer   *ticket.Signer
+	policies *policy.Service
+	managers func() []string
+	log      *slog.Logger
+
+	mu      sync.Mutex
+	proxies map[string]*proxy // by name
+}
+
+// New returns a Service; managers lists the addresses that proxies should dial.
+func New(client *ent.Client, bus *event.Bus, signer *ticket.Signer, policies *policy.Service, managers func() []string, log *slog.Logger) *Service {
+	return &Service{client: client, bus: bus, signer: signer, policies: policies, managers: managers, log: log,
+		proxies: map[string]*proxy{}}
+}
+
+func (s *Service) changed(ctx context.Context, id uuid.UUID) {
+	s.bus.Publish(ctx, event.Event{Topic: event.Vfolder, ID: id})
+}
+
+// CreateVfolder makes a folder on a volume: the row first, so that its name
+// and the owner's count are held, then the directory.
+func (s *Service) CreateVfolder(ctx context.Context, in CreateVfolderInput) (*VfolderPayload, error) {
+	v := viewer.From(ctx)
+	if v.Role == viewer.RoleMonitor {
+		return nil, problem.Forbidden("a monitor changes nothing")
+	}
+	if err := checkName(in.Name); err != nil {
+		return nil, err
+	}
+	vol, err := s.volume(ctx, in.Volume)
+	if err != nil {
+		return nil, err
+	}
+	domain, holder, kind := v.Domain, v.User, quotascope.KindUser
+	if in.Project != nil {
+		p, err := s.client.Project.Get(ctx, *in.Project)
+		if ent.IsNotFound(err) || err == nil && !v.ProjectAdminOf(p.ID) && !v.AdminOf(p.DomainID) {
+			return nil, problem.NotFound("project you administer").WithField("project")
+		}
+		if err != nil {
+			return nil, err
+		}
+		domain, holder, kind = p.DomainID, p.ID, quotascope.KindProject
+	}
+	scope, err := s.scope(ctx, vol, kind, holder, domain)
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.store(ctx, v, in, scope, domain)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.materialise(ctx, f, scope, vol); err != nil {
+		// Nothing was promised yet: take the row back, so that the name is free.
+		if undo := s.client.Vfolder.DeleteOne(f).Exec(ctx); undo != nil {
+			s.log.Error("take back a folder that could not be made", "folder", f.ID, "error", undo)
+		}
+		return nil, err
+	}
+	s.changed(ctx, f.ID)
+	f, err = s.client.Vfolder.Get(ctx, f.ID)
+	return &VfolderPayload{Vfolder: f}, err
+}
+
+func (s *Service) store(ctx context.Context, v *viewer.Viewer, in CreateVfolderInput, scope *ent.QuotaScope, domain uuid.UUID) (*ent.Vfolder, error) {
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := s.admit(ctx, tx, v, in.Project, domain, scope); err != nil {
+		return nil, err
+	}
+	c := tx.Vfolder.Create().SetID(id.New(id.Vfolder)).SetName(in.Name).SetDomainID(domain).SetCreatorID(v.User).SetQuotaScopeID(scope.ID)
+	if in.Project != nil {
+		c.SetProjectID(*in.Project)
+	} else {
+		c.SetOwnerID(v.User)
+	}
+	f, err := c.Save(ctx)
+	if ent.IsConstraintError(err) {
+		return nil, problem.Exists("name", "a folder is already named %q", in.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store folder: %w", err)
+	}
+	return f, tx.Commit()
+}
+
+// admit refuses a folder beyond a policy's count. The scope's row is locked so
+// that two requests at the same time count each other.
+func (s *Service) admit(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, project *uuid.UUID, domain uuid.UUID, scope *ent.QuotaScope) error {
+	sys := viewer.SystemContext(ctx)
+	p := uuid.Nil
+	if project != nil {
+		p = *project
+	}
+	limits, err := s.policies.Limits(sys, domain, p, v.User)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.QuotaScope.Query().Where(quotascope.ID(scope.ID)).ForUpdate().OnlyID(sys); err != nil {
+		return fmt.Errorf("lock scope: %w", err)
+	}
+	n, err := tx.Vfolder.Query().Where(vfolder.HasQuotaScopeWith(quotascope.HolderID(scope.HolderID)), vfolder.DeletedAtIsNil()).Count(sys)
+	if err != nil {
+		return fmt.Errorf("count folders: %w", err)
+	}
+	for _, l := range limits {
+		if string(l.Scope) == string(scope.Kind) && l.MaxVfolders != nil && n >= *l.MaxVfolders {
+			return problem.Exhausted("%d folders exist, policy %s allows %d", n, l.Policy, *l.MaxVfolders).
+				WithField("folders").WithLimit(fmt.Sprint(*l.MaxVfolders))
+		}
+	}
+	return nil
+}
+
+// volume finds the named volume, or the first one.
+func (s *Service) volume(ctx context.Context, id *uuid.UUID) (*ent.Volume, error) {
+	q := s.client.Volume.Query().Order(volume.ByCreatedAt())
+	if id != nil {
+		q.Where(volume.ID(*id))
+	}
+	vol, err := q.First(ctx)
+	if ent.IsNotFound(err) && id == nil {
+		return nil, problem.Unavailable("no storage proxy has joined yet")
+	}
+	if ent.IsNotFound(err) {
+		return nil, problem.NotFound("volume").WithField("volume")
+	}
+	return vol, err
+}
+
+// scope finds or makes the quota scope of a user or project on a volume.
+func (s *Service) scope(ctx context.Context, vol *ent.Volume, kind quotascope.Kind, holder, domain uuid.UUID) (*ent.QuotaScope, error) {
+	sys := viewer.SystemContext(ctx)
+	err := s.client.QuotaScope.Create().SetID(id.New(id.QuotaScope)).SetKind(kind).SetHolderID(holder).SetDomainID(domain).SetVolumeID(vol.ID).
+		OnConflictColumns(quotascope.FieldVolumeID, quotascope.FieldKind, quotascope.FieldHolderID).Ignore().Exec(sys)
+	if err != nil {
+		return nil, fmt.Errorf("make quota scope: %w", err)
+	}
+	return s.client.QuotaScope.Query().Where(quotascope.VolumeID(vol.ID), quotascope.KindEQ(kind), quotascope.HolderID(holder)).Only(sys)
+}
+
+// materialise makes scope and directory at the proxy and notes the path.
+func (s *Service) materialise(ctx context.Context, f *ent.Vfolder, scope *ent.QuotaScope, vol *ent.Volume) error {
+	p, err := s.reach(vol.Name)
+	if err != nil {
+		return err
+	}
+	made, err := p.rpc.CreateScope(ctx, &storagepb.ScopeRequest{Volume: vol.Name, Scope: scope.HolderID.String(), LimitBytes: scope.LimitBytes})
+	if err != nil {
+		return fmt.Errorf("make quota scope: %w", errgrpc.ToNative(err))
+	}
+	dir, err := p.rpc.CreateFolder(ctx, ref(vol, scope, f))
+	if err != nil {
+		return fmt.Errorf("make folder: %w", errgrpc.ToNative(err))
+	}
+	if err := s.client.QuotaScope.UpdateOneID(scope.ID).SetEnforcement(made.Enforcement).Exec(ctx); err != nil {
+		return err
+	}
+	return s.client.Vfolder.UpdateOne(f).SetPath(dir.Path).Exec(ctx)
+}
+
+func ref(vol *ent.Volume, scope *ent.QuotaScope, f *ent.Vfolder) *storagepb.FolderRef {
+	return &storagepb.FolderRef{Volume: vol.Name, Scope: scope.HolderID.String(), Folder: f.ID.String()}
+}
+
+// RenameVfolder gives a folder another name.
+func (s *Service) RenameVfolder(ctx context.Context, in RenameVfolderInput) (*VfolderPayload, error) {
+	if err := checkName(in.Name); err != nil {
+		return nil, err
+	}
+	f, err := s.writable(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	f, err = s.client.Vfolder.UpdateOne(f).SetName(in.Name).Save(ctx)
+	if ent.IsConstraintError(err) {
+		return nil, problem.Exists("name", "a folder is already named %q", in.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rename folder: %w", err)
+	}
+	s.changed(ctx, f.ID)
+	return &VfolderPayload{Vfolder: f}, nil
+}
+
+// DeleteVfolder marks a folder for deletion; the leader removes the data. A
+// folder that a live session mounts is refused.
+func (s *Service) DeleteVfolder(ctx context.Context, in DeleteVfolderInput) (*VfolderPayload, error) {
+	f, err := s.writable(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := s.client.SessionMount.Query().
+		Where(sessionmount.VfolderID(f.ID), sessionmount.HasSessionWith(session.TerminatedAtIsNil())).
+		WithSession().All(viewer.SystemContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("look for mounts: %w", err)
+	}
+	if len(mounts) > 0 {
+		return nil, problem.Precondition("folder %s is mounted by %d live sessions, %s among them",
+			f.Name, len(mounts), mounts[0].Edges.Session.Name).WithField("id")
+	}
+	n, err := s.client.Vfolder.Update().Where(vfolder.ID(f.ID), vfolder.StatusEQ(vfolder.StatusReady)).
+		SetStatus(vfolder.StatusDeleting).SetDeletedAt(now()).Save(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("mark folder for deletion: %w", err)
+	}
+	if n > 0 {
+		s.changed(ctx, f.ID)
+	}
+	f, err = s.client.Vfolder.Get(ctx, f.ID)
+	return &VfolderPayload{Vfolder: f}, err
+}
+
+// writable returns a folder that the viewer may change: its owner, an
+// administrator of its project or domain.
+func (s *Service) writable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
+	v := viewer.From(ctx)
+	f, err := s.client.Vfolder.Query().Where(vfolder.ID(id), vfolder.StatusEQ(vfolder.StatusReady)).
+		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, problem.NotFound("folder").WithField("id")
+	}
+	if err != nil {
+		return nil, err
+	}
+	own := f.OwnerID != nil && *f.OwnerID == v.User
+	led := f.ProjectID != nil && v.ProjectAdminOf(*f.ProjectID)
+	if !own && !led && !v.AdminOf(f.DomainID) || v.Role == viewer.RoleMonitor {
+		return nil, problem.Forbidden("folder %s is not yours to change", f.Name)
+	}
+	return f, nil
+}
+
+func checkName(name string) error {
+	if name == "" || len(name) > 64 {
+		return problem.Invalid("name", "must have 1 to 64 characters").WithLimit("1..64")
+	}
+	dots := true
+	for i := range len(name) {
+		c := name[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		digit := c >= '0' && c <= '9'
+		if !letter && !digit && c != '.' && c != '-' && c != '_' {
+			return problem.Invalid("name", "may have letters, digits, dots, dashes and underscores")
+		}
+		dots = dots && c == '.'
+	}
+	if dots || name[0] == '-' {
+		return problem.Invalid("name", "must not be dots only nor begin with a dash")
+	}
+	return nil
+}
+
+func unavailable(err error) bool { return errdefs.IsUnavailable(err) }
