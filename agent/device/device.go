@@ -12,8 +12,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/internal/pluginhost"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
@@ -72,6 +74,33 @@ func (m *Manager) Run(ctx context.Context) {
 		wg.Go(func() { p.run(ctx) })
 	}
 	wg.Wait()
+}
+
+// Settle waits until every plugin has shown its devices, or cannot.
+func (m *Manager) Settle(ctx context.Context, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for m.starting() && ctx.Err() == nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// starting tells whether some plugin has yet to say what it has.
+func (m *Manager) starting() bool {
+	for _, p := range m.plugins {
+		switch p.host.Status().State {
+		case pluginhost.Starting:
+			return true
+		case pluginhost.Running:
+			m.mu.Lock()
+			_, shown := m.views[p.Key()]
+			m.mu.Unlock()
+			if !shown && p.complained() == "" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Describe fills in what a report says about devices.

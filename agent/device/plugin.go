@@ -247,6 +247,12 @@ func (p *plugin) health(ctx context.Context, c *accelerator.Client) error {
 	}
 }
 
+func (p *plugin) complained() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.complaint
+}
+
 // status is what the report says of the plugin.
 func (p *plugin) status() *agentpb.Plugin {
 	s := p.host.Status()

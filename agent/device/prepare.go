@@ -107,12 +107,16 @@ func retry[T any](ctx context.Context, m *Manager, key string, call func(*accele
 }
 
 func (m *Manager) client(ctx context.Context, key string) (*accelerator.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, pluginWait)
+	defer cancel()
 	p := m.plugin(key)
+	for p == nil && m.starting() && ctx.Err() == nil {
+		time.Sleep(20 * time.Millisecond)
+		p = m.plugin(key)
+	}
 	if p == nil {
 		return nil, fmt.Errorf("plugin %s is not configured on this node: %w", key, errdefs.ErrFailedPrecondition)
 	}
-	ctx, cancel := context.WithTimeout(ctx, pluginWait)
-	defer cancel()
 	return p.host.Wait(ctx)
 }
 
