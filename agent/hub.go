@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/berthhq/berth/agent/agentpb"
+)
+
+// hub passes changes on to everyone who watches. What a slow watcher has not
+// fetched yet is replaced by what is newer, so it costs memory for each kernel
+// and image, not for each change.
+type hub struct {
+	mu       sync.Mutex
+	watchers map[*watcher]bool
+}
+
+// watcher is one open Watch.
+type watcher struct {
+	wake chan struct{}
+
+	mu      sync.Mutex
+	report  bool
+	kernels map[string]*agentpb.KernelState
+	order   []string // in which kernels changed
+	pulls   map[string]*agentpb.PullProgress
+	stats   *agentpb.StatsReport
+}
+
+func newHub() *hub { return &hub{watchers: map[*watcher]bool{}} }
+
+func (h *hub) subscribe() (w *watcher, cancel func()) {
+	w = &watcher{wake: make(chan struct{}, 1), kernels: map[string]*agentpb.KernelState{}, pulls: map[string]*agentpb.PullProgress{}}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.watchers[w] = true
+	return w, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.watchers, w)
+	}
+}
+
+func (h *hub) each(f func(*watcher)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for w := range h.watchers {
+		w.mu.Lock()
+		f(w)
+		w.mu.Unlock()
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (h *hub) reportChanged() { h.each(func(w *watcher) { w.report = true }) }
+
+func (h *hub) kernelChanged(s *agentpb.KernelState) {
+	h.each(func(w *watcher) {
+		if w.kernels[s.KernelId] == nil {
+			w.order = append(w.order, s.KernelId)
+		}
+		w.kernels[s.KernelId] = s
+	})
+}
+
+func (h *hub) pulled(p *agentpb.PullProgress) {
+	h.each(func(w *watcher) { w.pulls[p.Reference] = p })
+}
+
+func (h *hub) sampled(s *agentpb.StatsReport) { h.each(func(w *watcher) { w.stats = s }) }
+
+// take empties the watcher. When report is set the caller sends a full one,
+// which holds the kernels too.
+func (w *watcher) take() (report bool, events []*agentpb.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	report = w.report
+	for _, id := range w.order {
+		events = append(events, &agentpb.Event{Event: &agentpb.Event_Kernel{Kernel: w.kernels[id]}})
+	}
+	for _, ref := range slices.Sorted(maps.Keys(w.pulls)) {
+		events = append(events, &agentpb.Event{Event: &agentpb.Event_Pull{Pull: w.pulls[ref]}})
+	}
+	if w.stats != nil {
+		events = append(events, &agentpb.Event{Event: &agentpb.Event_Stats{Stats: w.stats}})
+	}
+	w.report, w.order, w.stats = false, nil, nil
+	clear(w.kernels)
+	clear(w.pulls)
+	return report, events
+}

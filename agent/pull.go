@@ -1,0 +1,120 @@
+package agent
+
+import (
+	"context"
+	"sync"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/runtime"
+)
+
+// pulls joins callers that want the same image. A pull goes on while anybody
+// waits for it.
+type pulls struct {
+	runtime runtime.Runtime
+	hub     *hub
+
+	mu      sync.Mutex
+	running map[pullKey]*pull
+}
+
+type pullKey struct{ reference, digest, username, password string }
+
+type pull struct {
+	cancel  context.CancelFunc
+	waiting map[*pullUpdates]bool
+}
+
+// pullUpdates is what one caller has not seen yet: only the latest counts.
+type pullUpdates struct {
+	wake chan struct{}
+
+	mu       sync.Mutex
+	progress *agentpb.PullProgress
+	err      error
+}
+
+func newPulls(r runtime.Runtime, h *hub) *pulls {
+	return &pulls{runtime: r, hub: h, running: map[pullKey]*pull{}}
+}
+
+func keyOf(r *agentpb.PullImageRequest) pullKey {
+	return pullKey{r.Reference, r.Digest, r.Username, r.Password}
+}
+
+// join starts a pull or waits for one that runs.
+func (p *pulls) join(r *agentpb.PullImageRequest) *pullUpdates {
+	u := &pullUpdates{wake: make(chan struct{}, 1), progress: &agentpb.PullProgress{Reference: r.Reference, Phase: "resolving"}}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	run, ok := p.running[keyOf(r)]
+	if !ok {
+		ctx, cancel := context.WithCancel(context.Background())
+		run = &pull{cancel: cancel, waiting: map[*pullUpdates]bool{}}
+		p.running[keyOf(r)] = run
+		go p.run(ctx, r, run)
+	}
+	run.waiting[u] = true
+	return u
+}
+
+// leave gives up waiting; the last one to leave ends the pull.
+func (p *pulls) leave(r *agentpb.PullImageRequest, u *pullUpdates) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	run, ok := p.running[keyOf(r)]
+	if !ok || !run.waiting[u] {
+		return
+	}
+	delete(run.waiting, u)
+	if len(run.waiting) == 0 {
+		run.cancel()
+		delete(p.running, keyOf(r))
+	}
+}
+
+func (p *pulls) run(ctx context.Context, r *agentpb.PullImageRequest, run *pull) {
+	defer run.cancel()
+	req := runtime.PullRequest{Reference: r.Reference, Digest: r.Digest, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password}
+	img, err := p.runtime.Pull(ctx, req, func(q runtime.Progress) {
+		p.tell(run, &agentpb.PullProgress{Reference: r.Reference, DoneBytes: q.Done, TotalBytes: q.Total, Phase: q.Phase}, nil)
+	})
+	p.mu.Lock()
+	if p.running[keyOf(r)] == run {
+		delete(p.running, keyOf(r))
+	}
+	p.mu.Unlock()
+	if err != nil {
+		p.tell(run, nil, err)
+		return
+	}
+	p.tell(run, &agentpb.PullProgress{Reference: r.Reference, Phase: "done", Done: true, Digest: img.Digest}, nil)
+	p.hub.reportChanged() // another image is here
+}
+
+func (p *pulls) tell(run *pull, progress *agentpb.PullProgress, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for u := range run.waiting {
+		u.set(progress, err)
+	}
+	if progress != nil {
+		p.hub.pulled(progress)
+	}
+}
+
+func (u *pullUpdates) set(progress *agentpb.PullProgress, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.progress, u.err = progress, err
+	select {
+	case u.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (u *pullUpdates) latest() (p *agentpb.PullProgress, err error, finished bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.progress, u.err, u.progress.GetDone()
+}

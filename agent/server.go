@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"google.golang.org/grpc"
+
+	"github.com/berthhq/berth/agent/agentpb"
+)
+
+// server implements the service. Its methods return errors with errdefs
+// classes; the interceptors turn them into gRPC codes.
+type server struct {
+	agentpb.UnimplementedAgentServer
+	a *Agent
+}
+
+// maxMessage bounds what a caller may send: no request is near it.
+const maxMessage = 4 << 20
+
+func (a *Agent) newServer() *grpc.Server {
+	s := grpc.NewServer(
+		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			if err := a.available(); err != nil {
+				return nil, errgrpc.ToGRPC(err)
+			}
+			resp, err := handle(ctx, req)
+			return resp, errgrpc.ToGRPC(err)
+		}),
+		grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+			if err := a.available(); err != nil {
+				return errgrpc.ToGRPC(err)
+			}
+			return errgrpc.ToGRPC(handle(srv, stream))
+		}),
+	)
+	agentpb.RegisterAgentServer(s, &server{a: a})
+	return s
+}
+
+func (a *Agent) available() error {
+	select {
+	case <-a.ready:
+		return nil
+	default:
+		return fmt.Errorf("agent is still looking for its kernels: %w", errdefs.ErrUnavailable)
+	}
+}
+
+func (s *server) CreateKernel(ctx context.Context, r *agentpb.CreateKernelRequest) (*agentpb.KernelState, error) {
+	if _, ok := s.a.classes()[r.RuntimeClass]; !ok && r.RuntimeClass != "" {
+		return nil, fmt.Errorf("runtime class %.80q is not configured on this node: %w", r.RuntimeClass, errdefs.ErrFailedPrecondition)
+	}
+	return s.a.kernels.Create(ctx, r)
+}
+
+func (s *server) TerminateKernel(ctx context.Context, r *agentpb.TerminateKernelRequest) (*agentpb.KernelState, error) {
+	return s.a.kernels.Terminate(ctx, r)
+}
+
+func (s *server) ForgetKernel(_ context.Context, r *agentpb.ForgetKernelRequest) (*agentpb.ForgetKernelResponse, error) {
+	if err := s.a.kernels.Forget(r.Epoch, r.KernelId); err != nil {
+		return nil, err
+	}
+	return &agentpb.ForgetKernelResponse{}, nil
+}
+
+func (s *server) PullImage(r *agentpb.PullImageRequest, stream grpc.ServerStreamingServer[agentpb.PullProgress]) error {
+	if r.Reference == "" {
+		return fmt.Errorf("reference is empty: %w", errdefs.ErrInvalidArgument)
+	}
+	updates := s.a.pulls.join(r)
+	for {
+		select {
+		case <-stream.Context().Done():
+			s.a.pulls.leave(r, updates)
+			return stream.Context().Err()
+		case <-updates.wake:
+			p, err, finished := updates.latest()
+			if err != nil {
+				return err
+			}
+			if err := stream.Send(p); err != nil {
+				s.a.pulls.leave(r, updates)
+				return err
+			}
+			if finished {
+				return nil
+			}
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/mount"
+)
+
+// minSampling keeps a caller from measuring the node to death.
+const minSampling = 500 * time.Millisecond
+
+// Watch sends a full report, then changes as they come.
+func (s *server) Watch(r *agentpb.WatchRequest, stream grpc.ServerStreamingServer[agentpb.Event]) error {
+	if r.Epoch != 0 {
+		if err := s.a.kernels.Fence(r.Epoch); err != nil {
+			return err
+		}
+	}
+	if s.a.node != nil {
+		s.a.node.Learn(r.Managers...)
+	}
+	if r.StatsIntervalMs > 0 {
+		select {
+		case s.a.sampling <- max(time.Duration(r.StatsIntervalMs)*time.Millisecond, minSampling):
+		default:
+		}
+	}
+	// Subscribed before the report is made: no change falls between the two.
+	w, cancel := s.a.hub.subscribe()
+	defer cancel()
+	if err := s.sendReport(stream); err != nil {
+		return err
+	}
+	beat := time.NewTicker(heartbeatEvery)
+	defer beat.Stop()
+	for {
+		select {
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		case <-beat.C:
+			e := &agentpb.Event{Event: &agentpb.Event_Heartbeat{Heartbeat: &agentpb.Heartbeat{UnixMs: time.Now().UnixMilli()}}}
+			if err := stream.Send(e); err != nil {
+				return err
+			}
+		case <-w.wake:
+			if err := s.sendChanges(stream, w); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (s *server) sendReport(stream grpc.ServerStreamingServer[agentpb.Event]) error {
+	report, err := s.a.report(stream.Context())
+	if err != nil {
+		return err
+	}
+	return stream.Send(&agentpb.Event{Event: &agentpb.Event_Report{Report: report}})
+}
+
+func (s *server) sendChanges(stream grpc.ServerStreamingServer[agentpb.Event], w *watcher) error {
+	full, events := w.take()
+	if full {
+		if err := s.sendReport(stream); err != nil {
+			return err
+		}
+	}
+	for _, e := range events {
+		if err := stream.Send(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report is everything a manager needs to know about the node.
+func (a *Agent) report(ctx context.Context) (*agentpb.Report, error) {
+	r := &agentpb.Report{
+		Name: a.cfg.Name, Incarnation: a.incarnation, Version: Version, Architecture: architecture,
+		ResourceGroup: a.cfg.ResourceGroup, Probes: a.probes, Address: a.cfg.Address,
+		Volumes: mount.Volumes(a.cfg.Volumes).Names(), RuntimeClasses: sortedKeys(a.classes()),
+	}
+	a.devices.Describe(r)
+	for _, k := range a.kernels.List() {
+		r.Kernels = append(r.Kernels, k.State())
+	}
+	images, err := a.runtime.Images(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, img := range images {
+		r.Images = append(r.Images, img.Reference)
+	}
+	return r, nil
+}
