@@ -1,0 +1,90 @@
+package discovery
+
+import (
+	"context"
+	"maps"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Announce keeps value under prefix and id until ctx ends. Of a process that
+// dies it vanishes within seconds; one that etcd forgot comes back.
+func Announce(ctx context.Context, client *clientv3.Client, prefix, id, value string) error {
+	for {
+		announceOnce(ctx, client, prefix+id, value)
+		if ctx.Err() != nil || !pause(ctx) {
+			return nil
+		}
+	}
+}
+
+func announceOnce(ctx context.Context, client *clientv3.Client, key, value string) {
+	l, err := grant(ctx, client)
+	if err != nil {
+		return
+	}
+	defer l.close()
+	if _, err := client.Put(l.ctx, key, value, clientv3.WithLease(l.id)); err != nil {
+		return
+	}
+	<-l.ctx.Done()
+}
+
+// Watch sends all that is announced under prefix, by id, now and after every
+// change; a slow reader gets only the newest. While etcd is away nothing is
+// sent, so nobody vanishes for that reason. The channel is closed after ctx ends.
+func Watch(ctx context.Context, client *clientv3.Client, prefix string) <-chan map[string]string {
+	out := make(chan map[string]string, 1)
+	go func() {
+		defer close(out)
+		for {
+			watchOnce(ctx, client, prefix, out)
+			if ctx.Err() != nil || !pause(ctx) {
+				return
+			}
+		}
+	}()
+	return out
+}
+
+// watchOnce follows the keys from a full look to the first trouble.
+func watchOnce(ctx context.Context, client *clientv3.Client, prefix string, out chan map[string]string) {
+	res, err := client.Get(ctx, prefix, clientv3.WithPrefix())
+	if err != nil {
+		return
+	}
+	alive := map[string]string{}
+	for _, kv := range res.Kvs {
+		alive[strings.TrimPrefix(string(kv.Key), prefix)] = string(kv.Value)
+	}
+	replace(out, maps.Clone(alive))
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	for res := range client.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(res.Header.Revision+1)) {
+		if res.Err() != nil {
+			return
+		}
+		for _, e := range res.Events {
+			id := strings.TrimPrefix(string(e.Kv.Key), prefix)
+			if e.Type == clientv3.EventTypeDelete {
+				delete(alive, id)
+			} else {
+				alive[id] = string(e.Kv.Value)
+			}
+		}
+		if len(res.Events) > 0 {
+			replace(out, maps.Clone(alive))
+		}
+	}
+}
+
+// replace puts m into the channel in place of what nobody has read. There is
+// one sender only.
+func replace(out chan map[string]string, m map[string]string) {
+	select {
+	case <-out:
+	default:
+	}
+	out <- m
+}
