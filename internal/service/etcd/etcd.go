@@ -120,8 +120,12 @@ func options(cfg Config, room *proc.Room, log zapCore) *embed.Config {
 	client := url.URL{Scheme: "unix", Path: room.Socket(socket)}
 	o.ListenClientUrls = []url.URL{client}
 	o.AdvertiseClientUrls = []url.URL{client}
-	// With nobody to wait for, elections can be quick; this is most of the start.
-	o.TickMs, o.ElectionMs = 20, 100
+	// With nobody to wait for, elections can be quick; they are most of the start.
+	// Every tick costs a little, which a test does not live to see.
+	o.TickMs, o.ElectionMs = 50, 250
+	if cfg.Volatile {
+		o.TickMs, o.ElectionMs = 20, 100
+	}
 	o.QuotaBackendBytes = quota
 	o.SnapshotCount = 2000
 	o.MaxSnapFiles, o.MaxWalFiles = 2, 2
