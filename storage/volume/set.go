@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -21,11 +22,15 @@ import (
 // comes or goes causes one at once.
 const lookEvery = 2 * time.Second
 
+// longestSockets leaves room for two names in the 107 bytes of a socket's path.
+const longestSockets = 64
+
 // Set is the volumes of one proxy and the plugin processes behind them, one
 // for each program. Make it with NewSet.
 type Set struct {
 	volumes []*Volume
 	hosts   []*pluginhost.Host[*plugin.Client]
+	sockets string // directory of the plugins' sockets; "" = the system's
 	wake    chan struct{}
 
 	mu      sync.Mutex
@@ -35,6 +40,10 @@ type Set struct {
 // NewSet checks the configuration; dir keeps which file system each volume is.
 func NewSet(dir string, configs []Config, log *slog.Logger) (*Set, error) {
 	s := &Set{wake: make(chan struct{}, 1), changed: make(chan struct{})}
+	// Of our own, so that what a killed proxy left is found and removed.
+	if own := filepath.Join(dir, "run"); len(own) <= longestSockets {
+		s.sockets = own
+	}
 	hosts := make(map[string]*pluginhost.Host[*plugin.Client])
 	seen := make(map[string]bool)
 	for _, c := range configs {
@@ -70,7 +79,7 @@ func (s *Set) host(c Config, log *slog.Logger) *pluginhost.Host[*plugin.Client] 
 	h := pluginhost.New(pluginhost.Config[*plugin.Client]{
 		Name: name,
 		Launch: func(ctx context.Context) (*plugin.Client, error) {
-			p, err := plugin.Launch(ctx, plugin.Options{Path: c.Backend, SHA256: c.SHA256, Logger: log.With("plugin", name)})
+			p, err := plugin.Launch(ctx, plugin.Options{Path: c.Backend, SHA256: c.SHA256, SocketDir: s.sockets, Logger: log.With("plugin", name)})
 			if errors.Is(err, fs.ErrNotExist) || plugin.IsChecksum(err) {
 				return nil, errors.Join(err, pluginhost.ErrDisable)
 			}
@@ -87,6 +96,11 @@ func (s *Set) host(c Config, log *slog.Logger) *pluginhost.Host[*plugin.Client] 
 // Run keeps the plugins running and the states current until the context
 // ends. It leaves no process behind.
 func (s *Set) Run(ctx context.Context) error {
+	if s.sockets != "" {
+		if err := errors.Join(os.RemoveAll(s.sockets), os.MkdirAll(s.sockets, 0o700)); err != nil {
+			return fmt.Errorf("directory of sockets: %w", err)
+		}
+	}
 	var wg sync.WaitGroup
 	for _, h := range s.hosts {
 		wg.Go(func() { _ = h.Run(ctx) }) // a disabled plugin shows in the state
