@@ -1,0 +1,65 @@
+package auth
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// ClientAddress is who asks: the peer, or what a trusted proxy says before him.
+// It is the zero address for a peer without one, as on a unix socket.
+func (s *Service) ClientAddress(r *http.Request) netip.Addr {
+	peer := parseAddress(r.RemoteAddr)
+	if !s.trusts(peer) {
+		return peer
+	}
+	// The last entry was written by the nearest proxy; what stands left of the
+	// first one that is not trusted can be anything.
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		a := parseAddress(strings.TrimSpace(hop))
+		if !a.IsValid() {
+			break
+		}
+		peer = a
+		if !s.trusts(a) {
+			break
+		}
+	}
+	return peer
+}
+
+// overTLS tells whether the browser speaks TLS, to us or to a trusted proxy.
+func (s *Service) overTLS(r *http.Request) bool {
+	if r.TLS != nil {
+		return true
+	}
+	return s.trusts(parseAddress(r.RemoteAddr)) && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+}
+
+func (s *Service) trusts(a netip.Addr) bool {
+	return a.IsValid() && slices.ContainsFunc(s.trusted, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// parseAddress reads an address with or without a port.
+func parseAddress(s string) netip.Addr {
+	if ap, err := netip.ParseAddrPort(s); err == nil {
+		return ap.Addr().Unmap().WithZone("")
+	}
+	a, err := netip.ParseAddr(strings.Trim(s, "[]"))
+	if err != nil {
+		return netip.Addr{}
+	}
+	return a.Unmap().WithZone("")
+}
+
+// network is what is counted as one address: a host of IPv6 has a whole /64.
+func network(a netip.Addr) string {
+	if a.Is6() {
+		if p, err := a.Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return a.String()
+}

@@ -1,0 +1,77 @@
+package auth
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/manager/identity/password"
+)
+
+const (
+	loginLife  = 7 * 24 * time.Hour // absolute
+	loginIdle  = 24 * time.Hour     // without a request and without an open connection
+	touchEvery = time.Minute        // how exact "last seen" is
+)
+
+// Config are the parts a Service works with.
+type Config struct {
+	Client    *ent.Client
+	Bus       *event.Bus
+	Redis     redis.UniversalClient // nil: throttling is per process
+	Passwords *password.Hasher
+	Logger    *slog.Logger
+
+	// TrustedProxies may say in X-Forwarded-For and X-Forwarded-Proto who asks.
+	TrustedProxies []netip.Prefix
+	// RecheckEvery is how long an open connection may outlive the rights it was
+	// opened with when the event is lost; zero means three seconds.
+	RecheckEvery time.Duration
+}
+
+// Service logs people in and out, makes and ends access tokens, and puts the
+// viewer into the context of every request.
+type Service struct {
+	client    *ent.Client
+	bus       *event.Bus
+	passwords *password.Hasher
+	log       *slog.Logger
+	throttle  *throttle
+	watchers  *watchers
+	trusted   []netip.Prefix
+	recheck   time.Duration
+}
+
+// New returns a Service. Run keeps its promises about revocation.
+func New(cfg Config) *Service {
+	if cfg.RecheckEvery == 0 {
+		cfg.RecheckEvery = 3 * time.Second
+	}
+	return &Service{
+		client: cfg.Client, bus: cfg.Bus, passwords: cfg.Passwords, log: cfg.Logger,
+		throttle: newThrottle(cfg.Redis, cfg.Logger),
+		watchers: newWatchers(),
+		trusted:  cfg.TrustedProxies,
+		recheck:  cfg.RecheckEvery,
+	}
+}
+
+// Run ends what other managers revoked, looks for what no event told, and
+// removes old logins, until ctx ends.
+func (s *Service) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { s.watchBus(ctx) })
+	wg.Go(func() { s.sweepLogins(ctx) })
+	<-ctx.Done()
+	return nil
+}
+
+// now is in microseconds and UTC, which is what PostgreSQL keeps.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -1,0 +1,158 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// credential is a live login or token, and who shows it.
+type credential struct {
+	viewer          *viewer.Viewer
+	token           bool
+	expires         *time.Time
+	seen            *time.Time
+	initialPassword bool
+}
+
+// A live credential and its user with the memberships: one statement, because
+// every request runs it. %s is the table's column of use, its name and what narrows it.
+const live = `
+SELECT c.id, c.expires_at, c.%[1]s, u.id, u.email, u.role, u.domain_id, u.initial_password,
+  (SELECT json_agg(json_build_object('id', m.project_id, 'admin', m.admin) ORDER BY m.project_id)
+   FROM memberships m WHERE m.user_id = u.id)
+FROM %[2]s c JOIN users u ON u.id = c.user_id JOIN domains d ON d.id = u.domain_id
+WHERE c.revoked_at IS NULL AND u.status = 'active' AND d.active AND %[3]s`
+
+var (
+	liveLogins = fmt.Sprintf(live, "last_seen_at", "login_sessions", "c.expires_at > $1 AND c.last_seen_at > $2 AND ")
+	liveTokens = fmt.Sprintf(live, "last_used_at", "access_tokens", "(c.expires_at IS NULL OR c.expires_at > $1) AND ")
+)
+
+const refused = "the credentials are wrong or no longer valid"
+
+// login finds the login of a cookie's value.
+func (s *Service) login(ctx context.Context, secret string) (*credential, error) {
+	t := now()
+	found, err := s.find(ctx, liveLogins+"c.hash = $3", false, t, t.Add(-loginIdle), hash(secret))
+	return s.only(ctx, found, err)
+}
+
+// token finds the access token of a secret.
+func (s *Service) token(ctx context.Context, secret string) (*credential, error) {
+	found, err := s.find(ctx, liveTokens+"c.hash = $2", true, now(), hash(secret))
+	return s.only(ctx, found, err)
+}
+
+func (s *Service) only(ctx context.Context, found []*credential, err error) (*credential, error) {
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, problem.Unauthenticated(refused)
+	}
+	s.touch(ctx, found[0])
+	return found[0], nil
+}
+
+func (s *Service) find(ctx context.Context, query string, token bool, args ...any) ([]*credential, error) {
+	rows, err := s.client.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("look up credentials: %w", err)
+	}
+	defer rows.Close()
+	var out []*credential
+	for rows.Next() {
+		c, err := scan(rows)
+		if err != nil {
+			return nil, fmt.Errorf("read credentials: %w", err)
+		}
+		c.token = token
+		out = append(out, c)
+	}
+	return out, rows.Err()
+}
+
+func scan(rows *sql.Rows) (*credential, error) {
+	c := &credential{viewer: &viewer.Viewer{}}
+	v := c.viewer
+	var members []byte
+	err := rows.Scan(&v.Credential, &c.expires, &c.seen, &v.User, &v.Email, &v.Role, &v.Domain, &c.initialPassword, &members)
+	if err != nil || members == nil {
+		return c, err
+	}
+	var list []struct {
+		ID    uuid.UUID
+		Admin bool
+	}
+	if err := json.Unmarshal(members, &list); err != nil {
+		return nil, err
+	}
+	for _, m := range list {
+		v.Projects = append(v.Projects, m.ID)
+		if m.Admin {
+			v.Admins = append(v.Admins, m.ID)
+		}
+	}
+	return c, nil
+}
+
+// touch notes the use of a credential, about once a minute. The request does
+// not depend on it.
+func (s *Service) touch(ctx context.Context, c *credential) {
+	t := now()
+	if c.seen != nil && t.Sub(*c.seen) < touchEvery {
+		return
+	}
+	query := `UPDATE login_sessions SET last_seen_at = $1 WHERE id = $2 AND last_seen_at <= $3`
+	if c.token {
+		query = `UPDATE access_tokens SET last_used_at = $1 WHERE id = $2 AND (last_used_at IS NULL OR last_used_at <= $3)`
+	}
+	if _, err := s.client.ExecContext(ctx, query, t, c.viewer.Credential, t.Add(-touchEvery)); err != nil {
+		s.log.WarnContext(ctx, "note use of credentials", "user", c.viewer.User, "error", err)
+	}
+}
+
+// secretBytes is the entropy of every secret; guessing one needs no throttle.
+const secretBytes = 32
+
+// newCookie returns a fresh cookie value.
+func newCookie() string {
+	b := make([]byte, secretBytes)
+	rand.Read(b) // never fails
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// tokenMark begins every access token, so that scanners for leaked secrets and
+// people recognise one.
+const tokenMark = "berth_"
+
+// shown is how much of a token may be read later, to tell it from others.
+const shown = len(tokenMark) + 6
+
+// newToken returns a fresh access token: the mark and base62.
+func newToken() string {
+	b := make([]byte, secretBytes)
+	rand.Read(b) // never fails
+	digits := new(big.Int).SetBytes(b).Text(62)
+	const width = 43 // 62^43 > 2^256
+	return tokenMark + strings.Repeat("0", width-len(digits)) + digits
+}
+
+// hash is what is stored. The secrets are random, so a fast one does.
+func hash(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
+}

@@ -1,0 +1,127 @@
+package auth
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// CSRFHeader must come with every request that changes something and is
+// authenticated by the cookie: pages of other origins cannot send it.
+const CSRFHeader = "X-Berth-CSRF"
+
+// Authenticate puts the viewer into the context of every request: who shows a
+// valid cookie or token, or nobody without either. Wrong ones are refused.
+func (s *Service) Authenticate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v, err := s.identify(r)
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(viewer.With(r.Context(), v)))
+	})
+}
+
+// Bearer finds the viewer of an Authorization value, as WebSocket clients send
+// it in their first message.
+func (s *Service) Bearer(ctx context.Context, authorization string) (*viewer.Viewer, error) {
+	scheme, secret, _ := strings.Cut(authorization, " ")
+	if !strings.EqualFold(scheme, "Bearer") || !strings.HasPrefix(secret, tokenMark) {
+		return nil, problem.Unauthenticated(refused)
+	}
+	c, err := s.token(ctx, secret)
+	if err != nil {
+		return nil, err
+	}
+	return c.viewer, nil
+}
+
+func (s *Service) identify(r *http.Request) (*viewer.Viewer, error) {
+	if a := r.Header.Get("Authorization"); a != "" {
+		return s.Bearer(r.Context(), a)
+	}
+	secret := s.cookie(r)
+	if secret == "" {
+		return viewer.Anonymous(), nil
+	}
+	c, err := s.login(r.Context(), secret)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.ownPage(r); err != nil {
+		return nil, err
+	}
+	return c.viewer, nil
+}
+
+// ownPage refuses what a page of another origin could make a browser send with
+// our cookie.
+func (s *Service) ownPage(r *http.Request) error {
+	switch {
+	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		if !s.sameOrigin(r) {
+			return problem.Forbidden("WebSockets are for pages of this origin")
+		}
+	case r.Method == http.MethodGet, r.Method == http.MethodHead:
+	case r.Header.Get(CSRFHeader) == "":
+		return problem.Forbidden("the header %s is missing", CSRFHeader)
+	}
+	return nil
+}
+
+func (s *Service) sameOrigin(r *http.Request) bool {
+	scheme := "http"
+	if s.overTLS(r) {
+		scheme = "https"
+	}
+	u, err := url.Parse(r.Header.Get("Origin"))
+	return err == nil && u.Scheme == scheme && strings.EqualFold(u.Host, r.Host)
+}
+
+// The names say where the cookie is valid: the first only over TLS, for this
+// host alone and for all of it, which browsers enforce.
+const (
+	cookieTLS   = "__Host-berth"
+	cookiePlain = "berth"
+)
+
+func (s *Service) cookie(r *http.Request) string {
+	name := cookiePlain
+	if s.overTLS(r) {
+		name = cookieTLS
+	}
+	c, err := r.Cookie(name)
+	if err != nil {
+		return ""
+	}
+	return c.Value
+}
+
+// setCookie gives the browser a cookie for some seconds; less than 0 takes it away.
+func (s *Service) setCookie(w http.ResponseWriter, r *http.Request, value string, seconds int) {
+	c := &http.Cookie{
+		Name: cookiePlain, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	}
+	if s.overTLS(r) {
+		c.Name, c.Secure = cookieTLS, true
+	}
+	http.SetCookie(w, c)
+}
+
+// fail answers with err. A browser whose cookie is over forgets it.
+func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if p, _ := problem.From(err); p.Code == problem.CodeUnauthenticated {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		if s.cookie(r) != "" {
+			s.setCookie(w, r, "", -1)
+		}
+	}
+	if !problem.WriteHTTP(w, r, err) {
+		s.log.ErrorContext(r.Context(), "authenticate", "request", w.Header().Get(problem.RequestIDHeader), "error", err)
+	}
+}

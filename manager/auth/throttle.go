@@ -1,0 +1,198 @@
+package auth
+
+import (
+	"context"
+	"encoding/hex"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+)
+
+// How many failures are let through in a window. The pair stops one who
+// guesses; the address one who tries many users; the user many addresses that
+// try one, so high that it takes effort to lock somebody out.
+const (
+	window        = 15 * time.Minute
+	mostPair      = 10
+	mostAddress   = 50
+	mostUser      = 100
+	mostKeys      = 50_000 // kept in this process
+	redisPatience = 300 * time.Millisecond
+)
+
+// bucket counts attempts under a key. The first bucket of an attempt is emptied
+// when one succeeds.
+type bucket struct {
+	key   string
+	limit int
+}
+
+// throttle counts in Redis, for all managers, and in the process itself. Both
+// must agree to let an attempt through: a Redis that is away or was emptied
+// leaves what each manager has seen.
+type throttle struct {
+	redis redis.UniversalClient
+	log   *slog.Logger
+
+	mu   sync.Mutex
+	seen map[string][]attempt
+}
+
+type attempt struct {
+	id string
+	at time.Time
+}
+
+func newThrottle(client redis.UniversalClient, log *slog.Logger) *throttle {
+	return &throttle{redis: client, log: log, seen: map[string][]attempt{}}
+}
+
+// loginBuckets are the buckets of a login. The e-mail is hashed: Redis needs no
+// names, and keys stay short.
+func loginBuckets(email string, from netip.Addr) []bucket {
+	user := hex.EncodeToString(hash(email)[:12])
+	return []bucket{
+		{"pair:" + user + ":" + network(from), mostPair},
+		{"address:" + network(from), mostAddress},
+		{"user:" + user, mostUser},
+	}
+}
+
+// take counts an attempt before it is made, so that many at once cannot slip
+// through, and returns how to forget it when it succeeds. When it returns a
+// wait, the attempt must not be made.
+func (t *throttle) take(ctx context.Context, buckets []bucket) (succeeded func(context.Context), wait time.Duration) {
+	a := attempt{id: uuid.NewString(), at: time.Now()}
+	if wait = t.takeHere(a, buckets); wait > 0 {
+		return nil, wait
+	}
+	if wait = t.takeRedis(ctx, a, buckets); wait > 0 {
+		return nil, wait
+	}
+	return func(ctx context.Context) { t.forget(ctx, a, buckets) }, 0
+}
+
+func (t *throttle) takeHere(a attempt, buckets []bucket) (wait time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, b := range buckets {
+		list := t.fresh(b.key, a.at)
+		if len(list) >= b.limit {
+			wait = max(wait, list[len(list)-b.limit].at.Add(window).Sub(a.at))
+		}
+	}
+	if wait > 0 {
+		return wait
+	}
+	t.makeRoom(a.at)
+	for _, b := range buckets {
+		t.seen[b.key] = append(t.seen[b.key], a)
+	}
+	return 0
+}
+
+// fresh drops the attempts of a key that are older than the window.
+func (t *throttle) fresh(key string, at time.Time) []attempt {
+	list := t.seen[key]
+	for len(list) > 0 && at.Sub(list[0].at) >= window {
+		list = list[1:]
+	}
+	if len(list) == 0 {
+		delete(t.seen, key)
+		return nil
+	}
+	t.seen[key] = list
+	return list
+}
+
+// makeRoom bounds what somebody with many addresses can make us remember.
+func (t *throttle) makeRoom(at time.Time) {
+	if len(t.seen) < mostKeys {
+		return
+	}
+	for key := range maps.Clone(t.seen) {
+		t.fresh(key, at)
+	}
+	for key := range t.seen {
+		if len(t.seen) < mostKeys/2 {
+			return
+		}
+		delete(t.seen, key)
+	}
+}
+
+// takeScript does the same for all managers at once: it returns how many
+// milliseconds to wait, or counts the attempt and returns 0.
+var takeScript = redis.NewScript(`
+local now, window, wait = tonumber(ARGV[1]), tonumber(ARGV[2]), 0
+for i, key in ipairs(KEYS) do
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', now - window)
+  local limit = tonumber(ARGV[3 + i])
+  local count = redis.call('ZCARD', key)
+  if count >= limit then
+    local first = redis.call('ZRANGE', key, count - limit, count - limit, 'WITHSCORES')
+    wait = math.max(wait, tonumber(first[2]) + window - now)
+  end
+end
+if wait > 0 then return wait end
+for _, key in ipairs(KEYS) do
+  redis.call('ZADD', key, now, ARGV[3])
+  redis.call('PEXPIRE', key, window)
+end
+return 0`)
+
+func (t *throttle) takeRedis(ctx context.Context, a attempt, buckets []bucket) time.Duration {
+	if t.redis == nil {
+		return 0
+	}
+	ctx, cancel := context.WithTimeout(ctx, redisPatience)
+	defer cancel()
+	keys, args := make([]string, len(buckets)), []any{a.at.UnixMilli(), window.Milliseconds(), a.id}
+	for i, b := range buckets {
+		keys[i], args = redisKey(b), append(args, b.limit)
+	}
+	wait, err := takeScript.Run(ctx, t.redis, keys, args...).Int64()
+	if err != nil {
+		t.log.WarnContext(ctx, "throttle counts in this process only", "error", err)
+		return 0
+	}
+	return time.Duration(wait) * time.Millisecond
+}
+
+func (t *throttle) forget(ctx context.Context, a attempt, buckets []bucket) {
+	t.mu.Lock()
+	delete(t.seen, buckets[0].key)
+	for _, b := range buckets[1:] {
+		list := t.seen[b.key]
+		for i := range list {
+			if list[i].id == a.id {
+				t.seen[b.key] = append(append([]attempt(nil), list[:i]...), list[i+1:]...)
+				break
+			}
+		}
+	}
+	t.mu.Unlock()
+	if t.redis == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, redisPatience)
+	defer cancel()
+	_, err := t.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.Del(ctx, redisKey(buckets[0]))
+		for _, b := range buckets[1:] {
+			p.ZRem(ctx, redisKey(b), a.id)
+		}
+		return nil
+	})
+	if err != nil {
+		t.log.WarnContext(ctx, "forget attempts after a success", "error", err)
+	}
+}
+
+// redisKey has a hash tag, so that a cluster keeps all keys of a script together.
+func redisKey(b bucket) string { return "berth:{login}:" + b.key }

@@ -1,0 +1,207 @@
+package auth
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent/loginsession"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// Watch returns a channel that is closed as soon as v's credential is revoked or
+// his rights are no longer those of v. Every connection that outlives a request
+// (subscription, terminal, port) must watch and end. It is forgotten with ctx.
+func (s *Service) Watch(ctx context.Context, v *viewer.Viewer) <-chan struct{} {
+	w := &watcher{viewer: v, ended: make(chan struct{})}
+	s.watchers.add(w)
+	context.AfterFunc(ctx, func() { s.watchers.remove(w) })
+	return w.ended
+}
+
+// Disconnect ends what is open with a credential or by a user, here at once and
+// at the other managers by an event.
+func (s *Service) Disconnect(ctx context.Context, credentialOrUser uuid.UUID) {
+	s.watchers.end(credentialOrUser)
+	s.bus.Publish(ctx, event.Event{Topic: event.Login, ID: credentialOrUser})
+}
+
+// watchBus ends what events tell, and every few seconds what the rows tell.
+func (s *Service) watchBus(ctx context.Context) {
+	events := s.bus.Subscribe(ctx, event.Login)
+	tick := time.NewTicker(s.recheck)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, ok := <-events:
+			if !ok {
+				return
+			}
+			if e.Topic == event.Login {
+				s.watchers.end(e.ID)
+				continue
+			}
+			s.compare(ctx) // events were lost
+		case <-tick.C:
+			s.compare(ctx)
+		}
+	}
+}
+
+// compare ends the watchers whose credential or rights are not what they were.
+// When the database cannot be asked nothing is known and nothing ends.
+func (s *Service) compare(ctx context.Context) {
+	open := s.watchers.all()
+	if len(open) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	current, err := s.current(ctx, open)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.log.WarnContext(ctx, "check open connections", "error", err)
+		}
+		return
+	}
+	for _, w := range open {
+		if v := current[w.viewer.Credential]; v == nil || !same(v, w.viewer) {
+			s.watchers.remove(w)
+			w.finish()
+		}
+	}
+}
+
+// current reads the live credentials of the watchers. An open connection counts
+// as use of the login.
+func (s *Service) current(ctx context.Context, open []*watcher) (map[uuid.UUID]*viewer.Viewer, error) {
+	var logins, tokens []string
+	for _, w := range open {
+		if c := w.viewer.Credential; id.KindOf(c) == id.LoginSession {
+			logins = append(logins, c.String())
+		} else {
+			tokens = append(tokens, c.String())
+		}
+	}
+	t := now()
+	out := map[uuid.UUID]*viewer.Viewer{}
+	for _, q := range []struct {
+		sql   string
+		token bool
+		ids   []string
+		args  []any
+	}{
+		{liveLogins + "c.id = ANY($3::uuid[])", false, logins, []any{t, t.Add(-loginIdle), logins}},
+		{liveTokens + "c.id = ANY($2::uuid[])", true, tokens, []any{t, tokens}},
+	} {
+		if len(q.ids) == 0 {
+			continue
+		}
+		found, err := s.find(ctx, q.sql, q.token, q.args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range found {
+			out[c.viewer.Credential] = c.viewer
+			s.touch(ctx, c)
+		}
+	}
+	return out, nil
+}
+
+func same(a, b *viewer.Viewer) bool {
+	return a.User == b.User && a.Role == b.Role && a.Domain == b.Domain &&
+		slices.Equal(a.Projects, b.Projects) && slices.Equal(a.Admins, b.Admins)
+}
+
+// keepLogins is how long a login that is over can still be looked at.
+const keepLogins = 30 * 24 * time.Hour
+
+// sweepLogins removes logins that have been over for long.
+func (s *Service) sweepLogins(ctx context.Context) {
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		if _, err := s.client.LoginSession.Delete().Where(loginsession.ExpiresAtLT(now().Add(-keepLogins))).Exec(ctx); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "remove old logins", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// watcher is one open connection.
+type watcher struct {
+	viewer *viewer.Viewer
+	once   sync.Once
+	ended  chan struct{}
+}
+
+func (w *watcher) finish() { w.once.Do(func() { close(w.ended) }) }
+
+// watchers finds them by credential and by user.
+type watchers struct {
+	mu   sync.Mutex
+	byID map[uuid.UUID]map[*watcher]struct{}
+}
+
+func newWatchers() *watchers { return &watchers{byID: map[uuid.UUID]map[*watcher]struct{}{}} }
+
+func (ws *watchers) add(w *watcher) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for _, key := range []uuid.UUID{w.viewer.Credential, w.viewer.User} {
+		if ws.byID[key] == nil {
+			ws.byID[key] = map[*watcher]struct{}{}
+		}
+		ws.byID[key][w] = struct{}{}
+	}
+}
+
+func (ws *watchers) remove(w *watcher) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for _, key := range []uuid.UUID{w.viewer.Credential, w.viewer.User} {
+		delete(ws.byID[key], w)
+		if len(ws.byID[key]) == 0 {
+			delete(ws.byID, key)
+		}
+	}
+}
+
+func (ws *watchers) end(key uuid.UUID) {
+	ws.mu.Lock()
+	var list []*watcher
+	for w := range ws.byID[key] {
+		list = append(list, w)
+	}
+	ws.mu.Unlock()
+	for _, w := range list {
+		ws.remove(w)
+		w.finish()
+	}
+}
+
+func (ws *watchers) all() []*watcher {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	var list []*watcher
+	for key, set := range ws.byID {
+		for w := range set {
+			if key == w.viewer.Credential { // each has two keys
+				list = append(list, w)
+			}
+		}
+	}
+	return list
+}
