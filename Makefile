@@ -15,7 +15,7 @@ IMAGES   ?= python minimal
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GO       ?= go
 # Under these, tests run a second time with the race detector.
-RACE     ?= ./internal/... ./plugins/... ./manager/scheduler/... ./agent/device/...
+RACE     ?= $(patsubst %,./%/...,$(wildcard internal plugins manager/scheduler agent/device))
 
 STATIC   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 GO_FILES := $(shell find agent cmd ent graph internal manager plugins storage -name '*.go' -not -name '*_test.go' -o -name '*.sql' 2>/dev/null) go.mod go.sum
