@@ -131,6 +131,6 @@ launch({ name: "train-digits", type: "batch", image: "python:3.11", slots: slots
 launch({ name: "lee-finetune", image: "python:3.11", slots: slots(2, 8, 1) }, other, true);
 launch({ name: "lee-eval", image: "python:3.11", slots: slots(1, 2, 0.7) }, other, true);
 launch({ name: "lee-two", image: "python:3.11", slots: slots(1, 2, 0.9) }, other, true);
-launch({ name: "lee-three", image: "python:3.11", slots: slots(1, 2, 0.9) }, other, true);
+launch({ name: "lee-three", image: "python:3.11", slots: slots(1, 2, 0.4) }, other, true);
 launch({ name: "big-train", image: "python:3.11", slots: slots(4, 8, 1) }, me, true);
 setInterval(() => agents.forEach(recount), 3000).unref();

@@ -13,6 +13,7 @@ const session = `walk-${run}`;
 const started = Date.now();
 const shoot = album(BERTH_SHOTS);
 const { page, faults, close } = await open(BERTH_URL);
+const barriers = [];
 let clicks = 0;
 
 async function step(name, act) {
@@ -26,7 +27,7 @@ async function look(name) {
   for (const theme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme: theme });
     await page.locator(`:root[data-mantine-color-scheme="${theme}"]`).waitFor();
-    assert.deepEqual(await violations(page), [], `${name}, ${theme}: accessibility`);
+    barriers.push(...(await violations(page)).map((v) => `${name}, ${theme}: ${v}`));
   }
   await page.emulateMedia({ colorScheme: "light" });
   await shoot(page, name);
@@ -155,10 +156,10 @@ async function logs() {
   });
   await page.goto(`/sessions/${batch.id}`);
   const log = page.getByRole("log");
-  await log.getByText(process.env.BERTH_MOCK ? "epoch 1 " : `line-1-${run}`).waitFor({ timeout: 60_000 });
+  await log.getByText(process.env.BERTH_MOCK ? "epoch 1 " : `line-1-${run}`).first().waitFor({ timeout: 60_000 });
   await log.getByText(process.env.BERTH_MOCK ? "still learning" : `line-6-${run}`).first().waitFor({ timeout: 30_000 });
   await page.getByLabel("Find in the log").fill(process.env.BERTH_MOCK ? "epoch 3 " : "line-3");
-  await page.getByText("1 lines match").waitFor();
+  await page.getByText("1 line matches").waitFor();
   await page.locator('.page-head [data-status="terminated"]').waitFor({ timeout: 30_000 });
   await page.getByText("exit 0").first().waitFor();
   await look("session-batch");
@@ -260,10 +261,11 @@ try {
   await step("admin", admin);
   await step("tidy", tidy);
   assert.deepEqual(faults, [], "errors in the browser");
+  assert.deepEqual(barriers, [], "accessibility");
   console.log(`all good in ${Math.round((Date.now() - started) / 1000)} s`);
 } catch (error) {
   await shoot(page, "failed", ["light"]).catch(() => undefined);
-  console.error(error, "\nat", page.url(), "\n", faults.join("\n"));
+  console.error(error, "\nat", page.url(), "\n", [...faults, ...barriers].join("\n"));
   process.exitCode = 1;
 } finally {
   await close();

@@ -6,6 +6,7 @@ import "@mantine/core/styles/VisuallyHidden.css";
 import "@mantine/core/styles/ScrollArea.css";
 import "@mantine/core/styles/Loader.css";
 import "@mantine/core/styles/Overlay.css";
+import "@mantine/core/styles/Paper.css";
 import "@mantine/core/styles/ModalBase.css";
 import "@mantine/core/styles/Modal.css";
 import "@mantine/core/styles/Drawer.css";
@@ -38,6 +39,9 @@ export const theme = createTheme({
   colors: {
     tide: [
       "#e6f7f4", "#c9ede7", "#97dccf", "#61c8b7", "#36b3a1", "#1c9f8d", "#0f8e7e", "#0b7a6e", "#08655b", "#054f47",
+    ],
+    red: [
+      "#fdecea", "#fad3cf", "#f5a9a2", "#f2958c", "#f58f85", "#e05a4f", "#c9372c", "#b3261e", "#98201a", "#7c1914",
     ],
     dark: [
       "#e1eae7", "#c3d0cc", "#9caea8", "#6f837d", "#3a4a46", "#2c3a37", "#1c2624", "#151d1b", "#0f1615", "#0a0f0e",

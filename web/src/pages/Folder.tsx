@@ -71,9 +71,11 @@ export function Folder() {
   return (
     <>
       <div className="page-head">
-        <h1>
-          <Link to="/data">{t("Data")}</Link> <span className="dim">/</span> {folder.name}
-        </h1>
+        <div className="row">
+          <Link to="/data" className="prose">{t("Data")}</Link>
+          <span className="dim" aria-hidden="true">/</span>
+          <h1>{folder.name}</h1>
+        </div>
         <span className="dim">
           {folder.project ? `${t("project")} ${folder.project.name}` : folder.owner?.email} · {scope.volume.name} · {scope.usedBytes === null ? "–" : bytes(scope.usedBytes)}
           {scope.limitBytes ? ` ${t("of")} ${bytes(scope.limitBytes)}` : ""} {t("used in the scope")}

@@ -63,7 +63,7 @@ export function Home() {
         <div className="stack" style={{ gap: 16 }}>
           <section className="panel" aria-labelledby="running">
             <div className="panel-head">
-              <h2 id="running">{t("Runs")}</h2>
+              <h2 id="running">{t("Running")}</h2>
               <span className="dim">{running.length}</span>
             </div>
             {data && running.length === 0 ? (
@@ -90,7 +90,7 @@ export function Home() {
           {waiting.length > 0 ? (
             <section className="panel" aria-labelledby="waiting">
               <div className="panel-head">
-                <h2 id="waiting">{t("Waits")}</h2>
+                <h2 id="waiting">{t("Waiting")}</h2>
                 <span className="dim">{waiting.length}</span>
               </div>
               <ul className="rows">

@@ -51,13 +51,12 @@ export function Cell({ device, utilization, opened, onOpen }: Props) {
     <button type="button" className="slip" aria-label={label} title={label} aria-expanded={opened} onClick={onOpen} data-device={device.deviceId}>
       <span className={`cell${sick(device) ? " sick" : ""}`} aria-hidden="true">
         {parts.map((p, i) => (
-          <span key={p.key} className={`part ${p.kind}${i % 2 ? " odd" : ""}`} style={{ height: `${p.part * 100}%` }} data-part={p.part}>
-            {p.part >= 0.15 ? short(slot, p) : null}
-          </span>
+          <span key={p.key} className={`part ${p.kind}${i % 2 ? " odd" : ""}`} style={{ height: `${p.part * 100}%` }} data-part={p.part}
+            data-amount={p.part >= 0.15 ? short(slot, p) : undefined} />
         ))}
         {utilization !== null ? <span className="tide" style={{ height: `${Math.min(100, Math.max(0, utilization))}%` }} /> : null}
       </span>
-      <span aria-hidden="true">{device.deviceId.length > 8 ? `…${device.deviceId.slice(-6)}` : device.deviceId}</span>
+      <span className="slip-name">{device.deviceId}</span>
     </button>
   );
 }

@@ -88,7 +88,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
       <form className="stack" style={{ gap: 18 }} onSubmit={submit} noValidate>
         <FailureNote failure={unread} />
         {data && images.length === 0 ? <NoImage /> : (
-          <Tiles label={t("Image")} chosen={full.image} onChoose={(image) => set({ image })} error={wrong.image && t(wrong.image)}
+          <Tiles first label={t("Image")} chosen={full.image} onChoose={(image) => set({ image })} error={wrong.image && t(wrong.image)}
             tiles={images.slice(0, 12).map((i) => ({ key: i.reference, title: i.name, note: <span className="dim">{i.sizeBytes > 0 ? bytes(i.sizeBytes) : ""}</span> }))} />
         )}
         <Tiles label={t("Size")} chosen={size?.key ?? null}

@@ -1,4 +1,4 @@
-import { useRef } from "react";
+import { useEffect, useRef } from "react";
 
 export interface Tile {
   key: string;
@@ -8,6 +8,8 @@ export interface Tile {
 
 interface Props {
   label: string;
+  /** Where the keyboard begins. */
+  first?: boolean;
   tiles: Tile[];
   chosen: string | null;
   onChoose: (key: string) => void;
@@ -15,10 +17,21 @@ interface Props {
 }
 
 /** One of several, as tiles; arrow keys move as in any group of radio buttons. */
-export function Tiles({ label, tiles, chosen, onChoose, error }: Props) {
+export function Tiles({ label, first, tiles, chosen, onChoose, error }: Props) {
   const group = useRef<HTMLDivElement>(null);
   const at = tiles.findIndex((t) => t.key === chosen);
-  function press(event: React.KeyboardEvent) {
+  const ready = tiles.length > 0;
+  useEffect(() => {
+    if (first && ready) group.current?.querySelector<HTMLButtonElement>('[tabindex="0"]')?.focus();
+  }, [first, ready]);
+  function press(event: React.KeyboardEvent<HTMLElement>) {
+    // Enter on what is chosen already means: go.
+    const on = (event.target as HTMLElement).closest('[aria-checked="true"]');
+    if (event.key === "Enter" && on) {
+      event.preventDefault();
+      on.closest("form")?.requestSubmit();
+      return;
+    }
     const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (!by || tiles.length === 0) return;
     event.preventDefault();
