@@ -135,12 +135,15 @@ bin/runc: go.mod go.sum
 
 bin/tools/protoc-gen-go: go.mod
 	$(GO) build -o $@ google.golang.org/protobuf/cmd/protoc-gen-go
+	@touch $@
 
 bin/tools/protoc-gen-go-grpc: go.mod
 	$(GO) build -o $@ google.golang.org/grpc/cmd/protoc-gen-go-grpc
+	@touch $@
 
 bin/tools/staticcheck: tools/lint/go.mod
 	$(GO) build -modfile tools/lint/go.mod -o $@ honnef.co/go/tools/cmd/staticcheck
+	@touch $@
 
 bin/tools/mkimage: $(wildcard tools/mkimage/*.go) go.mod
 	$(GO) build -o $@ ./tools/mkimage
