@@ -125,11 +125,13 @@ func (m *Manager) reserve(ctx context.Context, k *Kernel) error {
 	if _, err := m.cfg.Runtime.Image(ctx, r.Image); err != nil {
 		return err
 	}
-	folders, err := m.cfg.Volumes.Bind(folders(r))
+	folders, err := m.cfg.Volumes.Open(folders(r))
 	if err != nil {
 		return err
 	}
-	folders.Close()
+	if err := folders.Close(); err != nil {
+		return err
+	}
 	if err := m.cfg.Devices.Hold(k.AllocationID(), r.Allocations); err != nil {
 		return err
 	}

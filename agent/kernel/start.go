@@ -74,23 +74,19 @@ func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, 
 		return err
 	}
 	spec.Edit = func(s *specs.Spec) error { return k.m.cfg.Devices.Apply(s, prepared) }
-	var bound *mount.Bound
+	bound := &mount.Bound{}
+	defer func() {
+		if err := bound.Close(); err != nil {
+			k.m.cfg.Logger.Warn("folders still mounted on the host", "kernel", k.ID, "error", err)
+		}
+	}()
 	err = k.step("mounts", func() (err error) {
-		own, err := k.files(spec.Hostname).Write()
-		if err != nil {
-			return err
-		}
-		bound, err = k.m.cfg.Volumes.Bind(folders(k.rec.request))
-		if err != nil {
-			return err
-		}
-		spec.Mounts = append(own, bound.Mounts...)
-		return nil
+		bound, spec.Mounts, err = k.mounts(spec.Hostname)
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	defer bound.Close()
 	return k.step("create", func() error {
 		c, err := k.m.cfg.Runtime.Create(ctx, spec)
 		if err != nil {
@@ -99,6 +95,24 @@ func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, 
 		k.hold(c)
 		return nil
 	})
+}
+
+// mounts lays out what the container sees beside its image.
+func (k *Kernel) mounts(hostname string) (*mount.Bound, []specs.Mount, error) {
+	files := k.files(hostname)
+	own, err := files.Write()
+	if err != nil {
+		return &mount.Bound{}, nil, err
+	}
+	if err := mount.Unmount(files.Folders()); err != nil { // of an earlier attempt
+		return &mount.Bound{}, nil, err
+	}
+	bound, err := k.m.cfg.Volumes.Open(folders(k.rec.request))
+	if err != nil {
+		return &mount.Bound{}, nil, err
+	}
+	list, err := bound.Mount(files.Folders())
+	return bound, append(own, list...), err
 }
 
 func (k *Kernel) files(hostname string) mount.Files {

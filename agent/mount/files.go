@@ -58,8 +58,16 @@ func (f Files) Write() ([]specs.Mount, error) {
 	return mounts, nil
 }
 
-// Remove deletes what Write made, with everything in the scratch directory.
+// Folders is where the folders of volumes are mounted on the host while the
+// container is being created.
+func (f Files) Folders() string { return filepath.Join(f.Dir, "folders") }
+
+// Remove deletes what Write made, with everything in the scratch directory, and
+// what a killed agent left of Folders.
 func (f Files) Remove() error {
+	if err := Unmount(f.Folders()); err != nil {
+		return err
+	}
 	for _, name := range []string{"etc", "bootstrap", "work"} {
 		if err := os.RemoveAll(filepath.Join(f.Dir, name)); err != nil {
 			return err

@@ -48,47 +48,91 @@ func (v Volumes) Names() []string {
 // mounted, whatever happens to the path meanwhile. Close it when the container
 // has been created.
 type Bound struct {
-	Mounts []specs.Mount
-	files  []*os.File
+	folders []Folder
+	files   []*os.File
+	dir     string // of the mount points on the host, once there are some
 }
 
-// Close lets go of the folders.
-func (b *Bound) Close() {
-	for _, f := range b.files {
-		f.Close()
-	}
-}
-
-// Bind resolves folders. No symbolic link leads out of the volume, and none
+// Open resolves folders. No symbolic link leads out of the volume, and none
 // out of the folder.
-func (v Volumes) Bind(folders []Folder) (*Bound, error) {
+func (v Volumes) Open(folders []Folder) (*Bound, error) {
 	if err := Check(folders); err != nil {
 		return nil, err
 	}
+	b := &Bound{folders: slices.Clone(folders)}
 	// Outer targets first: a mount hides what was mounted below it before.
-	folders = slices.Clone(folders)
-	slices.SortStableFunc(folders, func(a, b Folder) int {
-		return strings.Count(path.Clean(a.Target), "/") - strings.Count(path.Clean(b.Target), "/")
+	slices.SortStableFunc(b.folders, func(x, y Folder) int {
+		return strings.Count(path.Clean(x.Target), "/") - strings.Count(path.Clean(y.Target), "/")
 	})
-	b := &Bound{}
-	for _, f := range folders {
+	for _, f := range b.folders {
 		dir, err := v.open(f)
 		if err != nil {
-			b.Close()
-			return nil, err
+			return nil, errors.Join(err, b.Close())
 		}
 		b.files = append(b.files, dir)
+	}
+	return b, nil
+}
+
+// Mount gives the open folders paths below dir, for the runtime: another
+// process, in another mount namespace, cannot mount what it has no path to.
+func (b *Bound) Mount(dir string) ([]specs.Mount, error) {
+	if len(b.files) == 0 {
+		return nil, nil
+	}
+	b.dir = dir
+	var out []specs.Mount
+	for i, f := range b.folders {
+		point := filepath.Join(dir, fmt.Sprint(i))
+		if err := os.MkdirAll(point, 0o700); err != nil {
+			return nil, err
+		}
+		source := fmt.Sprintf("/proc/self/fd/%d", b.files[i].Fd())
+		if err := unix.Mount(source, point, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return nil, fmt.Errorf("bind folder for %s: %w", f.Target, err)
+		}
 		options := []string{"rbind", "rprivate", "nosuid", "nodev"}
 		if f.ReadOnly {
 			options = append(options, "ro")
 		}
-		b.Mounts = append(b.Mounts, specs.Mount{
-			Destination: path.Clean(f.Target), Type: "bind", Options: options,
-			// The runtime is another process and follows our descriptor.
-			Source: fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), dir.Fd()),
-		})
+		out = append(out, specs.Mount{Destination: path.Clean(f.Target), Type: "bind", Source: point, Options: options})
 	}
-	return b, nil
+	return out, nil
+}
+
+// Close lets go of the folders; a container that was created keeps its own.
+func (b *Bound) Close() error {
+	for _, f := range b.files {
+		f.Close()
+	}
+	b.files = nil
+	return Unmount(b.dir)
+}
+
+// Unmount removes the mount points that Mount made in dir, also those that an
+// agent that was killed left.
+func Unmount(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		point := filepath.Join(dir, e.Name())
+		if err := unix.Unmount(point, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
+			return fmt.Errorf("unmount %s: %w", point, err)
+		}
+		// Never more than the empty directory: below it is the user's data.
+		if err := os.Remove(point); err != nil {
+			return err
+		}
+	}
+	return os.Remove(dir)
 }
 
 func (v Volumes) open(f Folder) (*os.File, error) {

@@ -1,6 +1,7 @@
 package mount
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,7 +72,7 @@ func TestBind(t *testing.T) {
 			if tt.folder.Target == "" {
 				tt.folder.Target = "/home/work/data"
 			}
-			b, err := v.Bind([]Folder{tt.folder})
+			b, err := v.Open([]Folder{tt.folder})
 			if tt.want == "" {
 				if !tt.class(err) {
 					t.Errorf("error %v", err)
@@ -82,7 +83,7 @@ func TestBind(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer b.Close()
-			got, err := os.Readlink(b.Mounts[0].Source)
+			got, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", b.files[0].Fd()))
 			if want := filepath.Join(root, tt.want); got != want {
 				t.Errorf("bound %s, %v; want %s", got, err, want)
 			}
@@ -92,7 +93,7 @@ func TestBind(t *testing.T) {
 
 func TestBindOrderAndAccess(t *testing.T) {
 	v, _ := volume(t)
-	b, err := v.Bind([]Folder{
+	b, err := v.Open([]Folder{
 		{Volume: "v", Path: "u1/data", Target: "/home/work/a/b", ReadOnly: true},
 		{Volume: "v", Path: "u1/other", Target: "/home/work/a/"},
 	})
@@ -100,18 +101,37 @@ func TestBindOrderAndAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
+	if os.Geteuid() != 0 {
+		t.Skip("mounting needs root")
+	}
+	dir := t.TempDir() + "/folders"
+	mounts, err := b.Mount(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var targets []string
-	for _, m := range b.Mounts {
+	for _, m := range mounts {
 		targets = append(targets, m.Destination)
 		if ro := m.Destination == "/home/work/a/b"; slices.Contains(m.Options, "ro") != ro {
 			t.Errorf("%s has %v", m.Destination, m.Options)
 		}
+		if m.Destination == "/home/work/a/b" {
+			if _, err := os.Stat(m.Source + "/deep"); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("mount points left: %v", err)
 	}
 	if diff := cmp.Diff([]string{"/home/work/a", "/home/work/a/b"}, targets); diff != "" {
 		t.Error(diff)
 	}
 	twice := []Folder{{Volume: "v", Path: "u1/data", Target: "/x"}, {Volume: "v", Path: "u1/other", Target: "/x/"}}
-	if _, err := v.Bind(twice); !errdefs.IsInvalidArgument(err) {
+	if _, err := v.Open(twice); !errdefs.IsInvalidArgument(err) {
 		t.Errorf("same target twice: %v", err)
 	}
 	if diff := cmp.Diff([]string{"v"}, v.Names()); diff != "" {

@@ -76,7 +76,7 @@ var verbs = map[string]func(args []string){
 func stubborn([]string) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	fmt.Println("ready")
-	select {}
+	time.Sleep(time.Hour)
 }
 
 // alloc touches that many MiB and then stays.
