@@ -165,6 +165,9 @@ func (m *Manager) AddRegistry(ctx context.Context, name, host string) error {
 	return m.images.Ensure(viewer.SystemContext(ctx), name, host, true)
 }
 
+// StopSessions ends every session that runs or starts.
+func (m *Manager) StopSessions(ctx context.Context) error { return m.sessions.StopAll(ctx) }
+
 // Run serves until ctx ends, then leaves nothing behind.
 func (m *Manager) Run(ctx context.Context) error {
 	defer m.Close()
@@ -176,12 +179,26 @@ func (m *Manager) Run(ctx context.Context) error {
 	g.Go(func() error {
 		return discovery.Announce(ctx, m.etcd, "/berth/managers/", m.id, m.ClusterAddress())
 	})
-	g.Go(func() error { return discovery.Campaign(ctx, m.etcd, "/berth/leader", m.id, m.lead) })
+	g.Go(func() error { m.campaign(ctx); return nil })
 	err := g.Wait()
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
+}
+
+// campaign stands for election again and again: a term may end early because
+// a store could not be reached.
+func (m *Manager) campaign(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := discovery.Campaign(ctx, m.etcd, "/berth/leader", m.id, m.lead); err != nil && ctx.Err() == nil {
+			m.log.Error("lead", "error", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+		}
+	}
 }
 
 // lead runs the loops that only one manager may run, for one term.
@@ -257,4 +274,3 @@ func writeNew(path string, b []byte) error {
 	}
 	return os.Link(tmp.Name(), path)
 }
-

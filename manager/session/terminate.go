@@ -39,12 +39,16 @@ func (s *Service) TerminateSession(ctx context.Context, in TerminateSessionInput
 
 func force(in TerminateSessionInput) bool { return in.Force != nil && *in.Force }
 
+// requestEnd stores the user's wish. For a session that is already asked to
+// end, force shortens what is left of the grace.
 func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, force bool) error {
-	tx, err := s.Client.Tx(ctx)
-	if err != nil {
-		return err
+	if sess.Status == lifecycle.Terminating {
+		err := s.Client.Session.UpdateOne(sess).SetDeadlineAt(stamp()).AddVersion(1).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("shorten deadline: %w", err)
+		}
+		return nil
 	}
-	defer func() { _ = tx.Rollback() }()
 	reason := session.TerminationReasonUserRequested
 	m := move{to: lifecycle.Terminating, result: sessionevent.ResultInfo, phase: "terminate", code: "user_requested",
 		message: "ended by its user", reason: &reason}
@@ -54,13 +58,16 @@ func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, force bool)
 	if force {
 		m.code = "forced"
 	}
-	if sess.Status == lifecycle.Terminating {
-		// Already asked; force only shortens what is left of the grace.
-		if err := tx.Session.UpdateOne(sess).SetDeadlineAt(stamp()).AddVersion(1).Exec(ctx); err != nil {
-			return fmt.Errorf("shorten deadline: %w", err)
-		}
-		return tx.Commit()
+	return s.end(ctx, sess, m)
+}
+
+// end makes a move that no leader has to make.
+func (s *Service) end(ctx context.Context, sess *ent.Session, m move) error {
+	tx, err := s.Client.Tx(ctx)
+	if err != nil {
+		return err
 	}
+	defer func() { _ = tx.Rollback() }()
 	if err := Move(ctx, tx, sess, m); err != nil {
 		return err
 	}

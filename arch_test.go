@@ -1,0 +1,151 @@
+// Package berth holds the rules of the repository as tests. It has no code.
+package berth
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/berthhq/berth/"
+
+// rule says what the packages below from may import of this module. The first
+// rule whose from matches a package decides.
+type rule struct {
+	from  string
+	allow []string // prefixes; nothing of ours when empty
+	why   string
+}
+
+var rules = []rule{
+	{"internal/resource", nil, "slot arithmetic is a leaf"},
+	{"internal/viewer", nil, "who asks is a leaf"},
+	{"internal/id", nil, "ids are a leaf"},
+	{"internal/lifecycle", nil, "the state machine is a leaf"},
+	{"internal/report", nil, "reports are a leaf"},
+	{"internal/", []string{"internal/"}, "what every component may use knows no component"},
+	{"plugins/accelerator/acceleratorpb", nil, "a contract knows nobody"},
+	{"plugins/volume/volumepb", nil, "a contract knows nobody"},
+	{"plugins/accelerator", []string{"plugins/accelerator"}, "a vendor's plugin imports only what an outsider can"},
+	{"plugins/volume", []string{"plugins/volume"}, "a vendor's plugin imports only what an outsider can"},
+	{"agent/agentpb", nil, "a contract knows nobody"},
+	{"storage/storagepb", nil, "a contract knows nobody"},
+	{"agent", []string{"agent", "plugins/accelerator", "internal/"}, "an agent runs where there is no database"},
+	{"storage", []string{"storage", "plugins/volume", "internal/"}, "a storage proxy runs where there is no database"},
+	{"ent", []string{"ent", "internal/resource", "internal/viewer", "internal/id", "internal/lifecycle", "internal/report"}, "the data layer knows no service"},
+	{"manager/scheduler/plan", []string{"internal/resource", "internal/report"}, "the planner is pure"},
+	{"manager/identity", downhill("manager/identity"), "services import siblings only downhill"},
+	{"manager/policy", downhill("manager/policy"), "services import siblings only downhill"},
+	{"manager/image", downhill("manager/image"), "services import siblings only downhill"},
+	{"manager/stats", downhill("manager/stats"), "services import siblings only downhill"},
+	{"manager/agents", downhill("manager/agents", "manager/stats"), "services import siblings only downhill"},
+	{"manager/auth", downhill("manager/auth", "manager/identity"), "services import siblings only downhill"},
+	{"manager/vfolder", downhill("manager/vfolder", "manager/policy"), "services import siblings only downhill"},
+	{"manager/session", downhill("manager/session", "manager/policy"), "services import siblings only downhill"},
+	{"manager/scheduler", downhill("manager/scheduler", "manager/session", "manager/policy"), "services import siblings only downhill"},
+	{"manager/attach", downhill("manager/attach", "manager/session"), "services import siblings only downhill"},
+	{"graph", []string{"graph", "ent", "manager/", "internal/", "storage/storagepb"}, "resolvers read ent and call services"},
+	{"manager", []string{"manager", "graph", "ent", "web", "internal/", "agent/agentpb", "storage/storagepb"}, "a manager reaches nodes only through their contracts"},
+	{"web", nil, "the page is files"},
+	{"cmd/berthd", []string{"manager", "agent", "storage", "internal/"}, "the server's main knows every role"},
+	{"cmd/berth-runner", []string{"agent/runner", "agent/logs"}, "the runner is small"},
+	{"cmd/", []string{"internal/", "plugins/"}, "a client's main knows no server"},
+	{"e2e", []string{""}, "scenarios may use anything"},
+	{"tools/", []string{""}, "tools may use anything"},
+}
+
+func downhill(also ...string) []string {
+	return append(also, "ent", "internal/", "agent/agentpb", "storage/storagepb")
+}
+
+type pkg struct {
+	ImportPath   string
+	Name, Doc    string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Name,Doc,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func TestImportsGoDownhill(t *testing.T) {
+	for _, p := range packages(t) {
+		from := strings.TrimPrefix(p.ImportPath, module)
+		for _, imported := range p.Imports {
+			to, ours := strings.CutPrefix(imported, module)
+			if !ours {
+				continue
+			}
+			for _, r := range rules {
+				if !below(from, r.from) {
+					continue
+				}
+				if !allowed(from, to, r) {
+					t.Errorf("%s imports %s: %s", from, to, r.why)
+				}
+				break
+			}
+		}
+	}
+}
+
+func allowed(from, to string, r rule) bool {
+	if below(to, from) || below(from, to) && strings.HasPrefix(from, "plugins/") {
+		return true
+	}
+	for _, a := range r.allow {
+		if below(to, a) {
+			return true
+		}
+	}
+	return false
+}
+
+func below(path, root string) bool {
+	return path == root || strings.HasSuffix(root, "/") && strings.HasPrefix(path, root) ||
+		root == "" || strings.HasPrefix(path, root+"/")
+}
+
+// Generated packages have no doc of their own.
+var generated = []string{"ent/", "graph/exec", "agent/agentpb", "storage/storagepb", "plugins/accelerator/acceleratorpb", "plugins/volume/volumepb", "internal/cluster/clusterpb"}
+
+func TestEveryPackageHasADoc(t *testing.T) {
+	for _, p := range packages(t) {
+		from := strings.TrimPrefix(p.ImportPath, module)
+		skip := from == "ent"
+		for _, g := range generated {
+			skip = skip || strings.HasPrefix(from, g) && from != "ent/schema"
+		}
+		if !skip && p.Doc == "" {
+			t.Errorf("%s has no package doc", from)
+		}
+	}
+}
+
+func TestNoGrabBags(t *testing.T) {
+	for _, p := range packages(t) {
+		switch p.Name {
+		case "util", "utils", "common", "helper", "helpers", "misc":
+			t.Errorf("%s: name the package after its idea", p.ImportPath)
+		}
+	}
+}

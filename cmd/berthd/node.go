@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/berthhq/berth/agent"
+	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
+	"github.com/berthhq/berth/storage"
+)
+
+// nodeOptions are the flags that agents and storage proxies share.
+type nodeOptions struct {
+	name, dir, bin, token, fingerprint string
+	managers                           []string
+	level                              string
+	asJSON                             bool
+}
+
+func (o *nodeOptions) flags(cmd *cobra.Command, dir string) {
+	host, _ := os.Hostname()
+	exe, _ := os.Executable()
+	f := cmd.Flags()
+	f.StringVar(&o.name, "name", host, "name of this node, unique in the cluster")
+	f.StringVar(&o.dir, "data", dir, "directory of all state")
+	f.StringVar(&o.bin, "bin", filepath.Dir(exe), "directory of the other programs")
+	f.StringSliceVar(&o.managers, "manager", nil, "addresses of the managers' cluster port")
+	f.StringVar(&o.token, "join-token", os.Getenv("BERTHD_JOIN_TOKEN"), "one-time token, for the first start")
+	f.StringVar(&o.fingerprint, "ca-fingerprint", "", "fingerprint of the cluster's CA, for the first start")
+	logFlags(cmd, &o.level, &o.asJSON, "info")
+}
+
+func agentCommand() *cobra.Command {
+	var (
+		o       nodeOptions
+		volumes []string
+		plugins []string
+		group   string
+		keep    bool
+	)
+	cmd := &cobra.Command{
+		Use: "agent", Short: "Run the agent of one worker machine", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := logger(o.level, o.asJSON)
+			if err != nil {
+				return err
+			}
+			cfg := agent.Config{
+				Name: o.name, Dir: o.dir, Managers: o.managers, JoinToken: o.token, CAFingerprint: o.fingerprint,
+				Volumes: map[string]string{}, ResourceGroup: group, KeepSessions: keep, Logger: log,
+				ShimPath: filepath.Join(o.bin, "containerd-shim-runc-v2"), RuncPath: filepath.Join(o.bin, "runc"),
+				RunnerPath: filepath.Join(o.bin, "berth-runner"),
+			}
+			for _, v := range volumes {
+				name, path, ok := strings.Cut(v, "=")
+				if !ok || !filepath.IsAbs(path) {
+					return fmt.Errorf("--volume %q: want name=/absolute/path", v)
+				}
+				cfg.Volumes[name] = path
+			}
+			for _, p := range plugins {
+				cfg.Plugins = append(cfg.Plugins, agent.PluginConfig{Path: p})
+			}
+			exe, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			own := daemon.Config{Dir: filepath.Join(o.dir, "containerd")}
+			d, err := daemon.Start(cmd.Context(), own, []string{exe, "containerd", "--dir", own.Dir}, log)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = d.Stop(cmd.Context()) }()
+			cfg.ContainerdSocket = own.Address()
+			a, err := agent.New(cfg)
+			if err != nil {
+				return err
+			}
+			return a.Run(cmd.Context())
+		},
+	}
+	o.flags(cmd, "/var/lib/berth/agent")
+	f := cmd.Flags()
+	f.StringSliceVar(&volumes, "volume", nil, "name=/path of a mounted volume")
+	f.StringSliceVar(&plugins, "plugin", nil, "accelerator plugin programs")
+	f.StringVar(&group, "resource-group", "", "group to begin in")
+	f.BoolVar(&keep, "keep-sessions", true, "leave sessions running when stopping")
+	return cmd
+}
+
+func storageCommand() *cobra.Command {
+	var (
+		o           nodeOptions
+		volumes     []string
+		listen, url string
+		origins     []string
+	)
+	cmd := &cobra.Command{
+		Use: "storage", Short: "Run a storage proxy", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := logger(o.level, o.asJSON)
+			if err != nil {
+				return err
+			}
+			cfg := storage.Config{
+				Name: o.name, Dir: o.dir, PublicURL: url, Origins: origins, Managers: o.managers,
+				JoinToken: o.token, CAFingerprint: o.fingerprint, Version: version, Logger: log, Registerer: metrics(),
+			}
+			for _, v := range volumes {
+				name, path, ok := strings.Cut(v, "=")
+				if !ok || !filepath.IsAbs(path) {
+					return fmt.Errorf("--volume %q: want name=/absolute/path", v)
+				}
+				cfg.Volumes = append(cfg.Volumes, storage.VolumeConfig{
+					Name: name, MountPath: path, Backend: filepath.Join(o.bin, "plugins/volume/vfs"),
+				})
+			}
+			p, err := storage.New(cfg)
+			if err != nil {
+				return err
+			}
+			l, err := net.Listen("tcp", listen)
+			if err != nil {
+				return err
+			}
+			srv := &http.Server{Handler: p.Handler(), ReadHeaderTimeout: 10 * time.Second}
+			g, ctx := errgroup.WithContext(cmd.Context())
+			g.Go(func() error { return p.Run(ctx) })
+			g.Go(func() error {
+				<-ctx.Done()
+				return srv.Close()
+			})
+			g.Go(func() error {
+				if err := srv.Serve(l); err != http.ErrServerClosed {
+					return err
+				}
+				return nil
+			})
+			return g.Wait()
+		},
+	}
+	o.flags(cmd, "/var/lib/berth/storage")
+	f := cmd.Flags()
+	f.StringSliceVar(&volumes, "volume", nil, "name=/path of a mounted volume")
+	f.StringVar(&listen, "listen", "127.0.0.1:8422", "address for uploads and downloads")
+	f.StringVar(&url, "public-url", "", "base URL of --listen as people reach it")
+	f.StringSliceVar(&origins, "origin", nil, "origins of the web page")
+	return cmd
+}

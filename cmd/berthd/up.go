@@ -1,0 +1,286 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/berthhq/berth/agent"
+	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
+	"github.com/berthhq/berth/internal/cluster"
+	"github.com/berthhq/berth/internal/registry"
+	"github.com/berthhq/berth/internal/service"
+	"github.com/berthhq/berth/manager"
+	"github.com/berthhq/berth/storage"
+)
+
+// upOptions are the flags of berthd up.
+type upOptions struct {
+	data, listen, images, bin, email string
+	mock                             int
+	stopSessions                     bool
+	level                            string
+	asJSON                           bool
+}
+
+func upCommand() *cobra.Command {
+	var o upOptions
+	cmd := &cobra.Command{
+		Use: "up", Args: cobra.NoArgs,
+		Short: "Run the whole platform on this machine, in one process tree",
+		Long: `Run manager, agent and storage proxy with private PostgreSQL, Redis, etcd,
+containerd and registry, all state below one directory. Ctrl-C stops
+everything; running sessions are kept and found again by the next start,
+unless --stop-sessions is given.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := logger(o.level, o.asJSON)
+			if err != nil {
+				return err
+			}
+			if o.data, err = filepath.Abs(o.data); err != nil {
+				return err
+			}
+			return up(cmd.Context(), o, log)
+		},
+	}
+	exe, _ := os.Executable()
+	bin := filepath.Dir(exe)
+	f := cmd.Flags()
+	f.StringVar(&o.data, "data", "var", "directory of all state")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8420", "address of the web page and API")
+	f.StringVar(&o.images, "images", filepath.Join(bin, "../build/images"), "OCI layouts to offer as starter images")
+	f.StringVar(&o.bin, "bin", bin, "directory of the other programs")
+	f.StringVar(&o.email, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
+	f.IntVar(&o.mock, "mock-accelerators", 0, "offer this many mock accelerators, for trying fractions out without hardware")
+	f.BoolVar(&o.stopSessions, "stop-sessions", false, "end running sessions when stopping")
+	logFlags(cmd, &o.level, &o.asJSON, "warn")
+	return cmd
+}
+
+// up runs until ctx ends. Stores start first and stop last.
+func up(ctx context.Context, o upOptions, log *slog.Logger) (err error) {
+	started := time.Now()
+	if os.Geteuid() != 0 {
+		return errors.New("must run as root: containers, networks and mounts need it")
+	}
+	listener, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	if err := os.MkdirAll(o.data, 0o755); err != nil {
+		return err
+	}
+	stores, err := service.Start(ctx, service.Config{Dir: filepath.Join(o.data, "stores"), Logger: log.With("part", "stores")})
+	if err != nil {
+		return fmt.Errorf("start stores: %w", err)
+	}
+	defer func() {
+		stop, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		err = errors.Join(err, stores.Stop(stop))
+	}()
+	p := &platform{upOptions: o, log: log, listener: listener, stores: stores, metrics: metrics()}
+	if err := p.open(ctx); err != nil {
+		return err
+	}
+	defer p.close()
+	return p.run(ctx, started)
+}
+
+// platform is the roles of one process.
+type platform struct {
+	upOptions
+	log      *slog.Logger
+	listener net.Listener
+	stores   *service.Stores
+	metrics  *prometheus.Registry
+
+	manager    *manager.Manager
+	storage    *storage.Proxy
+	agent      *agent.Agent
+	containerd *daemon.Daemon
+	registry   *registry.Registry
+	images     net.Listener
+}
+
+func (p *platform) dir(parts ...string) string {
+	return filepath.Join(append([]string{p.data}, parts...)...)
+}
+
+// open puts the roles together. The manager comes first: the others need its
+// address and a token from it.
+func (p *platform) open(ctx context.Context) (err error) {
+	if err := os.MkdirAll(p.dir("secrets"), 0o700); err != nil {
+		return err
+	}
+	nodes, err := listenAgain(p.dir("cluster.port"))
+	if err != nil {
+		return err
+	}
+	door := &lateHandler{}
+	p.manager, err = manager.New(ctx, manager.Config{
+		PostgresDSN: p.stores.Postgres.DSN("berth"), RedisURL: p.stores.Redis.URL(),
+		EtcdEndpoints: []string{p.stores.Etcd.Endpoint()},
+		HTTP:          p.listener, Cluster: nodes, Secrets: p.dir("secrets"), Storage: door,
+		AdminEmail: p.email, Version: version, Logger: p.log.With("part", "manager"), Registry: p.metrics,
+	})
+	if err != nil {
+		return fmt.Errorf("start manager: %w", err)
+	}
+	if p.storage, err = p.openStorage(ctx, nodes.Addr().String()); err != nil {
+		return fmt.Errorf("start storage proxy: %w", err)
+	}
+	door.Handler = p.storage.Handler()
+	if p.agent, err = p.openAgent(ctx, nodes.Addr().String()); err != nil {
+		return fmt.Errorf("start agent: %w", err)
+	}
+	if p.registry, err = registry.Open(p.dir("registry", "blobs")); err != nil {
+		return fmt.Errorf("start registry: %w", err)
+	}
+	p.images, err = registry.Listen(p.dir("registry"))
+	return err
+}
+
+func (p *platform) openStorage(ctx context.Context, managers string) (*storage.Proxy, error) {
+	token, err := p.manager.NewJoinToken(ctx, cluster.RoleStorage)
+	if err != nil {
+		return nil, err
+	}
+	return storage.New(storage.Config{
+		Name: "local", Dir: p.dir("storage"), PublicURL: "/storage",
+		Volumes: []storage.VolumeConfig{{
+			Name: "local", Backend: filepath.Join(p.bin, "plugins/volume/vfs"), MountPath: p.dir("volumes", "local"), Create: true,
+		}},
+		Managers: []string{managers}, JoinToken: token, CAFingerprint: p.manager.Fingerprint(),
+		Version: version, Logger: p.log.With("part", "storage"), Registerer: p.metrics,
+	})
+}
+
+func (p *platform) openAgent(ctx context.Context, managers string) (*agent.Agent, error) {
+	token, err := p.manager.NewJoinToken(ctx, cluster.RoleAgent)
+	if err != nil {
+		return nil, err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cfg := daemon.Config{Dir: p.dir("containerd")}
+	p.containerd, err = daemon.Start(ctx, cfg, []string{exe, "containerd", "--dir", cfg.Dir}, p.log.With("part", "containerd"))
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "local"
+	}
+	return agent.New(agent.Config{
+		Name: host, Dir: p.dir("agent"), Managers: []string{managers},
+		JoinToken: token, CAFingerprint: p.manager.Fingerprint(),
+		Volumes: map[string]string{"local": p.dir("volumes", "local")}, Plugins: p.plugins(),
+		ContainerdSocket: cfg.Address(), ShimPath: filepath.Join(p.bin, "containerd-shim-runc-v2"),
+		RuncPath: filepath.Join(p.bin, "runc"), RunnerPath: filepath.Join(p.bin, "berth-runner"),
+		KeepSessions: !p.stopSessions, Logger: p.log.With("part", "agent"),
+	})
+}
+
+// plugins offers every accelerator plugin that was built; those whose vendor
+// is not on this machine are not started. The mock one needs a wish.
+func (p *platform) plugins() []agent.PluginConfig {
+	paths, _ := filepath.Glob(filepath.Join(p.bin, "plugins/accelerator/*"))
+	var list []agent.PluginConfig
+	for _, path := range paths {
+		cfg := agent.PluginConfig{Path: path}
+		if filepath.Base(path) == "mock" {
+			if p.mock <= 0 {
+				continue
+			}
+			cfg.Force = true
+			cfg.ConfigJSON = fmt.Appendf(nil, `{"devices":%d,"seed":1}`, p.mock)
+		}
+		list = append(list, cfg)
+	}
+	return list
+}
+
+// run serves until ctx ends; then sessions are dealt with, and the roles stop
+// together.
+func (p *platform) run(ctx context.Context, started time.Time) error {
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	g, inner := errgroup.WithContext(inner)
+	g.Go(func() error { return p.manager.Run(inner) })
+	g.Go(func() error { return p.storage.Run(inner) })
+	g.Go(func() error { return p.agent.Run(inner) })
+	g.Go(func() error { return p.registry.Serve(inner, p.images) })
+	g.Go(func() error {
+		if err := p.greet(inner, started); err != nil {
+			return err
+		}
+		select {
+		case <-inner.Done():
+		case <-ctx.Done():
+			p.farewell(inner)
+		}
+		cancel()
+		return nil
+	})
+	return g.Wait()
+}
+
+// greet offers the starter images and tells a person how to go on.
+func (p *platform) greet(ctx context.Context, started time.Time) error {
+	if _, err := p.registry.ImportAll(ctx, p.upOptions.images); err != nil {
+		return fmt.Errorf("import starter images from %s: %w", p.upOptions.images, err)
+	}
+	url := "http://" + p.listener.Addr().String()
+	fmt.Printf("\n  Berth is at %s  (ready after %.1f s)\n", url, time.Since(started).Seconds())
+	keep := p.dir("first-login.json")
+	if err := announceFirstLogin(ctx, p.manager, p.email, keep); err != nil {
+		return err
+	}
+	if err := updateFirstLogin(ctx, p.manager, keep, url); err != nil {
+		return err
+	}
+	if err := p.manager.AddRegistry(ctx, "local", p.images.Addr().String()); err != nil {
+		p.log.Warn("scan the local registry", "error", err)
+	}
+	fmt.Printf("\n  Next: bin/berth login %s && bin/berth run minimal:1 -- echo hello\n  Or:   make demo\n\n", url)
+	return nil
+}
+
+// farewell ends the sessions when asked to, before what serves them stops.
+func (p *platform) farewell(ctx context.Context) {
+	fmt.Println("\n  Stopping …")
+	if !p.stopSessions {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if err := p.manager.StopSessions(ctx); err != nil {
+		p.log.Warn("end sessions", "error", err)
+	}
+}
+
+func (p *platform) close() {
+	if p.registry != nil {
+		_ = p.registry.Close()
+	}
+	if p.containerd != nil {
+		stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := p.containerd.Stop(stop); err != nil {
+			p.log.Warn("stop containerd", "error", err)
+		}
+	}
+}
