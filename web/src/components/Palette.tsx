@@ -65,7 +65,7 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
   }
 
   return (
-    <Modal opened onClose={onClose} withCloseButton={false} centered={false} yOffset="12vh" size={560} title={<VisuallyHidden>{t("Find or do")}</VisuallyHidden>} styles={{ header: { padding: 0, minHeight: 0 } }}>
+    <Modal opened onClose={onClose} withCloseButton={false} centered={false} yOffset="12vh" size={560} title={<VisuallyHidden>{t("Find or do")}</VisuallyHidden>} styles={{ header: { padding: 0, minHeight: 16 } }}>
       <TextInput size="md" value={text} placeholder={t("Find or do")} aria-label={t("Find or do")} role="combobox" aria-expanded
         aria-controls="palette-list" aria-activedescendant={hits[chosen] ? `palette-${chosen}` : undefined} data-autofocus autoComplete="off"
         onKeyDown={press}

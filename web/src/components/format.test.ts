@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { amount, bytes, duration, parseBytes, slotHours, slotsLine } from "./format";
+import { amount, brief, bytes, duration, parseBytes, slotHours, slotsLine } from "./format";
 
 describe("format", () => {
   it.each([
@@ -17,6 +17,13 @@ describe("format", () => {
     [3_600_000, "1 h"],
     [349_200_000, "4 d 1 h"],
   ])("duration %d is %s", (ms, want) => expect(duration(ms)).toBe(want));
+
+  it.each([
+    [0, "0 s"],
+    [412, "0.41 s"],
+    [9_990, "9.99 s"],
+    [61_000, "1 min 1 s"],
+  ])("brief %d is %s", (ms, want) => expect(brief(ms)).toBe(want));
 
   it.each([
     ["cuda.shares", "0.500", "0.5"],

@@ -34,6 +34,9 @@ export function duration(ms: number): string {
     .join(" ");
 }
 
+/** The same for what is over soon: 0.4 s, 2.31 s. */
+export const brief = (ms: number) => (ms < 10_000 ? `${trim((Math.max(0, ms) / 1000).toFixed(2))} s` : duration(ms));
+
 export const clock = (iso: string) =>
   new Date(iso).toLocaleTimeString(language(), { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 

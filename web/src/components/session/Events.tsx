@@ -1,7 +1,7 @@
 import { Fragment } from "react";
 import { t } from "../../i18n";
 import { Empty } from "../Note";
-import { clock, duration, when } from "../format";
+import { brief, clock, when } from "../format";
 
 interface Event {
   id: string;
@@ -62,7 +62,7 @@ export function Events({ events }: { events: Event[] }) {
                   </td>
                   <td className={s.ok ? "" : "tone-bad"}>{s.ok ? t("done") : t("failed")}</td>
                   <td>{s.message}</td>
-                  <td className="num nowrap">{took(s.startedAt, s.endedAt)}</td>
+                  <td className="num nowrap">{brief(Date.parse(s.endedAt) - Date.parse(s.startedAt))}</td>
                 </tr>
               ))}
             </Fragment>
@@ -71,9 +71,4 @@ export function Events({ events }: { events: Event[] }) {
       </table>
     </div>
   );
-}
-
-function took(from: string, to: string) {
-  const ms = Date.parse(to) - Date.parse(from);
-  return ms < 10_000 ? `${(ms / 1000).toFixed(2)} s` : duration(ms);
 }

@@ -1,5 +1,5 @@
 import { t } from "../../i18n";
-import { clock, duration } from "../format";
+import { brief, clock, duration } from "../format";
 import { type TimelineSession, timeline } from "./timeline";
 
 const words = { queued: "Queued", placed: "Placed", pulling: "Pulling", starting: "Starting", running: "Running", ended: "Ended" };
@@ -12,7 +12,7 @@ export function Timeline({ session, now }: { session: TimelineSession; now: numb
           <i aria-hidden="true" />
           <b>{t(words[step.key])}</b>
           {step.at ? <time dateTime={step.at}>{clock(step.at)}</time> : step.state === "todo" ? "–" : null}
-          {step.took !== null ? <div>{duration(step.took)}</div> : null}
+          {step.took !== null ? <div>{step.state === "now" ? duration(step.took) : brief(step.took)}</div> : null}
         </li>
       ))}
     </ol>
