@@ -48,6 +48,9 @@ func (k *Kernel) clean(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := removeCgroup(ctx, k.CgroupPath()); err != nil {
+		return err
+	}
 	if err := k.m.cfg.Network.Remove(k.attachment()); err != nil {
 		return err
 	}
@@ -63,11 +66,10 @@ func (k *Kernel) exited(e end) error {
 	err := k.change(func(s *agentpb.KernelState) {
 		s.Phase, s.ExitCode, s.Reason, s.Message = agentpb.KernelState_EXITED, int32(e.code), e.reason, e.message
 		s.ExitedUnixMs = e.at.UnixMilli()
-	})
+	}, func() { close(k.done) })
 	if err != nil {
 		return err
 	}
 	k.m.cfg.Logger.Info("kernel exited", "kernel", k.ID, "session", k.rec.request.SessionId, "code", e.code, "reason", e.reason)
-	close(k.done)
 	return nil
 }

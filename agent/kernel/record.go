@@ -114,9 +114,9 @@ func syncDir(dir string) error {
 	return d.Sync()
 }
 
-// change edits the state, saves it and tells it. When it cannot be saved, it
-// has not changed.
-func (k *Kernel) change(edit func(*agentpb.KernelState)) error {
+// change edits the state, saves it, makes it true and tells it. When it cannot
+// be saved, it has not changed.
+func (k *Kernel) change(edit func(*agentpb.KernelState), saved func()) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	before := k.rec.state
@@ -126,6 +126,7 @@ func (k *Kernel) change(edit func(*agentpb.KernelState)) error {
 		k.rec.state = before
 		return fmt.Errorf("write record of kernel %s: %w", k.ID, err)
 	}
+	saved()
 	k.m.cfg.OnChange(proto.Clone(k.rec.state).(*agentpb.KernelState))
 	return nil
 }
