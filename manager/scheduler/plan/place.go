@@ -1,0 +1,241 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// need is an amount of a slot.
+type need struct {
+	slot   int
+	amount int64
+	mated  bool // goes where another need goes
+}
+
+// step takes one slot of a kernel from an agent's devices, and with it, on the
+// same devices, what accompanies it.
+type step struct {
+	need
+	mate  need // amount 0: none
+	spare int  // slot of which this step leaves the better devices to later ones; -1: none
+}
+
+// needsOf lists what a kernel asks for; false when an amount is negative.
+func (c *cluster) needsOf(slots resource.Slots) (needs []need, ok bool) {
+	for name, amount := range slots {
+		if amount < 0 {
+			return nil, false
+		}
+		if amount > 0 {
+			needs = append(needs, need{slot: c.number[name], amount: amount})
+		}
+	}
+	slices.SortFunc(needs, func(a, b need) int { return a.slot - b.slot })
+	return needs, true
+}
+
+// stepsOf puts the needs in the order in which they are taken: what is
+// anywhere, then whole devices, which are hardest to find, then parts, and
+// memory by itself last. It marks the needs that go with another.
+func (c *cluster) stepsOf(needs []need) []step {
+	order := make([]int, len(needs))
+	for i := range order {
+		order[i] = i
+	}
+	rank := func(i int) int {
+		r := 2 * int(c.slots[needs[i].slot].rule)
+		if strings.HasSuffix(c.slots[needs[i].slot].name, ".mem") {
+			r++
+		}
+		return r
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return rank(a) - rank(b) })
+	var steps []step
+	for _, i := range order {
+		if needs[i].mated {
+			continue
+		}
+		st := step{need: needs[i], spare: -1}
+		if m := c.memoryBeside(st.need, needs); m >= 0 && !needs[m].mated {
+			if c.joins(st.need, needs[m], needs) {
+				needs[m].mated = true
+				st.mate = needs[m]
+			} else {
+				st.spare = needs[m].slot
+			}
+		}
+		steps = append(steps, st)
+	}
+	return steps
+}
+
+// memoryBeside finds the device memory that is asked for along with n; -1: none.
+func (c *cluster) memoryBeside(n need, needs []need) int {
+	family, _, onDevice := strings.Cut(c.slots[n.slot].name, ".")
+	if !onDevice {
+		return -1
+	}
+	return slices.IndexFunc(needs, func(m need) bool {
+		return m.slot != n.slot && c.slots[m.slot].name == family+".mem"
+	})
+}
+
+// joins tells whether memory goes where n goes: with shares if there are any,
+// else with whole devices, and never with what it excludes.
+func (c *cluster) joins(n, memory need, needs []need) bool {
+	if c.slots[n.slot].rule == pooled || c.slots[n.slot].exclude[memory.slot] {
+		return false
+	}
+	if c.slots[n.slot].rule == part {
+		return true
+	}
+	family, _, _ := strings.Cut(c.slots[n.slot].name, ".")
+	return !slices.ContainsFunc(needs, func(o need) bool {
+		return c.slots[o.slot].name == family+".shares" && !c.slots[o.slot].exclude[memory.slot]
+	})
+}
+
+// mayFit is the quick look at sums before fit: it refuses only what fit would.
+func (a *agent) mayFit(c *cluster, needs []need) bool {
+	for _, n := range needs {
+		if a.reach(c, n) < n.amount {
+			return false
+		}
+	}
+	return true
+}
+
+// fit takes the steps from the agent's devices, or nothing at all.
+func (c *cluster) fit(a int, steps []step) bool {
+	mark := len(c.taken)
+	for i := range steps {
+		var ok bool
+		switch st := &steps[i]; c.slots[st.slot].rule {
+		case pooled:
+			ok = c.takePooled(a, st)
+		case whole:
+			ok = c.takeWhole(a, st)
+		case part:
+			ok = c.takePart(a, st)
+		}
+		if !ok {
+			c.undo(mark)
+			return false
+		}
+	}
+	c.refresh(&c.agents[a])
+	return true
+}
+
+// takePooled prefers one device that has all of it.
+func (c *cluster) takePooled(a int, st *step) bool {
+	devices := c.agents[a].devices
+	for i := range devices {
+		if c.available(&devices[i], st.slot) >= st.amount {
+			c.take(a, i, st.slot, st.amount)
+			return true
+		}
+	}
+	left := st.amount
+	for i := range devices {
+		if free := min(left, c.available(&devices[i], st.slot)); free > 0 {
+			c.take(a, i, st.slot, free)
+			left -= free
+		}
+	}
+	return left == 0
+}
+
+// takeWhole takes idle devices.
+func (c *cluster) takeWhole(a int, st *step) bool {
+	left, mate := st.amount, st.mate.amount
+	for left > 0 {
+		i := c.pickIdle(a, st, left)
+		if i < 0 {
+			return false
+		}
+		left -= c.takeBoth(a, i, st, left, &mate)
+	}
+	return mate == 0
+}
+
+// takePart takes from one device when the largest could have it all, else idle
+// devices in full and the remainder from one more.
+func (c *cluster) takePart(a int, st *step) bool {
+	left, mate, most := st.amount, st.mate.amount, c.agents[a].most[st.slot]
+	for beyond := left > most; beyond && left >= most; {
+		i := c.pickIdle(a, st, left)
+		if i < 0 {
+			return false
+		}
+		left -= c.takeBoth(a, i, st, left, &mate)
+	}
+	if left > 0 {
+		i := c.pickTight(a, st, left, mate)
+		if i < 0 {
+			return false
+		}
+		c.takeBoth(a, i, st, left, &mate)
+	}
+	return mate == 0
+}
+
+// takeBoth takes up to left of a device, and up to mate of what goes with it.
+func (c *cluster) takeBoth(a, i int, st *step, left int64, mate *int64) int64 {
+	d := &c.agents[a].devices[i]
+	amount := min(left, d.capacity[st.slot]-d.used[st.slot])
+	beside := int64(0)
+	if *mate > 0 {
+		beside = min(*mate, d.capacity[st.mate.slot]-d.used[st.mate.slot])
+	}
+	c.take(a, i, st.slot, amount)
+	if beside > 0 {
+		c.take(a, i, st.mate.slot, beside)
+		*mate -= beside
+	}
+	return amount
+}
+
+// pickIdle finds an idle device with no more of the slot than asked: the one
+// with the most of the mate, or the least of what others will need.
+func (c *cluster) pickIdle(a int, st *step, left int64) int {
+	devices, pick, worth := c.agents[a].devices, -1, int64(0)
+	for i := range devices {
+		d := &devices[i]
+		if n := d.capacity[st.slot]; n == 0 || n > left || !d.idle() {
+			continue
+		}
+		w := int64(0)
+		if st.mate.amount > 0 {
+			w = d.capacity[st.mate.slot]
+		} else if st.spare >= 0 {
+			w = -d.capacity[st.spare]
+		}
+		if pick < 0 || w > worth {
+			pick, worth = i, w
+		}
+	}
+	return pick
+}
+
+// pickTight finds the device that would have the least left over.
+func (c *cluster) pickTight(a int, st *step, amount, mate int64) int {
+	devices, pick, least, spared := c.agents[a].devices, -1, int64(0), int64(0)
+	for i := range devices {
+		d := &devices[i]
+		free := c.available(d, st.slot)
+		if free < amount || mate > 0 && c.available(d, st.mate.slot) < mate {
+			continue
+		}
+		spare := int64(0)
+		if st.spare >= 0 {
+			spare = d.capacity[st.spare]
+		}
+		if pick < 0 || free < least || free == least && spare < spared {
+			pick, least, spared = i, free, spare
+		}
+	}
+	return pick
+}

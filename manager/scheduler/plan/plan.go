@@ -1,0 +1,169 @@
+// Package plan decides which pending sessions start where: a snapshot of the
+// cluster in, placements on concrete devices and reasons for waiting out. It
+// does no I/O and reads no clock, so the scheduler, a dry run, a simulation and
+// a benchmark get the same answer from it.
+//
+// The rules. Requests of a resource group are looked at by priority, then age.
+// One that is over a limit of its user, project or domain waits and is in
+// nobody's way. The others take the first agent, by name, on whose devices
+// every kernel fits; all kernels of a session start or none. What does not fit
+// lets later requests pass, until it heads its queue for HoldAfter: from then
+// on the agents it would need are held for it.
+//
+// How a slot is taken depends on its name. Whole devices (*.device) must be
+// entirely free. Parts (*.shares, *.mem of a device) sit on one device, or,
+// beyond what one device has, on entirely free devices and one remainder. Parts
+// of one device that do not exclude each other sit on the same one. Everything
+// else (cpu, mem, counts) may be put together from several devices of an agent.
+package plan
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// DefaultHoldAfter is how long the head of a queue lets others pass.
+const DefaultHoldAfter = 10 * time.Minute
+
+// Snapshot is all that a decision depends on. Plan does not change it.
+type Snapshot struct {
+	Now       time.Time
+	Groups    []Group
+	Agents    []Agent
+	SlotTypes []SlotType
+	Limits    []Limit
+	Pending   []Request
+}
+
+// Group is a resource group.
+type Group struct {
+	ID   uuid.UUID
+	Name string
+	// HoldAfter is the wait after which the head of the queue stops being
+	// passed; 0 is DefaultHoldAfter, negative never.
+	HoldAfter time.Duration
+}
+
+// SlotType tells which slots exclude each other on one device. An entry may
+// end in * and then stands for any ending.
+type SlotType struct {
+	Name          string
+	ExclusiveWith []string
+}
+
+// Agent is one worker machine.
+type Agent struct {
+	ID           uuid.UUID
+	Name         string
+	Group        uuid.UUID
+	Schedulable  bool // and alive
+	Architecture string
+	Volumes      []string // mounted there
+	Devices      []Device
+}
+
+// Device is one schedulable unit of an agent, cpu and mem included.
+type Device struct {
+	ID          uuid.UUID
+	Allocatable bool
+	Healthy     bool
+	Capacity    resource.Slots
+	Used        resource.Slots // by live allocations
+}
+
+// Request is a pending session.
+type Request struct {
+	SessionID uuid.UUID
+	Owner     uuid.UUID
+	Project   uuid.UUID
+	Domain    uuid.UUID
+	Group     uuid.UUID
+	Priority  int // higher first
+	Created   time.Time
+	RetryAt   time.Time // not before
+	Kernels   []KernelRequest
+	// Architecture is empty when any will do.
+	Architecture string
+	Volumes      []string // must be mounted on the agent
+	// AvoidAgents failed it lately and are taken last.
+	AvoidAgents []uuid.UUID
+}
+
+// KernelRequest is one kernel of a session.
+type KernelRequest struct {
+	ID    uuid.UUID
+	Slots resource.Slots
+}
+
+// Scopes of a Limit.
+const (
+	ScopeUser    = "user"
+	ScopeProject = "project"
+	ScopeDomain  = "domain"
+)
+
+// Limit is what a policy grants to a user, project or domain, and what is used.
+type Limit struct {
+	Scope       string
+	ID          uuid.UUID
+	Policy      string         // its name
+	Total       resource.Slots // a missing slot has no limit
+	MaxSessions *int
+	Used        resource.Slots
+	Sessions    int
+}
+
+// Decision is about one request: either Assignments or Waiting is set.
+type Decision struct {
+	SessionID   uuid.UUID
+	Assignments []Assignment
+	Waiting     *report.Pending
+}
+
+// Placed tells whether the session can start.
+func (d *Decision) Placed() bool { return d.Waiting == nil }
+
+// Assignment is the place of one kernel.
+type Assignment struct {
+	KernelID uuid.UUID
+	AgentID  uuid.UUID
+	Allocs   []Alloc
+}
+
+// Alloc is a part of a device.
+type Alloc struct {
+	DeviceID uuid.UUID
+	Slot     string
+	Amount   int64
+}
+
+// Plan decides on every pending request, in the order of the queue.
+func Plan(s *Snapshot) []Decision {
+	order := make([]int, len(s.Pending))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return before(&s.Pending[a], &s.Pending[b]) })
+	q := newQueue(s)
+	decisions := make([]Decision, 0, len(order))
+	for _, i := range order {
+		decisions = append(decisions, q.decide(&s.Pending[i]))
+	}
+	return decisions
+}
+
+// before is the order of the queue.
+func before(a, b *Request) int {
+	return cmp.Or(
+		cmp.Compare(b.Priority, a.Priority),
+		a.Created.Compare(b.Created),
+		bytes.Compare(a.SessionID[:], b.SessionID[:]),
+	)
+}

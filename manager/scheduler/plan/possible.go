@@ -1,0 +1,175 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// Impossible is a demand that no agent of the group could meet, even idle.
+type Impossible struct {
+	Field     string // slots.cpu, slots, kernels, architecture, mounts
+	Requested string
+	Limit     string // the most there is
+	Reason    string // one sentence for people
+}
+
+// CanEver tells what makes a request hopeless, so that it is refused at once
+// rather than left waiting. Devices count as healthy and agents as schedulable:
+// they may be so again. In a group without agents only slots that nobody knows
+// are refused.
+func CanEver(s *Snapshot, r *Request) []Impossible {
+	idle, known := idleGroup(s, r)
+	c := newCluster(idle)
+	v := &verdict{c: c, known: known, request: r}
+	for i := range r.Kernels {
+		v.slots(r.Kernels[i].Slots)
+	}
+	if len(v.list) > 0 || len(c.agents) == 0 {
+		return v.list
+	}
+	v.host()
+	if len(v.list) == 0 {
+		v.whole()
+	}
+	return v.list
+}
+
+type verdict struct {
+	c       *cluster
+	known   map[string]bool
+	request *Request
+	list    []Impossible
+}
+
+// idleGroup is the request's group as if all was well and nothing ran there.
+func idleGroup(s *Snapshot, r *Request) (*Snapshot, map[string]bool) {
+	known := map[string]bool{resource.CPU: true, resource.Mem: true}
+	for _, t := range s.SlotTypes {
+		known[t.Name] = true
+	}
+	out := &Snapshot{SlotTypes: s.SlotTypes, Pending: []Request{*r}}
+	for _, a := range s.Agents {
+		devices := make([]Device, len(a.Devices))
+		for i, d := range a.Devices {
+			d.Healthy, d.Used = true, nil
+			devices[i] = d
+			for name := range d.Capacity {
+				known[name] = true
+			}
+		}
+		if a.Devices = devices; a.Group == r.Group {
+			out.Agents = append(out.Agents, a)
+		}
+	}
+	return out, known
+}
+
+func (v *verdict) add(i Impossible) {
+	if !slices.Contains(v.list, i) {
+		v.list = append(v.list, i)
+	}
+}
+
+// slots looks at each slot of a kernel by itself.
+func (v *verdict) slots(slots resource.Slots) {
+	for _, name := range slots.Names() {
+		amount := slots[name]
+		out := Impossible{Field: "slots." + name, Requested: resource.Format(name, amount), Limit: "0"}
+		switch most := v.most(v.c.number[name]); {
+		case amount <= 0:
+			out.Reason = fmt.Sprintf("The amount of %s must be above 0.", name)
+		case !v.known[name]:
+			out.Reason = fmt.Sprintf("There is no slot %s.", name)
+		case len(v.c.agents) == 0 || amount <= most:
+			continue
+		case most == 0:
+			out.Reason = fmt.Sprintf("No agent of the resource group has %s.", name)
+		default:
+			out.Limit = resource.Format(name, most)
+			out.Reason = fmt.Sprintf("No agent of the resource group has more %s than %s.", name, out.Limit)
+		}
+		v.add(out)
+	}
+}
+
+// most is what the best agent has of a slot.
+func (v *verdict) most(slot int) (most int64) {
+	for i := range v.c.agents {
+		most = max(most, v.c.agents[i].offer[slot])
+	}
+	return most
+}
+
+// host looks for an agent that a session of this kind could run on.
+func (v *verdict) host() {
+	r := v.request
+	if r.Architecture != "" && !v.any(func(a *Agent) bool { return a.Architecture == r.Architecture }) {
+		have := map[string]bool{}
+		for i := range v.c.agents {
+			have[v.c.agents[i].src.Architecture] = true
+		}
+		v.add(Impossible{
+			Field: "architecture", Requested: r.Architecture, Limit: strings.Join(slices.Sorted(maps.Keys(have)), ", "),
+			Reason: fmt.Sprintf("No agent of the resource group is %s.", r.Architecture),
+		})
+	}
+	for _, name := range r.Volumes {
+		if !v.any(func(a *Agent) bool { return slices.Contains(a.Volumes, name) }) {
+			v.add(Impossible{
+				Field: "mounts", Requested: name,
+				Reason: fmt.Sprintf("No agent of the resource group has the volume %s mounted.", name),
+			})
+		}
+	}
+}
+
+func (v *verdict) any(is func(*Agent) bool) bool {
+	return slices.ContainsFunc(v.c.agents, func(a agent) bool { return is(a.src) })
+}
+
+// whole looks at each kernel as one, and at all of them together.
+func (v *verdict) whole() {
+	r := v.request
+	var hosts []int
+	for i := range v.c.agents {
+		a := v.c.agents[i].src
+		if (r.Architecture == "" || a.Architecture == r.Architecture) && containsAll(a.Volumes, r.Volumes) {
+			hosts = append(hosts, i)
+		}
+	}
+	for i := range r.Kernels {
+		needs, _ := v.c.needsOf(r.Kernels[i].Slots)
+		steps := v.c.stepsOf(needs)
+		if !slices.ContainsFunc(hosts, func(a int) bool { return v.fits(a, steps) }) {
+			v.add(Impossible{
+				Field: "slots", Requested: r.Kernels[i].Slots.String(),
+				Reason: "No agent of the resource group has all of it together, even when idle.",
+			})
+		}
+	}
+	total := totalOf(r)
+	for _, name := range total.Names() {
+		var have int64
+		for _, a := range hosts {
+			have += v.c.agents[a].offer[v.c.number[name]]
+		}
+		if total[name] > have && len(v.list) == 0 {
+			v.add(Impossible{
+				Field: "kernels", Requested: fmt.Sprintf("%s %s", resource.Format(name, total[name]), name),
+				Limit:  resource.Format(name, have),
+				Reason: fmt.Sprintf("All agents of the resource group together have %s %s.", resource.Format(name, have), name),
+			})
+		}
+	}
+}
+
+func (v *verdict) fits(a int, steps []step) bool {
+	mark := len(v.c.taken)
+	ok := v.c.fit(a, steps)
+	v.c.undo(mark)
+	return ok
+}

@@ -1,0 +1,216 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// The checks, in the order in which an agent goes through them.
+const (
+	checkSchedulable  = "not_schedulable"
+	checkArchitecture = "architecture"
+	checkVolume       = "volume_missing"
+	checkMissing      = "slot_missing"
+	checkCPU          = "cpu"
+	checkMem          = "mem"
+	checkTotal        = "slot_total"
+	checkContiguity   = "slot_contiguity"
+	checkReserved     = "reserved" // room, but held for the head of the queue
+)
+
+var checkOrder = []string{
+	checkSchedulable, checkArchitecture, checkVolume, checkMissing,
+	checkCPU, checkMem, checkTotal, checkContiguity, checkReserved,
+}
+
+// reasons say why a request has no room.
+type reasons struct {
+	summary string
+	dropped []report.DroppedAgents
+	nearest *report.NearestFit
+}
+
+// report makes a copy that shares nothing.
+func (w *reasons) report() report.Pending {
+	p := report.Pending{Summary: w.summary, Dropped: slices.Clone(w.dropped)}
+	if w.nearest != nil {
+		n := *w.nearest
+		p.Nearest = &n
+	}
+	return p
+}
+
+// why looks at every agent for the first kernel that finds no room beside the
+// kernels before it.
+func (q *queue) why(r *Request, shapes []*shape) *reasons {
+	start := len(q.c.taken)
+	defer q.c.undo(start)
+	cursors := make([]int, len(shapes))
+	for i, s := range shapes {
+		cursors[i] = s.cursor
+	}
+	defer func() {
+		for i, s := range shapes {
+			s.cursor = cursors[i]
+		}
+	}()
+	k := 0
+	for k < len(shapes)-1 && q.find(shapes[k], r.AvoidAgents) >= 0 {
+		k++
+	}
+	w := q.examine(shapes[k])
+	w.summary = summary(len(shapes[k].profile.group.agents), w.dropped)
+	if len(shapes) > 1 {
+		w.summary = fmt.Sprintf("Kernel %d of %d: %s", k+1, len(shapes), w.summary)
+	}
+	return w
+}
+
+// examine counts the agents that each check drops.
+func (q *queue) examine(s *shape) *reasons {
+	type check struct {
+		name string
+		slot int
+	}
+	counts := map[check]int{}
+	w := &reasons{dropped: slices.Clone(s.profile.dropped)}
+	least := 0.0
+	for _, i := range s.profile.agents {
+		a := &q.c.agents[i]
+		name, slot := q.obstacle(i, s)
+		counts[check{name, slot}]++
+		if name == checkMissing || name == checkReserved {
+			continue
+		}
+		if sum, worst := q.distance(a, s, slot); w.nearest == nil || sum < least {
+			least = sum
+			w.nearest = &report.NearestFit{
+				Agent: a.src.Name, Slot: q.c.slots[worst.slot].name,
+				Requested: q.format(worst.slot, worst.amount),
+				Free:      q.format(worst.slot, a.reach(q.c, worst)),
+			}
+		}
+	}
+	for c, n := range counts {
+		d := report.DroppedAgents{Check: c.name, Count: n}
+		if c.slot >= 0 {
+			d.Slot = q.c.slots[c.slot].name
+		}
+		w.dropped = append(w.dropped, d)
+	}
+	slices.SortFunc(w.dropped, func(a, b report.DroppedAgents) int {
+		return cmp.Or(cmp.Compare(slices.Index(checkOrder, a.Check), slices.Index(checkOrder, b.Check)), cmp.Compare(a.Slot, b.Slot))
+	})
+	return w
+}
+
+// obstacle is the first check that an agent does not pass.
+func (q *queue) obstacle(i int, s *shape) (check string, slot int) {
+	a := &q.c.agents[i]
+	for _, n := range s.needs {
+		if a.offer[n.slot] == 0 {
+			return checkMissing, n.slot
+		}
+	}
+	for _, intrinsic := range []string{resource.CPU, resource.Mem} {
+		for _, n := range s.needs {
+			if q.c.slots[n.slot].name == intrinsic && a.free[n.slot] < n.amount {
+				return intrinsic, n.slot
+			}
+		}
+	}
+	for _, n := range s.needs {
+		if a.free[n.slot] < n.amount {
+			return checkTotal, n.slot
+		}
+	}
+	for _, n := range s.needs {
+		if a.reach(q.c, n) < n.amount {
+			return checkContiguity, n.slot
+		}
+	}
+	if mark := len(q.c.taken); a.held && q.c.fit(i, s.steps) {
+		q.c.undo(mark)
+		return checkReserved, -1
+	}
+	last := s.steps[len(s.steps)-1]
+	return checkContiguity, last.slot
+}
+
+// distance is how much of the needs an agent lacks, and the need it lacks
+// most of; when it lacks none by itself, that of the obstacle.
+func (q *queue) distance(a *agent, s *shape, obstacle int) (sum float64, worst need) {
+	most := 0.0
+	for _, n := range s.needs {
+		l := lack(n, a.reach(q.c, n))
+		sum += l
+		if l > most || most == 0 && n.slot == obstacle {
+			most, worst = l, n
+		}
+	}
+	return sum, worst
+}
+
+// reach bounds how much of a need an agent could give now: what is free, or for
+// a part that must be on one device, what is free on the best one.
+func (a *agent) reach(c *cluster, n need) int64 {
+	if c.slots[n.slot].rule == part && !n.mated && n.amount <= a.most[n.slot] {
+		return a.best[n.slot]
+	}
+	return a.free[n.slot]
+}
+
+func lack(n need, free int64) float64 {
+	if free >= n.amount {
+		return 0
+	}
+	return float64(n.amount-free) / float64(n.amount)
+}
+
+func (q *queue) format(slot int, amount int64) string {
+	return resource.Format(q.c.slots[slot].name, amount)
+}
+
+// summary is one sentence for people.
+func summary(agents int, dropped []report.DroppedAgents) string {
+	if agents == 0 {
+		return "The resource group has no agent."
+	}
+	var parts []string
+	for _, d := range dropped {
+		parts = append(parts, fmt.Sprintf("%d %s", d.Count, saying(d)))
+	}
+	return fmt.Sprintf("None of %d agents has room: %s.", agents, strings.Join(parts, ", "))
+}
+
+func saying(d report.DroppedAgents) string {
+	switch d.Check {
+	case checkSchedulable:
+		return "not schedulable"
+	case checkArchitecture:
+		return "of another architecture"
+	case checkVolume:
+		return "without a volume it mounts"
+	case checkMissing:
+		return "without " + d.Slot
+	case checkContiguity:
+		return "with " + d.Slot + " only in pieces"
+	case checkReserved:
+		return "held for an earlier session"
+	}
+	return "short of " + d.Slot
+}
+
+func limitSummary(reached []report.LimitReached) string {
+	r := reached[0]
+	s := fmt.Sprintf("The %s's policy %s allows %s %s; %s in use and %s asked for", r.Scope, r.Policy, r.Limit, r.What, r.Used, r.Requested)
+	if more := len(reached) - 1; more > 0 {
+		s += fmt.Sprintf(" (and %d more limits)", more)
+	}
+	return s + "."
+}
