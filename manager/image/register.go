@@ -1,9 +1,16 @@
 package image
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/internal/problem"
+
+	entimage "github.com/berthhq/berth/ent/image"
 )
 
 // RegisterImageInput names one image of a known registry.
@@ -12,8 +19,89 @@ type RegisterImageInput struct{ Reference string }
 // ImagePayload is a registered image.
 type ImagePayload struct{ Image *ent.Image }
 
+// RegisterImage reads one tag and adds it, or brings it up to date; superadmins
+// only. Of an image for several architectures all are added and the one that
+// Resolve would choose is returned.
+func (s *Service) RegisterImage(ctx context.Context, in RegisterImageInput) (*ImagePayload, error) {
+	const field = "reference"
+	if err := superadmin(ctx); err != nil {
+		return nil, err
+	}
+	ref, err := parse(field, in.Reference)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.registryOf(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	ref.host = r.Host
+	found, err := reach(r).Inspect(ctx, ref.name())
+	if err != nil {
+		err = explain(r, "image "+ref.full(), err)
+		return nil, fmt.Errorf("register image: %w", inField(err, field))
+	}
+	rows, err := s.record(ctx, r, ref.name(), found)
+	if err != nil {
+		return nil, err
+	}
+	best := preferred(rows)
+	if ref.digest != "" && best.Digest != ref.digest {
+		return nil, problem.Invalid(field, "is now %s", best.Digest)
+	}
+	return &ImagePayload{Image: best}, nil
+}
+
+// registryOf finds the registry of a reference; a name without a host is clear
+// when there is only one.
+func (s *Service) registryOf(ctx context.Context, ref reference) (*ent.Registry, error) {
+	q := s.client.Registry.Query()
+	if ref.host != "" {
+		q.Where(registry.Host(ref.host))
+	}
+	r, err := q.Only(ctx)
+	switch {
+	case err == nil:
+		return r, nil
+	case ent.IsNotSingular(err):
+		return nil, problem.Invalid("reference", "must begin with the registry, as there is more than one")
+	case ent.IsNotFound(err) && ref.host == "":
+		return nil, problem.NotFound("registry").WithField("reference")
+	case ent.IsNotFound(err):
+		return nil, problem.NotFound("registry " + ref.host).WithField("reference")
+	}
+	return nil, fmt.Errorf("read registry: %w", err)
+}
+
+// inField names the input's field in an error that has none.
+func inField(err error, field string) error {
+	if p, ok := err.(*problem.Error); ok {
+		return p.WithField(field)
+	}
+	return err
+}
+
 // ForgetImageInput names the image to take off the list.
 type ForgetImageInput struct{ ID uuid.UUID }
 
 // ForgetImagePayload is the image that is off the list.
 type ForgetImagePayload struct{ ID uuid.UUID }
+
+// ForgetImage takes an image off the list; superadmins only. The row of one that
+// sessions were started from stays for their history, as gone.
+func (s *Service) ForgetImage(ctx context.Context, in ForgetImageInput) (*ForgetImagePayload, error) {
+	if err := superadmin(ctx); err != nil {
+		return nil, err
+	}
+	err := s.client.Image.DeleteOneID(in.ID).Exec(ctx)
+	if ent.IsConstraintError(err) {
+		err = s.client.Image.UpdateOneID(in.ID).SetStatus(entimage.StatusGone).Exec(ctx)
+	}
+	if ent.IsNotFound(err) {
+		return nil, problem.NotFound("image").WithField("id")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("forget image: %w", err)
+	}
+	return &ForgetImagePayload{ID: in.ID}, nil
+}

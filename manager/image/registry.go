@@ -1,6 +1,25 @@
 package image
 
-import "github.com/berthhq/berth/ent"
+import (
+	"context"
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/naming"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/registry/remote"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// Service writes registries and images.
+type Service struct{ client *ent.Client }
+
+// New returns a Service on the database of client.
+func New(client *ent.Client) *Service { return &Service{client: client} }
 
 // CreateRegistryInput is what a new registry is made of.
 type CreateRegistryInput struct {
@@ -13,3 +32,82 @@ type CreateRegistryInput struct {
 
 // RegistryPayload is a registry after a change.
 type RegistryPayload struct{ Registry *ent.Registry }
+
+// maxCredential is in characters; tokens of cloud registries are long.
+const maxCredential = 4096
+
+// CreateRegistry adds a registry; superadmins only. It is not asked anything yet.
+func (s *Service) CreateRegistry(ctx context.Context, in CreateRegistryInput) (*RegistryPayload, error) {
+	if err := superadmin(ctx); err != nil {
+		return nil, err
+	}
+	if err := naming.Name("name", in.Name); err != nil {
+		return nil, err
+	}
+	host, err := canonicalHost(in.Host)
+	if err != nil {
+		return nil, err
+	}
+	for field, text := range map[string]*string{"username": in.Username, "password": in.Password} {
+		if text == nil {
+			continue
+		}
+		if err := naming.Line(field, *text, maxCredential); err != nil {
+			return nil, err
+		}
+	}
+	r, err := s.client.Registry.Create().
+		SetName(in.Name).SetHost(host).SetNillablePlainHTTP(in.PlainHTTP).
+		SetNillableUsername(in.Username).SetNillablePassword(in.Password).
+		Save(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("create registry: %w", err)
+	}
+	return &RegistryPayload{Registry: r}, nil
+}
+
+func superadmin(ctx context.Context) error {
+	v := viewer.From(ctx)
+	if v == nil || v.IsAnonymous() {
+		return problem.Unauthenticated("log in first")
+	}
+	if !v.Superadmin() {
+		return problem.Forbidden("only superadmins change registries and images")
+	}
+	return nil
+}
+
+// reach is how the library gets to a registry.
+func reach(r *ent.Registry) remote.Registry {
+	return remote.Registry{Host: r.Host, PlainHTTP: r.PlainHTTP, Username: r.Username, Password: r.Password}
+}
+
+// dockerHub is what everybody calls it; the others are its machines.
+const dockerHub = "docker.io"
+
+var hostRule = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+
+// canonicalHost checks host[:port] and gives one spelling to what is the same.
+func canonicalHost(s string) (string, error) {
+	s = strings.ToLower(strings.TrimSpace(s))
+	if strings.Contains(s, "://") {
+		return "", problem.Invalid("host", "is written without a scheme; plainHttp says that it speaks http")
+	}
+	host, port := s, ""
+	if h, p, err := net.SplitHostPort(s); err == nil {
+		host, port = h, p
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			return "", problem.Invalid("host", "has no valid port").WithLimit("1..65535")
+		}
+	}
+	if len(host) > 253 || !hostRule.MatchString(host) && net.ParseIP(host) == nil {
+		return "", problem.Invalid("host", "is not a host name or host:port")
+	}
+	if port == "" && (host == "index."+dockerHub || host == "registry-1."+dockerHub) {
+		return dockerHub, nil
+	}
+	if port != "" {
+		return net.JoinHostPort(host, port), nil
+	}
+	return host, nil
+}

@@ -1,9 +1,16 @@
 package image
 
 import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/registry/remote"
 )
 
 // ScanRegistryInput names the registry to read.
@@ -20,4 +27,64 @@ type ScanResult struct {
 type ScanRegistryPayload struct {
 	Registry *ent.Registry
 	Results  []*ScanResult
+}
+
+// ScanRegistry reads all tags of a registry; superadmins only. One tag that
+// cannot be read does not keep the others out. Images that are there no longer
+// are marked gone.
+func (s *Service) ScanRegistry(ctx context.Context, in ScanRegistryInput) (*ScanRegistryPayload, error) {
+	if err := superadmin(ctx); err != nil {
+		return nil, err
+	}
+	r, err := s.client.Registry.Get(ctx, in.ID)
+	if ent.IsNotFound(err) {
+		return nil, problem.NotFound("registry").WithField("id")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read registry: %w", err)
+	}
+	scan := &scan{Service: s, registry: r, met: map[pair]bool{}, unread: map[string]bool{}, results: []*ScanResult{}}
+	if err := reach(r).Scan(ctx, func(name string, images []remote.Image, err error) error {
+		return scan.tag(ctx, name, images, err)
+	}); err != nil {
+		return nil, fmt.Errorf("scan registry: %w", explain(r, "its list of images", err))
+	}
+	if err := s.gone(ctx, r, scan.met, scan.unread); err != nil {
+		return nil, fmt.Errorf("mark images gone: %w", err)
+	}
+	if r, err = r.Update().SetLastScannedAt(time.Now().UTC().Truncate(time.Microsecond)).Save(ctx); err != nil {
+		return nil, fmt.Errorf("note the scan: %w", err)
+	}
+	return &ScanRegistryPayload{Registry: r, Results: scan.results}, nil
+}
+
+// scan is one run over a registry.
+type scan struct {
+	*Service
+	registry *ent.Registry
+	met      map[pair]bool
+	unread   map[string]bool // references
+	results  []*ScanResult
+}
+
+func (s *scan) tag(ctx context.Context, name string, images []remote.Image, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err() // the whole scan ended, not this tag
+	}
+	full := s.registry.Host + "/" + name
+	var rows []*ent.Image
+	if err == nil {
+		rows, err = s.record(ctx, s.registry, name, images)
+	}
+	if err != nil {
+		s.unread[full] = !errdefs.IsNotFound(err)
+		p, _ := problem.From(explain(s.registry, full, err))
+		s.results = append(s.results, &ScanResult{Reference: full, Error: &p.Message})
+		return nil
+	}
+	for _, row := range rows {
+		s.met[pair{row.Reference, row.Architecture}] = true
+		s.results = append(s.results, &ScanResult{Reference: full, Image: row})
+	}
+	return nil
 }

@@ -1,0 +1,415 @@
+package image_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	entimage "github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/registry"
+	"github.com/berthhq/berth/manager/identity/identitytest"
+	"github.com/berthhq/berth/manager/image"
+)
+
+// store is a real registry, and what tests put in it.
+type store struct {
+	host  string
+	inner *registry.Registry
+}
+
+func newStore(t *testing.T) *store {
+	t.Helper()
+	dir := t.TempDir()
+	l, err := registry.Listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := registry.Open(filepath.Join(dir, "blobs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- r.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-served, r.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return &store{host: l.Addr().String(), inner: r}
+}
+
+// put adds an image for each architecture under one name, and returns the digests.
+func (s *store) put(t *testing.T, name string, labels map[string]string, archs ...string) map[string]string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "layout")
+	p, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": name})
+	digests := map[string]string{}
+	var index v1.ImageIndex = empty.Index
+	for _, arch := range archs {
+		img := build(t, arch, labels)
+		d, err := img.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests[arch] = d.String()
+		if len(archs) == 1 {
+			err = p.AppendImage(img, named)
+		} else {
+			index = mutate.AppendManifests(index, mutate.IndexAddendum{
+				Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
+			})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(archs) > 1 {
+		if err := p.AppendIndex(index, named); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.inner.Import(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	return digests
+}
+
+func build(t *testing.T, arch string, labels map[string]string) v1.Image {
+	t.Helper()
+	img, err := random.Image(1024, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = c.DeepCopy()
+	c.OS, c.Architecture, c.Config.Labels = "linux", arch, labels
+	if img, err = mutate.ConfigFile(img, c); err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+func add(t *testing.T, ctx context.Context, s *image.Service, name, host string) *ent.Registry {
+	t.Helper()
+	plain := true
+	out, err := s.CreateRegistry(ctx, image.CreateRegistryInput{Name: name, Host: host, PlainHTTP: &plain})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Registry
+}
+
+func want(t *testing.T, err error, code, field string) {
+	t.Helper()
+	if err == nil {
+		if code != "" {
+			t.Errorf("accepted, want %s", code)
+		}
+		return
+	}
+	if p, _ := problem.From(err); p.Code != code || field != "" && p.Field != field {
+		t.Errorf("got %s field %q (%v), want %s field %q", p.Code, p.Field, err, code, field)
+	}
+}
+
+func TestCreateRegistry(t *testing.T) {
+	w := identitytest.New(t)
+	s := image.New(w.Client)
+	for name, c := range map[string]struct {
+		as          *ent.User
+		host        string
+		code, field string
+		stored      string
+	}{
+		"by a domain admin": {w.A.Admin, "a.example", problem.CodePermissionDenied, "", ""},
+		"by a monitor":      {w.Monitor, "a.example", problem.CodePermissionDenied, "", ""},
+		"with a scheme":     {w.Superadmin, "http://a.example", problem.CodeInvalidArgument, "host", ""},
+		"with a path":       {w.Superadmin, "a.example/v2", problem.CodeInvalidArgument, "host", ""},
+		"look-alike":        {w.Superadmin, "dоcker.io", problem.CodeInvalidArgument, "host", ""},
+		"port too high":     {w.Superadmin, "a.example:70000", problem.CodeInvalidArgument, "host", ""},
+		"with credentials":  {w.Superadmin, "user:secret@a.example", problem.CodeInvalidArgument, "host", ""},
+		"empty":             {w.Superadmin, "", problem.CodeInvalidArgument, "host", ""},
+		"upper case":        {w.Superadmin, "Registry.Example:5000", "", "", "registry.example:5000"},
+		"docker's machine":  {w.Superadmin, "index.docker.io", "", "", "docker.io"},
+		"an address":        {w.Superadmin, "[::1]:5000", "", "", "[::1]:5000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := s.CreateRegistry(w.As(t, c.as), image.CreateRegistryInput{Name: name, Host: c.host})
+			if name == "docker's machine" {
+				want(t, err, problem.CodeInvalidArgument, "name")
+				out, err = s.CreateRegistry(w.As(t, c.as), image.CreateRegistryInput{Name: "docker", Host: c.host})
+			}
+			want(t, err, c.code, c.field)
+			if err == nil && out.Registry.Host != c.stored {
+				t.Errorf("stored %q, want %q", out.Registry.Host, c.stored)
+			}
+		})
+	}
+	_, err := s.CreateRegistry(w.As(t, w.Superadmin), image.CreateRegistryInput{Name: "again", Host: "docker.io"})
+	want(t, err, problem.CodeAlreadyExists, "host")
+}
+
+func TestScan(t *testing.T) {
+	w := identitytest.New(t)
+	s, root := image.New(w.Client), w.As(t, w.Superadmin)
+	st := newStore(t)
+	labels := map[string]string{"ai.backend.resource.min.cpu": "99", "privileged": "true"}
+	digests := st.put(t, "python:3.11", labels, "amd64")
+	st.put(t, "lab/torch:2", nil, "arm64", "amd64")
+	r := add(t, root, s, "local", st.host)
+
+	_, err := s.ScanRegistry(w.As(t, w.A.Admin), image.ScanRegistryInput{ID: r.ID})
+	want(t, err, problem.CodePermissionDenied, "")
+	_, err = s.ScanRegistry(root, image.ScanRegistryInput{ID: uuid.New()})
+	want(t, err, problem.CodeNotFound, "id")
+
+	out, err := s.ScanRegistry(root, image.ScanRegistryInput{ID: r.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, x := range out.Results {
+		if x.Error != nil {
+			t.Errorf("%s: %s", x.Reference, *x.Error)
+			continue
+		}
+		got = append(got, strings.TrimPrefix(x.Reference, st.host+"/")+" "+x.Image.Architecture)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"lab/torch:2 amd64", "lab/torch:2 arm64", "python:3.11 amd64"}) {
+		t.Errorf("found %v", got)
+	}
+	if out.Registry.LastScannedAt == nil {
+		t.Error("the scan was not noted")
+	}
+	i := w.Client.Image.Query().Where(entimage.Name("python:3.11")).OnlyX(root)
+	if i.Reference != st.host+"/python:3.11" || i.Digest != digests["amd64"] || i.SizeBytes < 2048 || i.Labels["privileged"] != "true" {
+		t.Errorf("recorded %v", i)
+	}
+
+	// A second scan finds a new meaning of the tag, keeps the id, and misses what
+	// is not there.
+	digests = st.put(t, "python:3.11", nil, "amd64")
+	lost := w.Client.Image.Create().SetReference(st.host + "/old:1").SetName("old:1").SetArchitecture("amd64").
+		SetDigest("sha256:0").SetRegistryID(r.ID).SaveX(root)
+	elsewhere := add(t, root, s, "elsewhere", "other.example")
+	kept := w.Client.Image.Create().SetReference("other.example/old:1").SetName("old:1").SetArchitecture("amd64").
+		SetDigest("sha256:0").SetRegistryID(elsewhere.ID).SaveX(root)
+	if _, err := s.ScanRegistry(root, image.ScanRegistryInput{ID: r.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if again := w.Client.Image.GetX(root, i.ID); again.Digest != digests["amd64"] {
+		t.Errorf("digest is %s, want %s", again.Digest, digests["amd64"])
+	}
+	if got := w.Client.Image.GetX(root, lost.ID).Status; got != entimage.StatusGone {
+		t.Errorf("an image that is not there is %s", got)
+	}
+	if got := w.Client.Image.GetX(root, kept.ID).Status; got != entimage.StatusAlive {
+		t.Errorf("an image of another registry is %s", got)
+	}
+}
+
+func TestOneBadTagDoesNotSpoilTheScan(t *testing.T) {
+	w := identitytest.New(t)
+	s, root := image.New(w.Client), w.As(t, w.Superadmin)
+	st := newStore(t)
+	st.put(t, "good:1", nil, "amd64")
+	st.put(t, "bad:1", nil, "amd64")
+	broken := false
+	front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if broken && strings.Contains(r.URL.Path, "/bad/manifests/") {
+			http.Error(rw, "disk full at /var/lib/registry", http.StatusInternalServerError)
+			return
+		}
+		st.inner.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(front.Close)
+	r := add(t, root, s, "local", strings.TrimPrefix(front.URL, "http://"))
+	for _, state := range []bool{false, true} {
+		broken = state
+		out, err := s.ScanRegistry(root, image.ScanRegistryInput{ID: r.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := 0
+		for _, x := range out.Results {
+			if x.Error != nil {
+				failed++
+				if !strings.HasSuffix(x.Reference, "/bad:1") || strings.Contains(*x.Error, "/var") {
+					t.Errorf("%s: %s", x.Reference, *x.Error)
+				}
+			}
+		}
+		if len(out.Results) != 2 || failed == 1 != broken {
+			t.Errorf("%d results, %d failed", len(out.Results), failed)
+		}
+	}
+	if n := w.Client.Image.Query().Where(entimage.StatusEQ(entimage.StatusAlive)).CountX(root); n != 2 {
+		t.Errorf("%d images are alive: one that could not be read this time is not gone", n)
+	}
+}
+
+func TestRegistriesThatDoNotAnswer(t *testing.T) {
+	w := identitytest.New(t)
+	s, root := image.New(w.Client), w.As(t, w.Superadmin)
+	for name, c := range map[string]struct {
+		status int
+		code   string
+	}{
+		"no catalogue": {http.StatusMethodNotAllowed, problem.CodeFailedPrecondition},
+		"locked":       {http.StatusForbidden, problem.CodeFailedPrecondition},
+		"login":        {http.StatusUnauthorized, problem.CodeFailedPrecondition},
+		"broken":       {http.StatusInternalServerError, problem.CodeUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/v2/" {
+					rw.WriteHeader(c.status)
+				}
+			}))
+			defer front.Close()
+			r := add(t, root, s, name, strings.TrimPrefix(front.URL, "http://"))
+			_, err := s.ScanRegistry(root, image.ScanRegistryInput{ID: r.ID})
+			want(t, err, c.code, "")
+		})
+	}
+	r := add(t, root, s, "nobody", "127.0.0.1:1")
+	_, err := s.ScanRegistry(root, image.ScanRegistryInput{ID: r.ID})
+	want(t, err, problem.CodeUnavailable, "")
+}
+
+func TestRegister(t *testing.T) {
+	w := identitytest.New(t)
+	s, root := image.New(w.Client), w.As(t, w.Superadmin)
+	st := newStore(t)
+	digests := st.put(t, "lab/torch:2", nil, "arm64", "amd64")
+	_, err := s.RegisterImage(root, image.RegisterImageInput{Reference: "lab/torch:2"})
+	want(t, err, problem.CodeNotFound, "reference")
+	add(t, root, s, "local", st.host)
+	for name, c := range map[string]struct {
+		ref         string
+		code, field string
+	}{
+		"full":                {st.host + "/lab/torch:2", "", ""},
+		"without the host":    {"lab/torch:2", "", ""},
+		"with its digest":     {"lab/torch:2@" + digests["amd64"], "", ""},
+		"with another digest": {"lab/torch:2@sha256:" + strings.Repeat("0", 64), problem.CodeInvalidArgument, "reference"},
+		"with half a digest":  {"lab/torch:2@sha256:00", problem.CodeInvalidArgument, "reference"},
+		"no such tag":         {"lab/torch:3", problem.CodeNotFound, "reference"},
+		"no such registry":    {"registry.example/lab/torch:2", problem.CodeNotFound, "reference"},
+		"climbing":            {st.host + "/../../etc:2", problem.CodeInvalidArgument, "reference"},
+		"a scheme":            {"http://" + st.host + "/lab/torch:2", problem.CodeInvalidArgument, "reference"},
+		"300 characters":      {strings.Repeat("a", 300) + ":2", problem.CodeInvalidArgument, "reference"},
+		"an option":           {"--privileged", problem.CodeInvalidArgument, "reference"},
+		"a look-alike":        {"lаb/torch:2", problem.CodeInvalidArgument, "reference"},
+		"empty":               {"", problem.CodeInvalidArgument, "reference"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := s.RegisterImage(root, image.RegisterImageInput{Reference: c.ref})
+			want(t, err, c.code, c.field)
+			if err == nil && (out.Image.Reference != st.host+"/lab/torch:2" || out.Image.Architecture != "amd64") {
+				t.Errorf("registered %v", out.Image)
+			}
+		})
+	}
+	if n := w.Client.Image.Query().CountX(root); n != 2 {
+		t.Errorf("%d rows, want one for each architecture", n)
+	}
+	_, err = s.RegisterImage(w.As(t, w.A.Admin), image.RegisterImageInput{Reference: "lab/torch:2"})
+	want(t, err, problem.CodePermissionDenied, "")
+}
+
+func TestResolve(t *testing.T) {
+	w := identitytest.New(t)
+	s, root := image.New(w.Client), w.As(t, w.Superadmin)
+	here, hub := add(t, root, s, "here", "here.example:5000"), add(t, root, s, "hub", "docker.io")
+	digest := func(c string) string { return "sha256:" + strings.Repeat(c, 64) }
+	row := func(r *ent.Registry, name, arch, d string, status entimage.Status) {
+		w.Client.Image.Create().SetReference(r.Host + "/" + name).SetName(name).SetArchitecture(arch).
+			SetDigest(d).SetStatus(status).SetRegistryID(r.ID).ExecX(root)
+	}
+	row(here, "python:3.11", "arm64", digest("1"), entimage.StatusAlive)
+	row(here, "python:3.11", "amd64", digest("2"), entimage.StatusAlive)
+	row(here, "python:latest", "arm64", digest("3"), entimage.StatusAlive)
+	row(here, "both:1", "amd64", digest("4"), entimage.StatusAlive)
+	row(hub, "both:1", "amd64", digest("5"), entimage.StatusAlive)
+	row(hub, "library/debian:12", "amd64", digest("6"), entimage.StatusAlive)
+	row(here, "old:1", "amd64", digest("7"), entimage.StatusGone)
+	row(hub, "old:1", "amd64", digest("8"), entimage.StatusAlive)
+	row(here, "older:1", "amd64", digest("9"), entimage.StatusGone)
+	for ref, c := range map[string]struct{ digest, code string }{
+		"python:3.11":                        {digest("2"), ""},
+		" python:3.11 ":                      {digest("2"), ""},
+		"python":                             {digest("3"), ""},
+		"here.example:5000/python:3.11":      {digest("2"), ""},
+		"HERE.example:5000/python:3.11":      {digest("2"), ""},
+		"python:3.11@" + digest("1"):         {digest("1"), ""},
+		"python:3.11@" + digest("f"):         {"", problem.CodeInvalidArgument},
+		"both:1":                             {"", problem.CodeInvalidArgument},
+		"here.example:5000/both:1":           {digest("4"), ""},
+		"docker.io/debian:12":                {digest("6"), ""},
+		"index.docker.io/library/debian:12":  {digest("6"), ""},
+		"old:1":                              {digest("8"), ""},
+		"older:1":                            {"", problem.CodeNotFound},
+		"python:3.12":                        {"", problem.CodeNotFound},
+		"nowhere.example/python:3.11":        {"", problem.CodeNotFound},
+		"Python:3.11":                        {"", problem.CodeInvalidArgument},
+		"python:3.11; rm -rf /":              {"", problem.CodeInvalidArgument},
+		"python:" + strings.Repeat("1", 129): {"", problem.CodeInvalidArgument},
+	} {
+		t.Run(ref, func(t *testing.T) {
+			got, err := s.Resolve(w.As(t, w.A.Member), ref)
+			want(t, err, c.code, "")
+			if err != nil {
+				want(t, err, c.code, "image")
+				return
+			}
+			if got.Digest != c.digest {
+				t.Errorf("got %v, want digest %s", got, c.digest)
+			}
+		})
+	}
+	_, err := s.Resolve(w.As(t, w.A.Member), "python:3.12")
+	if p, _ := problem.From(err); !strings.Contains(p.Message, "python:3.11") {
+		t.Errorf("no hint in %q", p.Message)
+	}
+}
+
+func TestForget(t *testing.T) {
+	w := identitytest.New(t)
+	s, root := image.New(w.Client), w.As(t, w.Superadmin)
+	r := add(t, root, s, "here", "here.example")
+	i := w.Client.Image.Create().SetReference("here.example/a:1").SetName("a:1").SetArchitecture("amd64").
+		SetDigest("sha256:0").SetRegistryID(r.ID).SaveX(root)
+	_, err := s.ForgetImage(w.As(t, w.A.Admin), image.ForgetImageInput{ID: i.ID})
+	want(t, err, problem.CodePermissionDenied, "")
+	out, err := s.ForgetImage(root, image.ForgetImageInput{ID: i.ID})
+	if err != nil || out.ID != i.ID || w.Client.Image.Query().CountX(root) != 0 {
+		t.Errorf("forgot %v, %v", out, err)
+	}
+	_, err = s.ForgetImage(root, image.ForgetImageInput{ID: i.ID})
+	want(t, err, problem.CodeNotFound, "id")
+}

@@ -1,0 +1,79 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berthhq/berth/ent"
+	entimage "github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/internal/problem"
+)
+
+// imageField is the input's field that every asker of Resolve has.
+const imageField = "image"
+
+// Resolve finds the registered image of a reference. A name without a host, such
+// as python:3.11, means the one registry that has it. Of several architectures
+// amd64 is chosen, then the first by name.
+func (s *Service) Resolve(ctx context.Context, ref string) (*ent.Image, error) {
+	r, err := parse(imageField, strings.TrimSpace(ref))
+	if err != nil {
+		return nil, err
+	}
+	q := s.client.Image.Query().Order(entimage.ByReference(), entimage.ByArchitecture())
+	if r.host == "" {
+		q.Where(entimage.Name(r.name()))
+	} else {
+		q.Where(entimage.Reference(r.full()))
+	}
+	all, err := q.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up image: %w", err)
+	}
+	alive := slices.DeleteFunc(slices.Clone(all), func(i *ent.Image) bool { return i.Status != entimage.StatusAlive })
+	if len(alive) == 0 {
+		return nil, s.unknown(ctx, r, ref, len(all) > 0)
+	}
+	if first, last := alive[0], alive[len(alive)-1]; first.Reference != last.Reference {
+		return nil, problem.Invalid(imageField, "is ambiguous, name the registry: %s or %s", first.Reference, last.Reference)
+	}
+	if r.digest != "" {
+		alive = slices.DeleteFunc(alive, func(i *ent.Image) bool { return i.Digest != r.digest })
+		if len(alive) == 0 {
+			return nil, problem.Invalid(imageField, "%s has another digest", r.name())
+		}
+	}
+	return preferred(alive), nil
+}
+
+// preferred chooses among the architectures of one image.
+func preferred(rows []*ent.Image) *ent.Image {
+	for _, i := range rows {
+		if i.Architecture == "amd64" {
+			return i
+		}
+	}
+	return rows[0]
+}
+
+// hints is how many tags an error names.
+const hints = 5
+
+// unknown says what there is instead.
+func (s *Service) unknown(ctx context.Context, r reference, asked string, gone bool) error {
+	if gone {
+		return problem.NotFound(fmt.Sprintf("image %q (gone from its registry)", asked)).WithField(imageField)
+	}
+	like := s.client.Image.Query().Where(entimage.NameHasPrefix(r.path+":"), entimage.StatusEQ(entimage.StatusAlive))
+	known, err := like.Order(entimage.ByName()).Limit(hints).Select(entimage.FieldName).Strings(ctx)
+	if err != nil {
+		return fmt.Errorf("look up similar images: %w", err)
+	}
+	what := fmt.Sprintf("image %q", asked)
+	if known = slices.Compact(known); len(known) > 0 {
+		what += fmt.Sprintf(" (there is %s)", strings.Join(known, ", "))
+	}
+	return problem.NotFound(what).WithField(imageField)
+}
