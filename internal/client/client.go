@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -163,11 +164,28 @@ func refused(resp *http.Response, ok ...int) error {
 }
 
 func unreachable(u *url.URL, err error) error {
-	var inner *url.Error
-	if errors.As(err, &inner) {
-		err = inner.Err
+	return &Error{Code: codeUnavailable, Message: fmt.Sprintf("cannot reach %s://%s: %v", u.Scheme, u.Host, root(err))}
+}
+
+// root takes the layers off that only repeat addresses and system calls.
+func root(err error) error {
+	for {
+		var (
+			request *url.Error
+			network *net.OpError
+			system  *os.SyscallError
+		)
+		switch {
+		case errors.As(err, &request):
+			err = request.Err
+		case errors.As(err, &network):
+			err = network.Err
+		case errors.As(err, &system):
+			err = system.Err
+		default:
+			return err
+		}
 	}
-	return &Error{Code: codeUnavailable, Message: fmt.Sprintf("cannot reach %s://%s: %v", u.Scheme, u.Host, err)}
 }
 
 func isJSON(resp *http.Response) bool {

@@ -174,7 +174,11 @@ func refusal(resp *http.Response, body []byte) error {
 		}
 		return e
 	}
-	e.Message = fmt.Sprintf("%s answered %s; is a Berth server there?", resp.Request.URL.Redacted(), resp.Status)
+	if resp.Request.Method == http.MethodHead { // its answer has no body
+		e.Message = resp.Status
+		return e
+	}
+	e.Message = fmt.Sprintf("%s://%s%s answered %s; is a Berth server there?", resp.Request.URL.Scheme, resp.Request.Host, resp.Request.URL.Path, resp.Status)
 	if text := strings.TrimSpace(string(body)); strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") && text != "" {
 		if len(text) > 200 {
 			text = text[:200] + "…"

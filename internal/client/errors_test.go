@@ -141,3 +141,17 @@ func TestLoginKeepsCookie(t *testing.T) {
 		t.Fatalf("logout: %v", err)
 	}
 }
+
+// A refused connection is told in a few words, not as Go's chain of calls.
+func TestUnreachableIsShort(t *testing.T) {
+	s := httptest.NewServer(nil)
+	s.Close()
+	c, err := New(s.URL, "", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.ServerVersion(t.Context())
+	if want := "cannot reach " + s.URL + ": connection refused"; err.Error() != want {
+		t.Errorf("got %q, want %q", err, want)
+	}
+}

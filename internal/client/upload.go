@@ -42,7 +42,7 @@ type Upload struct {
 	Told func(error)
 }
 
-// maxRepairs bounds attempts that fail without a byte in between.
+// maxRepairs bounds attempts that fail in the same way.
 const maxRepairs = 3
 
 // position is where an upload stands.
@@ -50,22 +50,27 @@ type position struct {
 	offset  int64  // bytes at the server; -1 = ask it
 	best    int64  // the highest offset so far
 	earlier string // a location of an earlier run, until it proves unfinished
-	repairs int
+	repairs int    // since the last progress
+	refused int    // tickets, since one was good
 }
 
 // Run sends what the server does not have yet.
 func (u *Upload) Run(ctx context.Context, c *Client) error {
 	at := position{earlier: u.Location, offset: -1}
-	err := persist(ctx, u.Told, func() (bool, error) {
-		err := u.advance(ctx, c, &at)
-		progress := at.offset > at.best
-		if progress {
-			at.best, at.repairs = at.offset, 0
+	err := persist(ctx, u.Told, func() (progress bool, err error) {
+		for {
+			err = u.advance(ctx, c, &at)
+			if at.offset > at.best {
+				at.best, at.repairs, progress = at.offset, 0, true
+			}
+			if err == nil {
+				return progress, nil
+			}
+			// A fresh ticket is used before it is over, too.
+			if renewed, err := u.repair(ctx, &at, err); !renewed {
+				return progress, err
+			}
 		}
-		if err != nil {
-			err = u.repair(ctx, &at, err)
-		}
-		return progress, err
 	})
 	if err != nil {
 		return fmt.Errorf("upload %s: %w", u.Target.Path, err)
@@ -78,6 +83,7 @@ func (u *Upload) advance(ctx context.Context, c *Client, at *position) (err erro
 		if at.offset, err = u.locate(ctx, c, at); err != nil {
 			return err
 		}
+		at.refused = 0
 	}
 	for at.offset < u.Size {
 		if at.offset, err = u.send(ctx, c, at.offset); err != nil {
@@ -87,36 +93,42 @@ func (u *Upload) advance(ctx context.Context, c *Client, at *position) (err erro
 	return nil
 }
 
-// repair prepares another attempt and returns an errdefs.ErrUnavailable, or
-// the error that rules one out.
-func (u *Upload) repair(ctx context.Context, at *position, err error) error {
+// repair prepares another attempt: at once when the ticket was renewed, after
+// a pause when it returns an errdefs.ErrUnavailable, else never.
+func (u *Upload) repair(ctx context.Context, at *position, err error) (renewed bool, _ error) {
 	at.offset = -1
-	if errdefs.IsUnavailable(err) {
-		return err
-	}
-	if at.repairs++; at.repairs > maxRepairs {
-		return err
-	}
 	switch {
+	case errdefs.IsUnavailable(err):
+		return false, err
 	case errdefs.IsDataLoss(err): // damaged on its way: once more
+		at.repairs++
 	case errdefs.IsNotFound(err) && u.Location != "": // the server forgot it
 		u.Location = ""
+		at.repairs++
 	case errdefs.IsAborted(err) && u.Location != "": // it stands elsewhere
-	case errdefs.IsAborted(err), errdefs.IsUnauthorized(err), errdefs.IsPermissionDenied(err):
-		// The ticket is used up or over.
-		if u.Renew == nil {
-			return err
-		}
-		target, renewErr := u.Renew(ctx)
-		if renewErr != nil {
-			return renewErr
+		at.repairs++
+	case u.Renew != nil && at.refused < maxRepairs &&
+		(errdefs.IsAborted(err) || errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err)):
+		at.refused++ // the ticket is used up or over
+		target, err := u.Renew(ctx)
+		if err != nil {
+			return false, err
 		}
 		u.Target = target
+		return true, nil
 	default:
-		return err
+		return false, err
 	}
-	return fmt.Errorf("%w: %w", errCut, err)
+	if at.repairs > maxRepairs {
+		return false, err
+	}
+	return false, again{err}
 }
+
+// again is an error after which another attempt may do better.
+type again struct{ error }
+
+func (e again) Unwrap() []error { return []error{errdefs.ErrUnavailable, e.error} }
 
 // locate returns how much the server has, after making the upload if need be.
 func (u *Upload) locate(ctx context.Context, c *Client, at *position) (int64, error) {
