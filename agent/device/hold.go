@@ -114,6 +114,10 @@ func (m *Manager) fits(h holding, others map[string][]holding, before []holding)
 	if err != nil {
 		return fmt.Errorf("capacity of device %s: %w", h.device, err)
 	}
+	if q := quantum(v.slots, h.slot); h.amount%q != 0 && h.amount != capacity {
+		return fmt.Errorf("device %s gives %s in steps of %s, not %s: %w", h.device, h.slot,
+			resource.Format(h.slot, q), resource.Format(h.slot, h.amount), errdefs.ErrInvalidArgument)
+	}
 	used := int64(0)
 	for o := range all(others, before) {
 		switch {
@@ -158,6 +162,18 @@ func (m *Manager) find(id string) (*agentpb.Device, view) {
 		}
 	}
 	return nil, v
+}
+
+// quantum is the smallest step of a slot.
+func quantum(slots []*agentpb.SlotType, name string) int64 {
+	for _, s := range slots {
+		if s.Name == name && s.Quantum != "" {
+			if q, err := resource.Parse(name, s.Quantum); err == nil && q > 0 {
+				return q
+			}
+		}
+	}
+	return 1
 }
 
 // exclude holds both ways; a trailing * stands for any ending.

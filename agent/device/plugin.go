@@ -209,6 +209,7 @@ func (p *plugin) devices(ctx context.Context, c *accelerator.Client) error {
 	for {
 		snapshot, err := stream.Recv()
 		if err != nil {
+			p.complain("devices not told: " + err.Error())
 			return err
 		}
 		complaint := ""
@@ -220,9 +221,7 @@ func (p *plugin) devices(ctx context.Context, c *accelerator.Client) error {
 		} else {
 			p.m.show(c.Description.Key, c.Description.Vendor, snapshot)
 		}
-		p.mu.Lock()
-		p.complaint = complaint
-		p.mu.Unlock()
+		p.complain(complaint)
 		p.m.cfg.OnChange()
 	}
 }
@@ -245,6 +244,12 @@ func (p *plugin) health(ctx context.Context, c *accelerator.Client) error {
 			p.m.cfg.OnChange()
 		}
 	}
+}
+
+func (p *plugin) complain(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.complaint = text
 }
 
 func (p *plugin) complained() string {
