@@ -16,7 +16,7 @@ import (
 )
 
 // defaultServer is where berthd up listens unless told otherwise.
-const defaultServer = "http://127.0.0.1:8080"
+const defaultServer = "http://127.0.0.1:8420"
 
 type loginFlags struct {
 	email         string
