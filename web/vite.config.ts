@@ -2,7 +2,7 @@ import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
 // Where the manager listens while one works on the page.
-const manager = process.env.BERTH_URL ?? "http://127.0.0.1:8080";
+const manager = process.env.BERTH_URL ?? "http://127.0.0.1:8420";
 const proxied = { target: manager, changeOrigin: false, ws: true };
 
 export default defineConfig({

@@ -1,5 +1,5 @@
 // A stand-in for the manager, to work on the page without one:
-//   npm run mock         (listens on 127.0.0.1:8080, or PORT)
+//   npm run mock         (listens on 127.0.0.1:8420, or PORT)
 //   npm run dev
 // Any e-mail with the password "berth" logs in. Never part of the product.
 import { createHash, randomUUID } from "node:crypto";
@@ -189,4 +189,4 @@ server.on("upgrade", (req, socket, head) => {
   const target = req.url.startsWith("/graphql") ? sockets : terminals;
   target.handleUpgrade(req, socket, head, (ws) => target.emit("connection", ws, req));
 });
-server.listen(Number(process.env.PORT ?? 8080), "127.0.0.1", () => console.log(`mock on http://127.0.0.1:${server.address().port}`));
+server.listen(Number(process.env.PORT ?? 8420), "127.0.0.1", () => console.log(`mock on http://127.0.0.1:${server.address().port}`));

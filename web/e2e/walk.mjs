@@ -12,7 +12,7 @@ const folder = `walk-${run}`;
 const session = `walk-${run}`;
 const started = Date.now();
 const shoot = album(BERTH_SHOTS);
-const { page, faults, close } = await open(BERTH_URL);
+const { page, context, faults, close } = await open(BERTH_URL);
 const barriers = [];
 let clicks = 0;
 
@@ -53,6 +53,14 @@ const call = (query, variables) =>
     },
     [query, variables],
   );
+
+/** The same, but not through the page: it works while the page is cut off. */
+async function beside(query, variables) {
+  const response = await context.request.post("/graphql", { headers: { "X-Berth-CSRF": "1" }, data: { query, variables } });
+  const { data, errors } = await response.json();
+  if (errors) throw new Error(JSON.stringify(errors));
+  return data;
+}
 
 const go = (name) => page.getByRole("navigation", { name: "Places" }).getByRole("link", { name }).click();
 const heading = (name) => page.getByRole("heading", { level: 1, name }).waitFor();
@@ -190,15 +198,43 @@ async function live() {
   const row = page.getByRole("row").filter({ has: page.getByRole("link", { name: session, exact: true }) });
   await row.locator('[data-status="running"]').waitFor();
   await look("sessions");
-  let navigations = 0;
-  page.on("framenavigated", () => navigations++);
   await page.evaluate(() => (globalThis.kept = true));
+  const asked = [];
+  const count = (request) => request.url().endsWith("/graphql") && request.method() === "POST" && asked.push(request.postData());
+  page.on("request", count);
   await call("mutation($input: TerminateSessionInput!) { terminateSession(input: $input) { session { id } } }", { input: { id: made.id } });
   await row.locator('[data-status="terminated"]').waitFor({ timeout: 30_000 });
+  page.off("request", count);
+  assert.equal(asked.length, 1, `only the test's own call: ${asked.slice(1)}`);
   await go("Cluster");
   await page.locator("[data-agent]").first().waitFor();
   if (made.fraction) await slip.waitFor({ state: "detached" });
   assert(await page.evaluate(() => globalThis.kept === true), "the page was loaded again");
+}
+
+/** What happens while the line is cut is there when it is back. */
+async function reconnect() {
+  await go("Sessions");
+  const name = `cut-${run}`;
+  const rows = page.getByRole("row").filter({ hasText: name });
+  await context.setOffline(true);
+  await page.locator(".live.reconnecting").waitFor();
+  const { node } = await beside("query($id: ID!) { node(id: $id) { ... on Session { image { reference } } } }", { id: made.id });
+  const { createSession } = await beside("mutation($input: CreateSessionInput!) { createSession(input: $input) { session { id } } }", {
+    input: { name, image: node.image.reference, slots: { cpu: "1", mem: "256m" } },
+  });
+  assert.equal(await rows.count(), 0);
+  await context.setOffline(false);
+  await page.locator(".live.live").waitFor();
+  await rows.getByRole("link", { name }).waitFor();
+  assert(await page.evaluate(() => globalThis.kept === true), "the page was loaded again");
+  await rows.getByRole("checkbox").check();
+  await page.getByRole("button", { name: "End selected (1)" }).click();
+  await page.getByRole("dialog").getByText(name).waitFor();
+  await look("end");
+  await page.getByRole("dialog").getByRole("button", { name: "End", exact: true }).click();
+  await rows.locator('[data-status="terminated"], [data-status="cancelled"]').waitFor({ timeout: 60_000 });
+  assert(createSession.session.id);
 }
 
 async function keyboard() {
@@ -257,6 +293,7 @@ try {
   await step("logs", logs);
   await step("cluster", cluster);
   await step("live", live);
+  await step("reconnect", reconnect);
   await step("keyboard", keyboard);
   await step("admin", admin);
   await step("tidy", tidy);

@@ -8,6 +8,9 @@ export type LiveState = "connecting" | "live" | "reconnecting";
 export const backoff = (attempt: number, random = Math.random()) =>
   Math.min(10_000, 300 * 2 ** Math.min(attempt, 10)) * (0.7 + 0.6 * random);
 
+const pingEvery = 10_000;
+const patience = 5_000;
+
 /** The code that the server closes with when the login is over. */
 const unauthorized = 4401;
 
@@ -28,9 +31,10 @@ let client: Client | null = null;
 export function socket(): Client {
   if (client) return client;
   let connected = false;
+  let unanswered: ReturnType<typeof setTimeout> | undefined;
   client = createClient({
     url: `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/graphql`,
-    keepAlive: 10_000,
+    keepAlive: pingEvery,
     retryAttempts: Infinity,
     retryWait: (attempt) => new Promise((resolve) => setTimeout(resolve, backoff(attempt))),
     shouldRetry: (event) => (event as CloseEvent).code !== unauthorized,
@@ -40,12 +44,21 @@ export function socket(): Client {
         connected = true;
         set("live");
       },
+      // A dead line looks like a quiet one: only a missing answer tells.
+      ping: (received) => {
+        if (!received) unanswered = setTimeout(() => client?.terminate(), patience);
+      },
+      pong: (received) => {
+        if (received) clearTimeout(unanswered);
+      },
       closed: (event) => {
+        clearTimeout(unanswered);
         set("reconnecting");
         if ((event as CloseEvent).code === unauthorized) leave();
       },
     },
   });
+  addEventListener("offline", () => client?.terminate());
   return client;
 }
 

@@ -5,9 +5,10 @@ import { Suspense, lazy, useState } from "react";
 import { useSubscription } from "urql";
 import { graphql } from "../api/graphql";
 import { useKeys } from "../hooks/useKeys";
-import { LaunchContext, type LaunchWish } from "../hooks/useLaunch";
+import { LaunchContext, type LaunchWish, launchedHere } from "../hooks/useLaunch";
 import { useLiveQuery } from "../hooks/useLiveQuery";
-import { tell } from "../hooks/useSessionChanges";
+import { tell, useSessionChanges } from "../hooks/useSessionChanges";
+import { toast } from "../hooks/useToasts";
 import { ViewerProvider, ViewerQuery, administers } from "../hooks/useViewer";
 import { t } from "../i18n";
 import { Help } from "./Help";
@@ -54,6 +55,11 @@ export function Frame() {
   useSubscription({ query: SessionsChanged }, (_, change) => {
     tell(change.sessionChanged);
     return change;
+  });
+  useSessionChanges(({ id, name, status }) => {
+    if (status !== "running" || !launchedHere.delete(id)) return;
+    const to = `/sessions/${id}`;
+    if (location.pathname !== to) toast({ text: t("{{name}} is running.", { name }), link: { label: t("Open"), to } });
   });
   useKeys({
     "mod+k": paletteOpen.toggle,

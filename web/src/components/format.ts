@@ -92,3 +92,6 @@ export function parseBytes(text: string): number | null {
   const power = match[2] ? "kmgtp".indexOf(match[2].toLowerCase()) + 1 : 0;
   return Math.round(Number(match[1]) * 1024 ** power);
 }
+
+/** As one would type it into a shell. */
+export const quote = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);

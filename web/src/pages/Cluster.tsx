@@ -64,7 +64,7 @@ export function Cluster() {
       <FailureNote failure={failure} what={t("The agents could not be read")} />
       {data && all.length === 0 ? (
         <div className="panel">
-          <Empty title={t("No agent has joined yet")} cli={admin ? "berthd agent --join <token>" : undefined}>
+          <Empty title={t("No agent has joined yet")} cli={admin ? "berth agent join" : undefined}>
             {admin ? <Link to="/admin/agents">{t("Make a join token")}</Link> : t("An administrator has to add a machine first.")}
           </Empty>
         </div>

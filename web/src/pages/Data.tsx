@@ -71,7 +71,7 @@ export function Data() {
       {data && rows.length === 0 ? (
         <div className="panel">
           {q ? <Empty title={t("No folder matches")} /> : (
-            <Empty title={t("No folders yet")} cli="berth folder create my-data && berth folder put ./data my-data">
+            <Empty title={t("No folders yet")} cli="berth folder create my-data && berth folder put my-data ./data">
               <span>{t("A folder keeps data beyond sessions, and is mounted into them.")}</span>
               <Button variant="light" onClick={create.open}>
                 {t("Make the first one")}

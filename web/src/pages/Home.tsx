@@ -67,7 +67,7 @@ export function Home() {
               <span className="dim">{running.length}</span>
             </div>
             {data && running.length === 0 ? (
-              <Empty title={t("Nothing runs")} cli="berth run -it python:latest">
+              <Empty title={t("Nothing runs")} cli="berth session create IMAGE">
                 <span>
                   {t("Press")} <kbd className="key">L</kbd> {t("to launch a session, or type:")}
                 </span>

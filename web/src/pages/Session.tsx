@@ -1,4 +1,4 @@
-import { Button, Tabs, TextInput } from "@mantine/core";
+import { Button, Tabs, TextInput, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Suspense, lazy, useState } from "react";
@@ -7,6 +7,7 @@ import { type FragmentOf, graphql } from "../api/graphql";
 import { FailureNote } from "../components/Note";
 import { Status } from "../components/Status";
 import { duration } from "../components/format";
+import { lineOf } from "../components/launch/request";
 import { Config } from "../components/session/Config";
 import { Events } from "../components/session/Events";
 import { Logs } from "../components/session/Logs";
@@ -104,7 +105,7 @@ function Detail({ session }: { session: SessionDetail }) {
         </span>
         <div className="push row">
           {over ? (
-            <Button variant="default" onClick={() => launch({ image: session.image.reference })}>
+            <Button variant="default" onClick={() => launch({ image: session.image.reference, slots: session.slots, ...(batch ? { command: lineOf(session.command) } : {}) })}>
               {t("Launch again")}
             </Button>
           ) : (
@@ -179,7 +180,7 @@ function Name({ id, name, fixed }: { id: string; name: string; fixed: boolean })
       event.preventDefault();
       if (await run({ input: { id, name: text } })) setEditing(false);
     }}>
-      <h1 style={{ position: "absolute", left: -9999 }}>{name}</h1>
+      <VisuallyHidden component="h1">{name}</VisuallyHidden>
       <TextInput aria-label={t("Name")} value={text} autoFocus onChange={(e) => setText(e.currentTarget.value)}
         error={failure ? `${failure.message}${failure.requestId ? ` (${failure.code}, ${failure.requestId})` : ""}` : undefined}
         onKeyDown={(e) => e.key === "Escape" && setEditing(false)} />

@@ -117,7 +117,7 @@ export function Sessions() {
               <span>{t("Take a filter away to see more.")}</span>
             </Empty>
           ) : (
-            <Empty title={t("No sessions yet")} cli="berth run python:latest -- python3 -c 'print(42)'">
+            <Empty title={t("No sessions yet")} cli="berth run IMAGE -- python3 -c 'print(42)'">
               <span>{t("A session is a container of your own with the part of the machine you ask for.")}</span>
               <Button variant="light" onClick={() => launch()}>
                 {t("Launch the first one")}

@@ -113,7 +113,7 @@ export function Browser({ folder, name, path, onOpen, onFiles }: Props) {
       </div>
       {failure ? <div style={{ padding: 12 }}><FailureNote failure={failure} what={t("The files could not be read")} /></div> : null}
       {list && rows.length === 0 ? (
-        <Empty title={t("Empty")} cli={`berth folder put ./data ${name}${path ? `:${path}` : ""}`}>
+        <Empty title={t("Empty")} cli={`berth folder put ${name}${path ? `:${path}` : ""} ./data`}>
           {t("Drop files or folders here. An interrupted upload goes on where it stopped.")}
         </Empty>
       ) : null}

@@ -4,7 +4,7 @@ import { useRef, useState } from "react";
 import { byField } from "../../api/errors";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
-import type { LaunchWish } from "../../hooks/useLaunch";
+import { type LaunchWish, launchedHere } from "../../hooks/useLaunch";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { useStored } from "../../hooks/useStored";
 import { useViewer } from "../../hooks/useViewer";
@@ -17,7 +17,7 @@ import { Folders } from "./Folders";
 import { Places } from "./Places";
 import { Share } from "./Share";
 import { Tiles } from "./Tiles";
-import { type Wish, acceleratorSlots, byRecent, check, inputOf, sizes, slotsOf } from "./request";
+import { type Wish, acceleratorSlots, byRecent, check, inputOf, sizeOf, sizes, slotsOf } from "./request";
 import { NoImage } from "./NoImage";
 
 const LaunchQuery = graphql(`
@@ -50,7 +50,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
   const [tried, setTried] = useState(false);
   const key = useRef(crypto.randomUUID());
   const [wish, setWish] = useState<Wish>({
-    image: begin.image ?? "", mode: "interactive", command: "", name: "", cpu: 1, mem: 1, slot: "", share: 0,
+    image: begin.image ?? "", mode: begin.command ? "batch" : "interactive", command: begin.command ?? "", name: "", ...sizeOf(begin.slots),
     folders: begin.folder ? [{ id: begin.folder, readOnly: false }] : [],
     project: viewer.projects[0]?.id ?? null, group: viewer.resourceGroups[0]?.id ?? null,
   });
@@ -79,6 +79,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
     const done = await run({ input: inputOf(full, key.current) });
     if (!done) return;
     setRecent([full.image, ...recent.filter((r) => r !== full.image)].slice(0, 8));
+    launchedHere.add(done.createSession.session.id);
     onClose();
     await navigate({ to: "/sessions/$id", params: { id: done.createSession.session.id } });
   }

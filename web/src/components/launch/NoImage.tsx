@@ -6,7 +6,7 @@ import { Empty } from "../Note";
 export function NoImage() {
   const admin = administers(useViewer());
   return (
-    <Empty title={t("There is no image yet")} cli={admin ? "berth image scan <registry>" : undefined}>
+    <Empty title={t("There is no image yet")} cli={admin ? "berth image scan" : undefined}>
       {admin ? (
         <span>
           {t("Add a registry and scan it in")} <Link to="/admin/images">{t("Admin, Images")}</Link>.

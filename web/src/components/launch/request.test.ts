@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Wish, acceleratorSlots, byRecent, check, inputOf, marks } from "./request";
+import { type Wish, acceleratorSlots, byRecent, check, inputOf, lineOf, marks, sizeOf, slotsOf } from "./request";
 
 const wish: Wish = {
   image: "r/python:3", mode: "interactive", command: "", name: " ", cpu: 1, mem: 0.5, slot: "cuda.shares", share: 0,
@@ -18,6 +18,18 @@ describe("inputOf", () => {
     expect(sent.command).toEqual(["/bin/sh", "-c", "echo $HOME | wc"]);
     expect(sent.slots["cuda.shares"]).toBe("0.3");
     expect(sent.mounts).toEqual([{ vfolder: "f", readOnly: true }]);
+  });
+});
+
+describe("launching again", () => {
+  it("keeps the size", () => {
+    const slots = { cpu: "2", mem: "4294967296", "cuda.shares": "0.5" };
+    expect(slotsOf(sizeOf(slots))).toEqual(slots);
+    expect(sizeOf()).toEqual({ cpu: 1, mem: 1, slot: "", share: 0 });
+  });
+  it("keeps the command", () => {
+    expect(lineOf(["/bin/sh", "-c", "echo $HOME | wc"])).toBe("echo $HOME | wc");
+    expect(lineOf(["python3", "-c", "print('hi')"])).toBe(`python3 -c 'print('\\''hi'\\'')'`);
   });
 });
 

@@ -1,4 +1,4 @@
-import { trim } from "../format";
+import { quote, trim } from "../format";
 
 export interface Size {
   key: string;
@@ -35,6 +35,19 @@ export function slotsOf(wish: Pick<Wish, "cpu" | "mem" | "slot" | "share">): Rec
     mem: String(Math.round(wish.mem * gib)),
     ...(wish.slot && wish.share > 0 ? { [wish.slot]: trim(wish.share.toFixed(3)) } : {}),
   };
+}
+
+/** Slots of an earlier session as the sheet holds them; without, the smallest size. */
+export function sizeOf(slots?: Record<string, string>): Pick<Wish, "cpu" | "mem" | "slot" | "share"> {
+  if (!slots) return { cpu: sizes[0]!.cpu, mem: sizes[0]!.mem, slot: "", share: 0 };
+  const [slot = "", share = "0"] = Object.entries(slots).find(([s, n]) => s !== "cpu" && !s.endsWith("mem") && Number(n) > 0) ?? [];
+  return { cpu: Number(slots.cpu ?? 0), mem: Number(slots.mem ?? 0) / gib, slot, share: Number(share) };
+}
+
+/** The line that a shell was given, or the words as one would type them. */
+export function lineOf(command: readonly string[]): string {
+  if (command.length === 3 && command[1] === "-c" && /(^|\/)sh$/.test(command[0]!)) return command[2]!;
+  return command.map(quote).join(" ");
 }
 
 /** What is sent; the key makes a second click on the button the same request. */

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { SessionDetail } from "../../pages/Session";
 import { t } from "../../i18n";
 import { Copy } from "../Note";
-import { amount, bySlot, slotName, when } from "../format";
+import { amount, bySlot, quote, slotName, when } from "../format";
 
 export function Config({ session }: { session: SessionDetail }) {
   const facts: [string, React.ReactNode][] = [
@@ -59,6 +59,3 @@ export function Config({ session }: { session: SessionDetail }) {
     </div>
   );
 }
-
-/** As one would type it into a shell. */
-export const quote = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);

@@ -76,7 +76,7 @@ export function Images() {
             {t("Add a registry")}
           </Button>
         </div>
-        {data?.registries.length === 0 ? <Empty title={t("No registry yet")} cli="berth registry add local 127.0.0.1:5000 --plain-http" /> : null}
+        {data?.registries.length === 0 ? <Empty title={t("No registry yet")} cli="berth image registry create local 127.0.0.1:5000 --plain-http" /> : null}
         <ul className="rows">
           {(data?.registries ?? []).map((r) => (
             <li key={r.id}>
