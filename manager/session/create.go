@@ -106,7 +106,10 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 		result: sessionevent.ResultInfo, attempt: 1, message: "queued"}); err != nil {
 		return nil, err
 	}
-	return sess, tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return nil, fmt.Errorf("store session: %w", err)
+	}
+	return sess.Unwrap(), nil
 }
 
 // admitPending refuses a request when its owner already has as many waiting
