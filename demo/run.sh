@@ -25,6 +25,7 @@ cleanup() {
   trap - EXIT
   if [[ -n $made_folder && -z ${KEEP:-} ]]; then
     step 'Clean up (KEEP=1 keeps the folder)'
+    berth session rm --wait "$session" >/dev/null 2>&1 || true # only after a failure does it live
     run berth folder rm --yes "$folder" || code=1
   fi
   if [[ -n $logged_in ]]; then

@@ -175,7 +175,7 @@ func (a *app) makeToken(ctx context.Context, c *client.Client, days int) (*clien
 	if days > 0 {
 		expires = a.now().AddDate(0, 0, days)
 	}
-	token, secret, err := c.CreateAccessToken(ctx, fmt.Sprintf("berth on %s, %s", host, a.now().UTC().Format("2006-01-02 15:04:05")), expires)
+	token, secret, err := c.CreateAccessToken(ctx, fmt.Sprintf("berth on %s %s", host, a.now().UTC().Format("2006-01-02 150405")), expires)
 	if err == nil && secret == "" {
 		err = fmt.Errorf("the server gave no secret for the new token: %w", errdefs.ErrInternal)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,20 +78,30 @@ func (e *Error) Error() string {
 			more = append(more, name+" "+value)
 		}
 	}
-	add("field", e.Field)
+	text := strings.Join(strings.Fields(e.Message), " ")
+	if text == "" {
+		text = strings.ToLower(strings.ReplaceAll(e.Code, "_", " "))
+	}
+	if e.Field != "" && lacksSubject(text) {
+		text = e.Field + " " + text
+	} else {
+		add("field", e.Field)
+	}
 	add("limit", e.Limit)
 	if e.RetryAfter > 0 {
 		add("try again in", e.RetryAfter.String())
 	}
 	add("request", e.RequestID)
-	text := strings.Join(strings.Fields(e.Message), " ")
-	if text == "" {
-		text = strings.ToLower(strings.ReplaceAll(e.Code, "_", " "))
-	}
 	if len(more) > 0 {
 		text += " (" + strings.Join(more, ", ") + ")"
 	}
 	return text
+}
+
+// lacksSubject reports whether a message goes on from the name of its field.
+func lacksSubject(text string) bool {
+	verb, _, _ := strings.Cut(text, " ")
+	return slices.Contains([]string{"may", "must", "is", "has", "cannot", "needs", "takes"}, verb)
 }
 
 // Unwrap returns the errdefs class.
