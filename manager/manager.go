@@ -19,6 +19,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/jointoken"
+	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/graph"
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/discovery"
@@ -160,9 +161,23 @@ func (m *Manager) Bootstrap(ctx context.Context) (password string, created bool,
 	return m.identity.Bootstrap(viewer.SystemContext(ctx), m.cfg.AdminEmail)
 }
 
-// AddRegistry registers a registry that the same process serves, and scans it.
+// AddRegistry makes a registry that the same process serves known under name,
+// and registers its images.
 func (m *Manager) AddRegistry(ctx context.Context, name, host string) error {
-	return m.images.Ensure(viewer.SystemContext(ctx), name, host, true)
+	ctx = viewer.SystemContext(ctx)
+	plain := true
+	id, err := m.client.Registry.Query().Where(registry.Name(name)).OnlyID(ctx)
+	if ent.IsNotFound(err) {
+		var made *image.RegistryPayload
+		if made, err = m.images.CreateRegistry(ctx, image.CreateRegistryInput{Name: name, Host: host, PlainHTTP: &plain}); err == nil {
+			id = made.Registry.ID
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("register registry %s: %w", name, err)
+	}
+	_, err = m.images.ScanRegistry(ctx, image.ScanRegistryInput{ID: id})
+	return err
 }
 
 // StopSessions ends every session that runs or starts.

@@ -39,9 +39,13 @@ func managerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := announceFirstLogin(cmd.Context(), m, cfg.AdminEmail, ""); err != nil {
+			password, created, err := m.Bootstrap(cmd.Context())
+			if err != nil {
 				m.Close()
-				return err
+				return fmt.Errorf("make the first superadmin: %w", err)
+			}
+			if created {
+				fmt.Printf("First superadmin: %s\nPassword:         %s\n", cfg.AdminEmail, password)
 			}
 			return m.Run(cmd.Context())
 		},

@@ -111,6 +111,7 @@ type platform struct {
 	containerd *daemon.Daemon
 	registry   *registry.Registry
 	images     net.Listener
+	password   string // of the first superadmin, when this start made it
 }
 
 func (p *platform) dir(parts ...string) string {
@@ -136,6 +137,9 @@ func (p *platform) open(ctx context.Context) (err error) {
 	})
 	if err != nil {
 		return fmt.Errorf("start manager: %w", err)
+	}
+	if p.password, _, err = p.manager.Bootstrap(ctx); err != nil {
+		return fmt.Errorf("make the first superadmin: %w", err)
 	}
 	if p.storage, err = p.openStorage(ctx, nodes.Addr().String()); err != nil {
 		return fmt.Errorf("start storage proxy: %w", err)
@@ -245,11 +249,10 @@ func (p *platform) greet(ctx context.Context, started time.Time) error {
 	}
 	url := "http://" + p.listener.Addr().String()
 	fmt.Printf("\n  Berth is at %s  (ready after %.1f s)\n", url, time.Since(started).Seconds())
-	keep := p.dir("first-login.json")
-	if err := announceFirstLogin(ctx, p.manager, p.email, keep); err != nil {
-		return err
+	if p.password != "" {
+		fmt.Printf("\n  First superadmin: %s\n  Password:         %s\n  (printed this once; change it after the first login)\n", p.email, p.password)
 	}
-	if err := updateFirstLogin(ctx, p.manager, keep, url); err != nil {
+	if err := keepFirstLogin(ctx, p.manager, p.dir("first-login.json"), firstLogin{url, p.email, p.password}); err != nil {
 		return err
 	}
 	if err := p.manager.AddRegistry(ctx, "local", p.images.Addr().String()); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/viewer"
 )
 
@@ -122,6 +123,6 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 	}
 	if !problem.WriteHTTP(w, r, err) {
-		s.log.ErrorContext(r.Context(), "authenticate", "request", w.Header().Get(problem.RequestIDHeader), "error", err)
+		s.log.ErrorContext(r.Context(), "authenticate", "request", requestid.From(r.Context()), "error", err)
 	}
 }

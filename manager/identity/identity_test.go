@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -327,5 +328,28 @@ func TestDomainsAndProjects(t *testing.T) {
 			_, err := s.CreateProject(w.As(t, c.as), identity.CreateProjectInput{Name: "vision", Domain: c.domain})
 			want(t, err, c.code, "")
 		})
+	}
+}
+
+// What ent refuses reaches people in words, not as ent's text for programmers.
+func TestErrorsOfEntExplainThemselves(t *testing.T) {
+	w := identitytest.New(t)
+	ctx := w.As(t, w.Superadmin)
+	_, missing := w.Client.ResourcePolicy.Get(ctx, uuid.New())
+	_, tooLong := w.Client.Domain.Create().SetName(strings.Repeat("a", 65)).Save(ctx)
+	_, unset := w.Client.User.Create().SetEmail("x@example.org").SetUsername("x").SetDomainID(w.A.ID).Save(ctx)
+	_, used := w.Client.Domain.Delete().Exec(ctx)
+	for name, c := range map[string]struct {
+		err  error
+		want problem.Problem
+	}{
+		"missing":  {missing, problem.Problem{Code: problem.CodeNotFound, Message: "resource policy not found"}},
+		"too long": {tooLong, problem.Problem{Code: problem.CodeInvalidArgument, Message: "value is greater than the required length", Field: "name"}},
+		"unset":    {unset, problem.Problem{Code: problem.CodeInvalidArgument, Message: "is missing", Field: "passwordHash"}},
+		"used":     {used, problem.Problem{Code: problem.CodeFailedPrecondition, Message: "it is still in use"}},
+	} {
+		if got, _ := problem.From(c.err); got != c.want {
+			t.Errorf("%s: got %+v (%v), want %+v", name, got, c.err, c.want)
+		}
 	}
 }

@@ -19,8 +19,10 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	entimage "github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/registry"
+	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/identity/identitytest"
 	"github.com/berthhq/berth/manager/image"
 )
@@ -241,7 +243,7 @@ func TestOneBadTagDoesNotSpoilTheScan(t *testing.T) {
 	broken := false
 	front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if broken && strings.Contains(r.URL.Path, "/bad/manifests/") {
-			http.Error(rw, "disk full at /var/lib/registry", http.StatusInternalServerError)
+			http.Error(rw, "disk full at /var/lib/registry", http.StatusInsufficientStorage)
 			return
 		}
 		st.inner.ServeHTTP(rw, r)
@@ -282,7 +284,7 @@ func TestRegistriesThatDoNotAnswer(t *testing.T) {
 		"no catalogue": {http.StatusMethodNotAllowed, problem.CodeFailedPrecondition},
 		"locked":       {http.StatusForbidden, problem.CodeFailedPrecondition},
 		"login":        {http.StatusUnauthorized, problem.CodeFailedPrecondition},
-		"broken":       {http.StatusInternalServerError, problem.CodeUnavailable},
+		"broken":       {http.StatusInsufficientStorage, problem.CodeUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -412,4 +414,18 @@ func TestForget(t *testing.T) {
 	}
 	_, err = s.ForgetImage(root, image.ForgetImageInput{ID: i.ID})
 	want(t, err, problem.CodeNotFound, "id")
+
+	used := w.Client.Image.Create().SetReference("here.example/b:1").SetName("b:1").SetArchitecture("amd64").
+		SetDigest("sha256:0").SetRegistryID(r.ID).SaveX(root)
+	w.Client.Session.Create().SetName("s").SetType(session.TypeBatch).SetSlots(resource.Slots{"cpu": 1000}).
+		SetDomainID(w.A.ID).SetProjectID(w.A.Project.ID).SetOwnerID(w.A.Member.ID).SetImageID(used.ID).
+		SetResourceGroup(w.Client.ResourceGroup.Create().SetName("g").SaveX(root)).ExecX(root)
+	if _, err := s.ForgetImage(root, image.ForgetImageInput{ID: used.ID}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Resolve(root, "b:1")
+	want(t, err, problem.CodeNotFound, "image")
+	if n := w.Client.Session.Query().Where(session.HasImageWith(entimage.ID(used.ID))).CountX(root); n != 1 {
+		t.Error("the session lost its image")
+	}
 }

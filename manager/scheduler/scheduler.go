@@ -1,0 +1,124 @@
+// Package scheduler decides which waiting session starts where. It reads a
+// snapshot, lets the pure planner decide, and commits what was decided in one
+// fenced transaction; what waits gets its reasons. Only the leader runs it.
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	entsession "github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/scheduler/plan"
+	"github.com/berthhq/berth/manager/session"
+)
+
+const (
+	// passEvery is the period of the unconditional pass, for wakes that were
+	// lost and for sessions whose retry time has come.
+	passEvery = 2 * time.Second
+	// maxPending bounds one pass; the rest of a longer queue waits for its turn.
+	maxPending = 2000
+	// maxBatch bounds one transaction.
+	maxBatch = 100
+)
+
+// Scheduler is the loop around the planner.
+type Scheduler struct {
+	client   *ent.Client
+	bus      *event.Bus
+	policies *policy.Service
+	log      *slog.Logger
+
+	waiting map[uuid.UUID]*ent.Session // of the pass in progress
+}
+
+// New returns a Scheduler.
+func New(client *ent.Client, bus *event.Bus, policies *policy.Service, log *slog.Logger) *Scheduler {
+	return &Scheduler{client: client, bus: bus, policies: policies, log: log}
+}
+
+// Lead schedules until ctx ends.
+func (s *Scheduler) Lead(ctx context.Context, epoch int64) {
+	wakes := s.bus.Subscribe(ctx, event.Pending)
+	tick := time.NewTicker(passEvery)
+	defer tick.Stop()
+	for {
+		if err := s.pass(ctx, epoch); err != nil && ctx.Err() == nil {
+			s.log.Error("schedule", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-wakes:
+			drain(wakes)
+		}
+	}
+}
+
+// drain takes the wakes that came together, for one pass serves them all.
+func drain(wakes <-chan event.Event) {
+	for {
+		select {
+		case <-wakes:
+		default:
+			return
+		}
+	}
+}
+
+// pass decides once over everything that waits.
+func (s *Scheduler) pass(ctx context.Context, epoch int64) error {
+	some, err := s.client.Session.Query().Where(entsession.StatusEQ(lifecycle.Pending)).Exist(ctx)
+	if err != nil || !some {
+		return err
+	}
+	snap, err := s.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	var placed []plan.Decision
+	for _, d := range plan.Plan(snap) {
+		if d.Placed() {
+			placed = append(placed, d)
+			continue
+		}
+		if err := s.explain(ctx, d); err != nil {
+			return err
+		}
+	}
+	for len(placed) > 0 {
+		n := min(len(placed), maxBatch)
+		if err := s.commit(ctx, epoch, placed[:n]); err != nil {
+			return fmt.Errorf("commit %d placements: %w", n, err)
+		}
+		placed = placed[n:]
+	}
+	return nil
+}
+
+// explain stores why a session waits, when that has changed.
+func (s *Scheduler) explain(ctx context.Context, d plan.Decision) error {
+	w := s.waiting[d.SessionID]
+	if w.Pending != nil {
+		old, now := *w.Pending, *d.Waiting
+		old.DecidedAt, now.DecidedAt = time.Time{}, time.Time{}
+		if reflect.DeepEqual(old, now) {
+			return nil
+		}
+	}
+	if err := session.Explain(ctx, s.client, w, d.Waiting); err != nil {
+		return err
+	}
+	s.bus.Publish(ctx, event.Event{Topic: event.Session, ID: w.ID})
+	return nil
+}

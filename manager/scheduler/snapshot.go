@@ -1,0 +1,178 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/scheduler/plan"
+	"github.com/berthhq/berth/manager/stats"
+)
+
+// snapshot reads everything a decision needs. The number of statements
+// does not grow with the cluster.
+func (s *Scheduler) snapshot(ctx context.Context) (*plan.Snapshot, error) {
+	snap := &plan.Snapshot{Now: time.Now().UTC()}
+	groups, err := s.client.ResourceGroup.Query().Where(resourcegroup.Active(true)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read resource groups: %w", err)
+	}
+	for _, g := range groups {
+		snap.Groups = append(snap.Groups, plan.Group{ID: g.ID, Name: g.Name})
+	}
+	if err := s.readAgents(ctx, snap); err != nil {
+		return nil, fmt.Errorf("read agents: %w", err)
+	}
+	if err := s.readSlotTypes(ctx, snap); err != nil {
+		return nil, fmt.Errorf("read slot types: %w", err)
+	}
+	if err := s.readPending(ctx, snap); err != nil {
+		return nil, fmt.Errorf("read pending sessions: %w", err)
+	}
+	if err := s.readLimits(ctx, snap); err != nil {
+		return nil, fmt.Errorf("read limits: %w", err)
+	}
+	return snap, nil
+}
+
+func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot) error {
+	all, err := s.client.Agent.Query().Where(agent.StatusNEQ(agent.StatusTerminated)).WithDevices().Order(agent.ByName()).All(ctx)
+	if err != nil {
+		return err
+	}
+	var devices []uuid.UUID
+	for _, a := range all {
+		for _, d := range a.Edges.Devices {
+			devices = append(devices, d.ID)
+		}
+	}
+	used, err := stats.Occupied(ctx, s.client, allocation.FieldDeviceID, devices)
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		pa := plan.Agent{
+			ID: a.ID, Name: a.Name, Group: a.ResourceGroupID, Architecture: a.Architecture, Volumes: a.Volumes,
+			Schedulable: a.Schedulable && a.Status == agent.StatusAlive,
+		}
+		for _, d := range a.Edges.Devices {
+			pa.Devices = append(pa.Devices, plan.Device{
+				ID: d.ID, Allocatable: d.Allocatable, Healthy: usable(d), Capacity: d.Capacity, Used: used[d.ID],
+			})
+		}
+		snap.Agents = append(snap.Agents, pa)
+	}
+	return nil
+}
+
+func (s *Scheduler) readSlotTypes(ctx context.Context, snap *plan.Snapshot) error {
+	types, err := s.client.SlotType.Query().All(ctx)
+	for _, t := range types {
+		snap.SlotTypes = append(snap.SlotTypes, plan.SlotType{Name: t.Name, ExclusiveWith: t.ExclusiveWith})
+	}
+	return err
+}
+
+func (s *Scheduler) readPending(ctx context.Context, snap *plan.Snapshot) error {
+	waiting, err := s.client.Session.Query().Where(session.StatusEQ(lifecycle.Pending)).
+		WithKernels().WithImage().
+		WithMounts(func(q *ent.SessionMountQuery) {
+			q.WithVfolder(func(q *ent.VfolderQuery) {
+				q.WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() })
+			})
+		}).Order(session.ByCreatedAt()).Limit(maxPending).All(ctx)
+	if err != nil {
+		return err
+	}
+	s.waiting = make(map[uuid.UUID]*ent.Session, len(waiting))
+	for _, w := range waiting {
+		s.waiting[w.ID] = w
+		r := plan.Request{
+			SessionID: w.ID, Owner: w.OwnerID, Project: w.ProjectID, Domain: w.DomainID, Group: w.ResourceGroupID,
+			Priority: w.Priority, Created: w.CreatedAt, Architecture: w.Edges.Image.Architecture,
+		}
+		if w.RetryAt != nil {
+			r.RetryAt = *w.RetryAt
+		}
+		for _, m := range w.Edges.Mounts {
+			r.Volumes = append(r.Volumes, m.Edges.Vfolder.Edges.QuotaScope.Edges.Volume.Name)
+		}
+		for _, k := range w.Edges.Kernels {
+			r.Kernels = append(r.Kernels, plan.KernelRequest{ID: k.ID, Slots: k.Slots})
+		}
+		snap.Pending = append(snap.Pending, r)
+	}
+	return nil
+}
+
+func (s *Scheduler) readLimits(ctx context.Context, snap *plan.Snapshot) error {
+	limits, err := s.policies.All(ctx)
+	if err != nil {
+		return err
+	}
+	byScope := map[policy.Scope][]uuid.UUID{}
+	for _, l := range limits {
+		byScope[l.Scope] = append(byScope[l.Scope], l.ScopeID)
+	}
+	columns := map[policy.Scope]string{
+		policy.ScopeUser: allocation.FieldOwnerID, policy.ScopeProject: allocation.FieldProjectID, policy.ScopeDomain: allocation.FieldDomainID,
+	}
+	used := map[uuid.UUID]resource.Slots{}
+	for scope, ids := range byScope {
+		sums, err := stats.Occupied(ctx, s.client, columns[scope], ids)
+		if err != nil {
+			return err
+		}
+		for id, sum := range sums {
+			used[id] = sum
+		}
+	}
+	counts, err := s.countSessions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range limits {
+		snap.Limits = append(snap.Limits, plan.Limit{
+			Scope: string(l.Scope), ID: l.ScopeID, Policy: l.Policy, Total: l.TotalSlots, MaxSessions: l.MaxSessions,
+			Used: used[l.ScopeID], Sessions: counts[l.ScopeID],
+		})
+	}
+	return nil
+}
+
+// usable tells whether new work may land on a device.
+func usable(d *ent.Device) bool {
+	return d.Health == device.HealthHealthy || d.Health == device.HealthDegraded
+}
+
+// countSessions counts the sessions that hold resources, per owner, project
+// and domain.
+func (s *Scheduler) countSessions(ctx context.Context) (map[uuid.UUID]int, error) {
+	var rows []struct {
+		OwnerID   uuid.UUID `json:"owner_id"`
+		ProjectID uuid.UUID `json:"project_id"`
+		DomainID  uuid.UUID `json:"domain_id"`
+		Count     int
+	}
+	err := s.client.Session.Query().Where(session.StatusIn(lifecycle.Occupying...)).
+		GroupBy(session.FieldOwnerID, session.FieldProjectID, session.FieldDomainID).
+		Aggregate(ent.Count()).Scan(ctx, &rows)
+	counts := map[uuid.UUID]int{}
+	for _, r := range rows {
+		counts[r.OwnerID] += r.Count
+		counts[r.ProjectID] += r.Count
+		counts[r.DomainID] += r.Count
+	}
+	return counts, err
+}
