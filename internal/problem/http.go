@@ -6,11 +6,9 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-)
 
-// RequestIDHeader carries the request's id on every answer; the middleware that
-// makes the id sets it before any handler runs.
-const RequestIDHeader = "X-Request-Id"
+	"github.com/berthhq/berth/internal/requestid"
+)
 
 // statuses of the codes that have one of their own.
 var statuses = map[string]int{
@@ -69,7 +67,7 @@ func WriteHTTP(w http.ResponseWriter, r *http.Request, err error) (known bool) {
 	}
 	body, _ := json.Marshal(document{ // strings and an int always marshal
 		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: p.Message,
-		Code: p.Code, Field: p.Field, Limit: p.Limit, RequestID: h.Get(RequestIDHeader),
+		Code: p.Code, Field: p.Field, Limit: p.Limit, RequestID: requestid.From(r.Context()),
 	})
 	_, _ = w.Write(body) // the asker may be gone, and nobody else to tell
 	return known

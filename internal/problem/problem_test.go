@@ -15,6 +15,8 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/berthhq/berth/internal/requestid"
 )
 
 func TestFrom(t *testing.T) {
@@ -133,8 +135,8 @@ func TestWriteHTTP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			w.Header().Set(RequestIDHeader, "r1")
-			WriteHTTP(w, httptest.NewRequest(http.MethodPost, "/auth/login", nil), c.err)
+			r := httptest.NewRequest(http.MethodPost, "/auth/login", nil)
+			WriteHTTP(w, r.WithContext(requestid.With(r.Context(), "r1")), c.err)
 			if w.Code != c.status {
 				t.Errorf("status %d, want %d", w.Code, c.status)
 			}
