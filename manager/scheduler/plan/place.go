@@ -63,7 +63,7 @@ func (c *cluster) stepsOf(needs []need) []step {
 				needs[m].mated = true
 				st.mate = needs[m]
 			} else {
-
+				st.spare = needs[m].slot
 			}
 		}
 		steps = append(steps, st)
