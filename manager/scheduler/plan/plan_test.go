@@ -136,6 +136,76 @@ func TestPartsOfDevices(t *testing.T) {
 	}
 }
 
+// TestLargeMemoryIsLeftToWhoNeedsIt has slots that exclude each other, so that
+// one kernel's shares and memory lie on two unlike devices.
+func TestLargeMemoryIsLeftToWhoNeedsIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		ask  resource.Slots
+		want []string
+	}{
+		"shares": {
+			resource.Slots{"cuda.shares": 500, "cuda.mem": 70},
+			[]string{"a/1 cuda.shares 500", "a/0 cuda.mem 70"},
+		},
+		"whole device": {
+			resource.Slots{"cuda.device": 1, "cuda.mem": 70},
+			[]string{"a/1 cuda.device 1", "a/0 cuda.mem 70"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite()
+			s.SlotTypes = []plan.SlotType{{Name: "cuda.mem", ExclusiveWith: []string{"cuda.*"}}}
+			a := s.agent("a", nil, nil)
+			a.Devices[3].Capacity["cuda.mem"] = 40
+			s.ask("s", 0, c.ask)
+			if diff := cmp.Diff(c.want, places(s.decide(t)["s"])); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestAgedHeadStartsInTheEnd lets small sessions come and go without a pause
+// until one that needs four devices of an agent has started.
+func TestAgedHeadStartsInTheEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		after time.Duration
+		want  bool
+	}{"guarded": {time.Minute, true}, "never guarded": {-1, false}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(7)
+			s := newSite()
+			s.Groups[0].HoldAfter = c.after
+			one := resource.Slots{"cuda.device": 1}
+			for _, a := range []string{"a", "b", "c"} {
+				s.agent(a, one.Clone(), one.Clone(), one.Clone(), one.Clone())
+			}
+			started := false
+			for round := 0; round < 500 && !started; round++ {
+				s.Pending = nil
+				s.ask("big", time.Hour, resource.Slots{"cuda.device": 4})
+				for i := range 4 {
+					s.ask(fmt.Sprintf("small%d-%d", round, i), 0, one)
+				}
+				// One running session of the cluster ends in each round.
+				a := &s.Agents[w.IntN(len(s.Agents))]
+				a.Devices[2+w.IntN(4)].Used = nil
+				decisions := plan.Plan(&s.Snapshot)
+				used := replay(t, &s.Snapshot, decisions).used
+				for i := range s.Agents {
+					for j := range s.Agents[i].Devices {
+						s.Agents[i].Devices[j].Used = used[s.Agents[i].Devices[j].ID]
+					}
+				}
+				started = decisions[0].Placed()
+			}
+			if started != c.want {
+				t.Errorf("started: %v, want %v", started, c.want)
+			}
+		})
+	}
+}
+
 func TestGangIsAllOrNone(t *testing.T) {
 	s := newSite()
 	s.agent("a", nil, nil)

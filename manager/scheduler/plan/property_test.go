@@ -12,7 +12,7 @@ import (
 
 // worlds runs f on many random snapshots; the name of a failure is its seed.
 func worlds(t *testing.T, f func(t *testing.T, w *world, s *plan.Snapshot)) {
-	n := uint64(5000)
+	n := uint64(3000)
 	if testing.Short() {
 		n = 500
 	}

@@ -73,7 +73,7 @@ func (q *queue) decide(r *Request) Decision {
 	d := Decision{SessionID: r.SessionID}
 	g := q.groups[r.Group]
 	if g == nil {
-		d.Waiting = q.wait(&group{}, report.Pending{Summary: "Its resource group does not exist."})
+		d.Waiting = q.wait(&group{}, report.Pending{Summary: "Its resource group is gone or not active."})
 		return d
 	}
 	if r.RetryAt.After(q.now) {
