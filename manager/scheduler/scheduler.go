@@ -65,11 +65,15 @@ func (s *Scheduler) Lead(ctx context.Context, epoch int64) {
 	}
 }
 
-// drain takes the wakes that came together, for one pass serves them all.
+// drain takes the wakes that came together, for one pass serves them all. The
+// channel may be closed, at the end of the term.
 func drain(wakes <-chan event.Event) {
 	for {
 		select {
-		case <-wakes:
+		case _, open := <-wakes:
+			if !open {
+				return
+			}
 		default:
 			return
 		}
