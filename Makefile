@@ -12,6 +12,9 @@ MAKEFLAGS     += --no-print-directory
 
 DATA     ?= $(CURDIR)/var
 IMAGES   ?= python minimal
+# Mock accelerators that `make run` offers, so that fractions can be tried
+# without hardware.
+MOCK     ?= 2
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GO       ?= go
 # Under these, tests run a second time with the race detector.
@@ -42,7 +45,7 @@ setup: ## install what is missing from Debian 12 (as root); starts nothing
 
 .PHONY: run
 run: setup build images ## set up, build and start the whole platform on this machine
-	@exec bin/berthd up --data "$(DATA)"
+	@exec bin/berthd up --data "$(DATA)" --mock-accelerators $(MOCK)
 
 .PHONY: demo
 demo: ## walk through the running platform: folder, batch session, result

@@ -59,7 +59,10 @@ func (s *Scheduler) Lead(ctx context.Context, epoch int64) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-wakes:
+		case _, ok := <-wakes:
+			if !ok {
+				return
+			}
 			drain(wakes)
 		}
 	}

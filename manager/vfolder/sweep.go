@@ -30,7 +30,10 @@ func (s *Service) Lead(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-events:
+		case _, ok := <-events:
+			if !ok {
+				return
+			}
 		case <-tick.C:
 			if err := s.measure(ctx); err != nil && ctx.Err() == nil {
 				s.log.Warn("measure quota scopes", "error", err)
