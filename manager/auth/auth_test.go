@@ -164,10 +164,21 @@ func TestLogin(t *testing.T) {
 	if _, body := m.call(t, "GET", "/who", ""); body != "nobody" {
 		t.Errorf("without credentials I am %q", body)
 	}
+	resp, _ = m.tryLogin(t, w.A.Member.Email, "wrong password", "Cookie", "berth=old")
+	status(t, resp, http.StatusUnauthorized)
 	l := w.Client.LoginSession.Query().OnlyX(viewer.SystemContext(t.Context()))
 	if bytes.Contains(l.Hash, []byte(c.Value)) || l.ClientAddress != "127.0.0.1" {
 		t.Errorf("stored %v", l)
 	}
+}
+
+func TestOldCookieDoesNotKeepOneOut(t *testing.T) {
+	w := identitytest.New(t)
+	m := start(t, w.Client, "", nil)
+	resp, _ := m.tryLogin(t, w.A.Member.Email, identitytest.Password, "Cookie", "berth=old", "X-Berth-CSRF", "1")
+	status(t, resp, http.StatusOK)
+	resp, _ = m.call(t, "POST", "/auth/logout", "", "Cookie", "berth=old")
+	status(t, resp, http.StatusNoContent)
 }
 
 func TestBadLogins(t *testing.T) {
