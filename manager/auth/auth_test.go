@@ -164,8 +164,6 @@ func TestLogin(t *testing.T) {
 	if _, body := m.call(t, "GET", "/who", ""); body != "nobody" {
 		t.Errorf("without credentials I am %q", body)
 	}
-	resp, _ = m.tryLogin(t, w.A.Member.Email, "wrong password", "Cookie", "berth=old")
-	status(t, resp, http.StatusUnauthorized)
 	l := w.Client.LoginSession.Query().OnlyX(viewer.SystemContext(t.Context()))
 	if bytes.Contains(l.Hash, []byte(c.Value)) || l.ClientAddress != "127.0.0.1" {
 		t.Errorf("stored %v", l)
