@@ -27,7 +27,10 @@ const (
 // guard checks an operation as a whole before anything of it runs: who may
 // ask for each field, how deep it goes, how much it may cost, how large its
 // pages are.
-type guard struct{ schema *ast.Schema }
+type guard struct {
+	schema  *ast.Schema
+	refused func(context.Context, *ast.OperationDefinition, *gqlerror.Error) // is told of every refusal
+}
 
 var _ interface {
 	graphql.HandlerExtension
@@ -79,10 +82,14 @@ func (g guard) MutateOperationContext(ctx context.Context, rc *graphql.Operation
 	if err == nil && cost > maxCost {
 		err = problem.Invalid("query", "asks for up to %d objects", cost).WithLimit(strconv.Itoa(maxCost))
 	}
-	if err != nil {
-		return present(ctx, err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	out := present(ctx, err)
+	if g.refused != nil {
+		g.refused(ctx, rc.Operation, out)
+	}
+	return out
 }
 
 // walk visits every selection of one operation.

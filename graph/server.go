@@ -37,7 +37,10 @@ func (r *Resolver) Server(init transport.WebsocketInitFunc) http.Handler {
 	})
 	srv.SetDisableSuggestion(true)
 	srv.Use(extension.Introspection{})
-	srv.Use(guard{schema: schema.Schema()})
+	srv.Use(guard{schema: schema.Schema(), refused: func(ctx context.Context, op *ast.OperationDefinition, err *gqlerror.Error) {
+		r.audit(withActor(ctx), op, err.Extensions["code"].(string), err.Message)
+	}})
+	srv.AroundResponses(r.auditResponse)
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		return next(fresh(ctx, r))
 	})
