@@ -51,6 +51,10 @@ var _ runtime.Runtime = (*Runtime)(nil)
 
 // New connects to containerd, waiting for it until ctx ends.
 func New(ctx context.Context, cfg Config) (*Runtime, error) {
+	// Nobody reads any more what the commands of an earlier life write.
+	if err := os.RemoveAll(filepath.Join(cfg.Dir, "fifo")); err != nil {
+		return nil, err
+	}
 	for _, dir := range []string{"fifo", "runc"} {
 		if err := os.MkdirAll(filepath.Join(cfg.Dir, dir), 0o700); err != nil {
 			return nil, err
