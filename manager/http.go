@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql/handler/transport"
@@ -129,7 +130,7 @@ func (m *Manager) socketInit(ctx context.Context, init transport.InitPayload) (c
 // revocable ends streams of a request whose credential is revoked.
 func (m *Manager) revocable(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		streams := r.Header.Get("Upgrade") != "" || r.Header.Get("Accept") == "text/event-stream"
+		streams := r.Header.Get("Upgrade") != "" || strings.Contains(r.Header.Get("Accept"), "text/event-stream")
 		if v := viewer.From(r.Context()); !streams || v == nil || v.IsAnonymous() {
 			next.ServeHTTP(w, r)
 			return

@@ -161,7 +161,7 @@ func (h *Host[T]) Run(ctx context.Context) error {
 		}
 		if errors.Is(err, ErrDisable) {
 			h.set(Disabled, err.Error())
-			h.cfg.Logger.Error("plugin disabled", "error", err)
+			h.cfg.Logger.Info("plugin disabled", "reason", err)
 			return err
 		}
 		if time.Since(began) >= h.cfg.StableAfter {
