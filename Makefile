@@ -9,6 +9,8 @@ SHELL         := /bin/bash -o pipefail
 .NOTPARALLEL:
 .SECONDEXPANSION:
 MAKEFLAGS     += --no-print-directory
+# go-nvml binds calls that NVIDIA has deprecated.
+export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
 DATA     ?= $(CURDIR)/var
 IMAGES   ?= python minimal
@@ -123,7 +125,7 @@ bin/berth-runner: $(GO_FILES)
 
 bin/plugins/%: $(GO_FILES)
 	@mkdir -p $(@D)
-	$(if $(filter $*,$(CGO)),CGO_ENABLED=1 CGO_CFLAGS=-Wno-deprecated-declarations $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)",$(STATIC)) -o $@ ./plugins/$*
+	$(if $(filter $*,$(CGO)),CGO_ENABLED=1 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)",$(STATIC)) -o $@ ./plugins/$*
 	@touch $@
 
 bin/containerd-shim-runc-v2: go.mod go.sum

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/event"
@@ -141,6 +142,9 @@ func (s step) take(ctx context.Context) (moved bool, again time.Duration, err er
 	if d := s.sess.DeadlineAt; d != nil && time.Now().After(*d) {
 		return true, 0, s.expire(ctx)
 	}
+	if a := s.lostAgent(); a != "" {
+		return true, 0, s.giveUp(ctx, session.TerminationReasonAgentLost, "agent_lost", "agent "+a+" was lost before the session started")
+	}
 	switch s.sess.Status {
 	case lifecycle.Scheduled:
 		return s.prepare(ctx)
@@ -156,6 +160,22 @@ func (s step) take(ctx context.Context) (moved bool, again time.Duration, err er
 		return s.terminate(ctx)
 	}
 	return false, 0, nil
+}
+
+// lostAgent names an agent that went away while the session was starting on
+// it. A running session waits for its agent to come back.
+func (s step) lostAgent() string {
+	switch s.sess.Status {
+	case lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared, lifecycle.Creating:
+	default:
+		return ""
+	}
+	for _, k := range s.sess.Edges.Kernels {
+		if a := k.Edges.Agent; a != nil && a.Status != agent.StatusAlive {
+			return a.Name
+		}
+	}
+	return ""
 }
 
 // move applies m as a success unless it says otherwise.
