@@ -4715,7 +4715,7 @@ type PendingReport @allow(to: USER) {
 }
 
 type DroppedAgents @allow(to: USER) {
-  "not_schedulable, architecture, slot_missing, cpu, mem, slot_total, slot_contiguity."
+  "not_schedulable, architecture, volume_missing, slot_missing, cpu, mem, slot_total, slot_contiguity, reserved."
   check: String!
   "Slot the check was about, if any."
   slot: String!

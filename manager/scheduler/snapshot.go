@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
@@ -91,7 +92,7 @@ func (s *Scheduler) readPending(ctx context.Context, snap *plan.Snapshot) error 
 			q.WithVfolder(func(q *ent.VfolderQuery) {
 				q.WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() })
 			})
-		}).Order(session.ByCreatedAt()).Limit(maxPending).All(ctx)
+		}).Order(session.ByPriority(sql.OrderDesc()), session.ByCreatedAt()).Limit(maxPending).All(ctx)
 	if err != nil {
 		return err
 	}
