@@ -18,8 +18,8 @@ type feed[T any] struct {
 	read  func(context.Context, uuid.UUID) (T, error)
 }
 
-// settle bounds how often one entity is sent: changes that come closer
-// together are sent once, as the later state.
+// settle bounds how often a subscription sends: a change is sent at once, those
+// that follow within this time are sent together, each entity as it is then.
 const settle = 100 * time.Millisecond
 
 // follow sends what first returns and then every entity that an event names,
@@ -49,6 +49,7 @@ func follow[T any](ctx context.Context, r *Resolver, f feed[T]) (<-chan T, error
 		}
 		dirty := map[uuid.UUID]bool{}
 		var flush <-chan time.Time
+		var sent time.Time
 		for {
 			select {
 			case <-ctx.Done():
@@ -68,10 +69,10 @@ func follow[T any](ctx context.Context, r *Resolver, f feed[T]) (<-chan T, error
 				}
 				dirty[e.ID] = true
 				if flush == nil {
-					flush = time.After(settle)
+					flush = time.After(time.Until(sent.Add(settle)))
 				}
 			case <-flush:
-				flush = nil
+				flush, sent = nil, time.Now()
 				for id := range dirty {
 					v, err := f.read(fresh(ctx, r), id)
 					if err != nil && !ent.IsNotFound(err) {
