@@ -103,6 +103,12 @@ func retry[T any](ctx context.Context, m *Manager, key string, call func(*accele
 		if attempt == 2 || !errdefs.IsUnavailable(err) {
 			return none, err
 		}
+		// The connection breaks before the end of the process is known.
+		select {
+		case <-c.Done():
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
 	}
 }
 
