@@ -151,7 +151,7 @@ const server = createServer(async (req, res) => {
       const ticket = JSON.parse(Buffer.from(req.headers.authorization.slice(7), "base64url"));
       const id = createHash("sha256").update(randomUUID()).digest("hex").slice(0, 32);
       uploads.set(id, { ...ticket, offset: 0 });
-      res.writeHead(201, { Location: `/storage/uploads/${id}` });
+      res.writeHead(201, { Location: `uploads/${id}` });
       return res.end();
     }
     const u = uploads.get(pathname.split("/").at(-1));

@@ -150,7 +150,7 @@ async function tabs() {
   ]) {
     await page.getByRole("tab", { name: tab }).click();
     await ready.waitFor();
-    if (tab === "Metrics") await page.locator("figure .edge").first().waitFor({ timeout: 30_000 });
+    if (tab === "Metrics") await page.locator("figure .edge").first().waitFor({ state: "attached", timeout: 30_000 });
     await look(`session-${tab.toLowerCase()}`);
   }
 }

@@ -42,12 +42,13 @@ const transport: Transport = {
   send(item, target, signal, progress) {
     const key = fingerprint(item);
     const known = localStorage.getItem(key);
-    const own = new URL(target.url, location.href).origin === location.origin;
+    // Absolute, because an upload's own address comes relative to it.
+    const endpoint = new URL(target.url, location.href);
     return new Promise((resolve, reject) => {
       const upload = new Upload(item.file, {
-        endpoint: target.url,
+        endpoint: endpoint.href,
         uploadUrl: known ?? undefined,
-        headers: { Authorization: `Bearer ${target.ticket}`, ...(own ? csrf : {}) },
+        headers: { Authorization: `Bearer ${target.ticket}`, ...(endpoint.origin === location.origin ? csrf : {}) },
         retryDelays: [0, 1000, 3000, 5000, 10_000, 20_000],
         storeFingerprintForResuming: false,
         onUploadUrlAvailable: () => {

@@ -2,7 +2,8 @@ import { SegmentedControl, TextInput } from "@mantine/core";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useSubscription } from "urql";
-import { graphql } from "../api/graphql";
+import { fromGraphQL } from "../api/errors";
+import { type FragmentOf, type ResultOf, graphql } from "../api/graphql";
 import { Empty, FailureNote } from "../components/Note";
 import { AgentCard, AgentTable } from "../components/device/AgentCard";
 import { useGathered } from "../hooks/useGathered";
@@ -24,12 +25,16 @@ const AgentParts = graphql(`
   }
 `);
 
-const ClusterQuery = graphql(
-  `query Cluster { agents(first: 100, orderBy: [{ field: NAME, direction: ASC }]) { totalCount edges { node { ...AgentParts } } } }`,
-  [AgentParts],
-);
+// Which agents there are; what they hold comes with the subscription, which
+// begins with the present state of each. One query for all of it would be
+// more than the server lets anyone ask for at once.
+const ClusterQuery = graphql(`
+  query Cluster { agents(first: 200, orderBy: [{ field: NAME, direction: ASC }]) { totalCount edges { node { id name } } } }
+`);
 
 const AgentChanged = graphql(`subscription AgentChanged { agentChanged { ...AgentParts } }`, [AgentParts]);
+
+type Known = ReadonlyMap<string, FragmentOf<typeof AgentParts>>;
 
 /** At most four repaints a second, however fast agents report. */
 const pace = 250;
@@ -39,15 +44,20 @@ export function Cluster() {
   const navigate = useNavigate({ from: "/cluster" });
   const admin = administers(useViewer());
   const [typed, setTyped] = useState("");
-  const { data: newest, failure, refetch } = useLiveQuery({ query: ClusterQuery });
-  const data = useThrottled(newest, pace);
+  const { data, failure, refetch } = useLiveQuery({ query: ClusterQuery });
   const all = (data?.agents.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
   const again = useGathered(refetch, 500);
-  useSubscription({ query: AgentChanged }, (_, change) => {
-    if (newest && !newest.agents.edges?.some((e) => e?.node?.id === change.agentChanged.id)) again();
-    return change;
-  });
-  const agents = all.filter((a) => a.name.toLowerCase().includes(typed.trim().toLowerCase()));
+  const [{ data: newest, error }] = useSubscription<ResultOf<typeof AgentChanged>, Known>(
+    { query: AgentChanged },
+    (known = new Map(), { agentChanged: agent }) => {
+      if (data && !all.some((a) => a.id === agent.id)) again();
+      return new Map(known).set(agent.id, agent);
+    },
+  );
+  const known = useThrottled(newest, pace);
+  const agents = all
+    .filter((a) => a.name.toLowerCase().includes(typed.trim().toLowerCase()))
+    .flatMap((a) => known?.get(a.id) ?? []);
 
   return (
     <>
@@ -61,7 +71,7 @@ export function Cluster() {
         </div>
       </div>
       <Legend />
-      <FailureNote failure={failure} what={t("The agents could not be read")} />
+      <FailureNote failure={failure ?? (error ? fromGraphQL(error) : null)} what={t("The agents could not be read")} />
       {data && all.length === 0 ? (
         <div className="panel">
           <Empty title={t("No agent has joined yet")} cli={admin ? "berth agent join" : undefined}>

@@ -77,8 +77,8 @@ export function Folder() {
           <h1>{folder.name}</h1>
         </div>
         <span className="dim">
-          {folder.project ? `${t("project")} ${folder.project.name}` : folder.owner?.email} · {scope.volume.name} · {scope.usedBytes === null ? "–" : bytes(scope.usedBytes)}
-          {scope.limitBytes ? ` ${t("of")} ${bytes(scope.limitBytes)}` : ""} {t("used in the scope")}
+          {folder.project ? `${t("project")} ${folder.project.name}` : folder.owner?.email} · {scope.volume.name}
+          {scope.usedBytes === null ? "" : ` · ${bytes(scope.usedBytes)}${scope.limitBytes ? ` ${t("of")} ${bytes(scope.limitBytes)}` : ""} ${t("used in the scope")}`}
         </span>
         <div className="push row">
           <Button variant="default" onClick={() => launch({ folder: id })}>

@@ -115,7 +115,7 @@ function Detail({ session }: { session: SessionDetail }) {
           )}
         </div>
       </div>
-      {session.statusMessage ? (
+      {session.statusMessage && over ? (
         <p className={session.status === "error" ? "bad" : "dim"}>
           {session.statusMessage}
           {session.terminationReason ? ` (${session.terminationReason.replaceAll("_", " ")})` : ""}

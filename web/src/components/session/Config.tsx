@@ -4,6 +4,9 @@ import { t } from "../../i18n";
 import { Copy } from "../Note";
 import { amount, bySlot, quote, slotName, when } from "../format";
 
+/** What the viewer may not see, or what was removed since. */
+const gone = () => <span className="dim">{t("out of sight")}</span>;
+
 export function Config({ session }: { session: SessionDetail }) {
   const facts: [string, React.ReactNode][] = [
     [t("Id"), <span key="id"><code>{session.id}</code> <Copy value={session.id} label={t("Copy the id")} /></span>],
@@ -24,9 +27,9 @@ export function Config({ session }: { session: SessionDetail }) {
         ))}
       </div>
     )],
-    [t("Owner"), session.owner.email],
-    [t("Project"), session.project.name],
-    [t("Resource group"), session.resourceGroup.name],
+    [t("Owner"), session.owner?.email ?? gone()],
+    [t("Project"), session.project?.name ?? gone()],
+    [t("Resource group"), session.resourceGroup?.name ?? gone()],
     [t("Priority"), String(session.priority)],
     [t("Created"), when(session.createdAt)],
   ];

@@ -18,6 +18,9 @@ const words: Record<string, string> = {
   io_read: "Disk read", io_write: "Disk written", pids: "Processes",
 };
 
+/** What people look for first comes first; metrics of devices come right after CPU and memory. */
+const place = ({ name, deviceId }: Series) => (deviceId ? 2 : ["cpu_util", "mem_used", "", "net_rx", "net_tx", "io_read", "io_write", "pids"].indexOf(name));
+
 interface Props {
   session: string;
   live: boolean;
@@ -29,7 +32,7 @@ export function Metrics({ session, live, usage }: Props) {
     { query: KernelStats, variables: { session } },
     (known: Series[] | undefined, { kernelStats: s }) => extend(known ?? [], s.kernelId, Date.parse(s.at ?? new Date().toISOString()), s.metrics),
   );
-  const shown = (series ?? []).filter((s) => s.name !== "cpu_used_ms");
+  const shown = (series ?? []).filter((s) => s.name !== "cpu_used_ms").sort((a, b) => place(a) - place(b) || a.key.localeCompare(b.key));
   return (
     <div className="stack">
       {shown.length === 0 ? (

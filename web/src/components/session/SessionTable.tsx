@@ -18,7 +18,7 @@ export interface SessionRow {
   startedAt: string | null;
   terminatedAt: string | null;
   image: { id: string; name: string };
-  owner: { id: string; email: string };
+  owner: { id: string; email: string } | null;
 }
 
 interface Props {
@@ -74,7 +74,7 @@ export function SessionTable({ rows, picked, onPick, owners }: Props) {
               </td>
               <td className="clip">{r.image.name}</td>
               <td className="nowrap">{slotsLine(r.slots)}</td>
-              {owners ? <td className="clip">{r.owner.email}</td> : null}
+              {owners ? <td className="clip">{r.owner?.email}</td> : null}
               <td className="num nowrap">
                 {r.startedAt ? duration((r.terminatedAt ? Date.parse(r.terminatedAt) : now) - Date.parse(r.startedAt)) : "–"}
               </td>
