@@ -140,7 +140,13 @@ func TestCreateUser(t *testing.T) {
 			}
 		})
 	}
-	_, err := s.CreateUser(viewer.With(t.Context(), viewer.Anonymous()), input(nil))
+	unnamed, err := s.CreateUser(w.As(t, w.A.Admin), input(func(in *identity.CreateUserInput) {
+		in.Email, in.Username = "_Ann+Lee.2@example.org", ""
+	}))
+	if err != nil || unnamed.User.Username != "ann-lee.2" {
+		t.Errorf("without a username: %v, %v", unnamed, err)
+	}
+	_, err = s.CreateUser(viewer.With(t.Context(), viewer.Anonymous()), input(nil))
 	want(t, err, problem.CodeUnauthenticated, "")
 	_, err = s.CreateUser(t.Context(), input(nil))
 	want(t, err, problem.CodeUnauthenticated, "")

@@ -99,6 +99,19 @@ func addUser(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, in CreateUserInp
 	return u, nil
 }
 
+// handleOf makes a username of what stands before the @ of an address, with a
+// dash for every character that cannot be in one.
+func handleOf(email string) string {
+	local, _, _ := strings.Cut(email, "@")
+	local = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
+			return r
+		}
+		return '-'
+	}, local)
+	return strings.Trim(local[:min(len(local), naming.MaxName)], "._-")
+}
+
 // normalise checks the input and brings it into the form that is stored.
 func (in *CreateUserInput) normalise() error {
 	email, err := Email(in.Email)
@@ -107,6 +120,9 @@ func (in *CreateUserInput) normalise() error {
 	}
 	in.Email = email
 	in.Username = strings.ToLower(in.Username)
+	if in.Username == "" {
+		in.Username = handleOf(email)
+	}
 	if err := naming.Handle("username", in.Username); err != nil {
 		return err
 	}
