@@ -26,7 +26,10 @@ const same = (where = {}) => (x) =>
     : key === "or" ? value.some((v) => same(v)(x))
     : key.endsWith("ContainsFold") ? x[key.slice(0, -12)].includes(value)
     : x[key] === value);
-const conn = (all) => ({ first, where }) => w.list(all.filter(same(where)), first);
+const conn = (all) => ({ first = 20, where }) => {
+  if (first > 100) throw refuse("INVALID_ARGUMENT", `${first} is not between 0 and 100`);
+  return w.list(all.filter(same(where)), first);
+};
 const held = () => {
   const sums = {};
   for (const h of w.agents.flatMap((a) => a.devices).flatMap((d) => d.holders)) if (h.mine) sums[h.slot] = String(Number(sums[h.slot] ?? 0) + Number(h.amount));

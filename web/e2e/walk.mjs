@@ -283,6 +283,14 @@ async function tidy() {
   await heading("Log in");
 }
 
+/** Ends what a failed walk left behind, so that the next one finds room. */
+async function sweep() {
+  const { sessions } = await beside("query($q: String!) { sessions(first: 20, where: { nameContainsFold: $q, terminatedAtIsNil: true }) { edges { node { id } } } }", { q: run });
+  for (const { node } of sessions.edges) {
+    await beside("mutation($input: TerminateSessionInput!) { terminateSession(input: $input) { session { id } } }", { input: { id: node.id, force: true } });
+  }
+}
+
 let made;
 try {
   await step("log in", login);
@@ -304,6 +312,7 @@ try {
   await shoot(page, "failed", ["light"]).catch(() => undefined);
   console.error(error, "\nat", page.url(), "\n", [...faults, ...barriers].join("\n"));
   process.exitCode = 1;
+  await sweep().catch((why) => console.error("sweep:", why.message));
 } finally {
   await close();
 }

@@ -29,7 +29,7 @@ const AgentParts = graphql(`
 // begins with the present state of each. One query for all of it would be
 // more than the server lets anyone ask for at once.
 const ClusterQuery = graphql(`
-  query Cluster { agents(first: 200, orderBy: [{ field: NAME, direction: ASC }]) { totalCount edges { node { id name } } } }
+  query Cluster { agents(first: 100, orderBy: [{ field: NAME, direction: ASC }]) { totalCount edges { node { id name } } } }
 `);
 
 const AgentChanged = graphql(`subscription AgentChanged { agentChanged { ...AgentParts } }`, [AgentParts]);

@@ -42,7 +42,7 @@ const shows: { key: string; label: string; where: Where }[] = [
 ];
 
 const step = 50;
-const most = 200;
+const most = 100;
 
 export function Sessions() {
   const search = useSearch({ from: "/frame/sessions" });

@@ -11,7 +11,7 @@ import { t } from "../../i18n";
 
 const AgentsQuery = graphql(`
   query Agents {
-    agents(first: 200, orderBy: [{ field: NAME, direction: ASC }]) {
+    agents(first: 100, orderBy: [{ field: NAME, direction: ASC }]) {
       edges { node { id name status schedulable version address lastSeenAt capacity occupied resourceGroup { id name } probes { name ok detail } } }
     }
     resourceGroups(first: 100) { edges { node { id name } } }

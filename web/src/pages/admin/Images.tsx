@@ -15,7 +15,7 @@ import { t } from "../../i18n";
 const ImagesQuery = graphql(`
   query Images {
     registries { id name host plainHttp lastScannedAt }
-    images(first: 200, orderBy: [{ field: NAME, direction: ASC }]) {
+    images(first: 100, orderBy: [{ field: NAME, direction: ASC }]) {
       totalCount edges { node { id name reference architecture sizeBytes status registry { id name } } }
     }
   }

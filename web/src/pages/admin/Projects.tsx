@@ -13,7 +13,7 @@ const ProjectsQuery = graphql(`
     projects(first: 100, orderBy: [{ field: NAME, direction: ASC }]) {
       edges { node { id name description active domain { id name } policy { id name } memberships { id admin user { id email } } } }
     }
-    users(first: 200, where: { status: active }, orderBy: [{ field: EMAIL, direction: ASC }]) { edges { node { id email } } }
+    users(first: 100, where: { status: active }, orderBy: [{ field: EMAIL, direction: ASC }]) { edges { node { id email } } }
     resourcePolicies(first: 100) { edges { node { id name } } }
   }
 `);
