@@ -58,12 +58,7 @@ func (r agentResolver) Stats(ctx context.Context, a *ent.Agent) ([]*report.Metri
 }
 
 func (r deviceResolver) Occupied(ctx context.Context, d *ent.Device) (resource.Slots, error) {
-	holders, err := loaders(ctx).holders.Load(ctx, d.ID)
-	sum := resource.Slots{}
-	for _, h := range holders {
-		sum[h.slot] += h.amount
-	}
-	return sum, err
+	return loaders(ctx).byDevice.Load(ctx, d.ID)
 }
 
 func (r deviceResolver) Holders(ctx context.Context, d *ent.Device) ([]*model.DeviceHolder, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/berthhq/berth/internal/problem"
@@ -43,7 +44,28 @@ func explain(err error) (problem.Problem, bool) {
 	return problem.From(err)
 }
 
+// asArgument gives an argument that cannot be read its class. Such an error
+// has a path that goes on below the field's, to the part of the input.
+func asArgument(ctx context.Context, err error) error {
+	var g *gqlerror.Error
+	field := graphql.GetPath(ctx)
+	if !errors.As(err, &g) || g.Err == nil || len(g.Path) <= len(field) {
+		return err
+	}
+	if _, known := problem.From(g.Err); known {
+		return err
+	}
+	var own ast.Path
+	for _, part := range g.Path[len(field):] {
+		if name, ok := part.(ast.PathName); !ok || name != "input" || len(own) > 0 {
+			own = append(own, part)
+		}
+	}
+	return &gqlerror.Error{Err: problem.Invalid(own.String(), "%s", g.Err), Path: field}
+}
+
 func (r *Resolver) presentLogged(ctx context.Context, err error) *gqlerror.Error {
+	err = asArgument(ctx, err)
 	if _, known := explain(err); !known && ctx.Err() == nil {
 		r.Logger.ErrorContext(ctx, "request failed", "error", err)
 	}

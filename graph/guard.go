@@ -22,6 +22,9 @@ const (
 	maxTokens  = 15_000
 	maxBody    = 1 << 20
 	listLength = 10 // assumed of a list that has no page size
+
+	maxSchemas     = 20 // __schema and __type
+	maxSchemaLists = 3  // lists in each other: types, their fields, their arguments
 )
 
 // guard checks an operation as a whole before anything of it runs: who may
@@ -62,6 +65,9 @@ func (g guard) Validate(graphql.ExecutableSchema) error {
 
 // audience returns who may select a field: its own @allow, or its type's.
 func audience(schema *ast.Schema, def *ast.Definition, f *ast.FieldDefinition) (string, error) {
+	if f.Name == "__typename" {
+		return "ANYONE", nil
+	}
 	if f.Name[0] == '_' { // introspection
 		return "USER", nil
 	}
@@ -98,7 +104,8 @@ type walk struct {
 	vars   map[string]any
 	viewer *viewer.Viewer
 	query  bool
-	fields int
+
+	fields, schemas int // so far
 }
 
 func (w *walk) cost(set ast.SelectionSet, depth int) (int, error) {
@@ -134,8 +141,11 @@ func (w *walk) field(f *ast.Field, depth int) (int, error) {
 	if err := w.allowed(f); err != nil {
 		return 0, err
 	}
+	if f.Name == "__typename" {
+		return 0, nil
+	}
 	if f.Name[0] == '_' {
-		return 1, nil
+		return 1, w.introspection(f)
 	}
 	times, err := w.times(f)
 	if err != nil {
@@ -148,9 +158,44 @@ func (w *walk) field(f *ast.Field, depth int) (int, error) {
 	return times * (1 + inner), nil
 }
 
+// introspection allows what tools ask for once. The schema refers to itself
+// everywhere, so lists in lists in lists would grow without end.
+func (w *walk) introspection(f *ast.Field) error {
+	if w.schemas++; w.schemas > maxSchemas {
+		return problem.Invalid(f.Name, "is asked for more than %d times", maxSchemas).WithLimit(strconv.Itoa(maxSchemas))
+	}
+	return w.introspect(f.SelectionSet, 0)
+}
+
+func (w *walk) introspect(set ast.SelectionSet, lists int) error {
+	for _, sel := range set {
+		var err error
+		switch s := sel.(type) {
+		case *ast.InlineFragment:
+			err = w.introspect(s.SelectionSet, lists)
+		case *ast.FragmentSpread:
+			err = w.introspect(s.Definition.SelectionSet, lists)
+		case *ast.Field:
+			inner := lists
+			if s.Definition.Type.Elem != nil {
+				inner++
+			}
+			if w.fields++; w.fields > maxFields || inner > maxSchemaLists {
+				return problem.Invalid("query", "asks for too much of the schema at once")
+			}
+			err = w.introspect(s.SelectionSet, inner)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // times returns how many objects a field may yield.
 func (w *walk) times(f *ast.Field) (int, error) {
 	page := 0
+	w.bound(f)
 	args := f.ArgumentMap(w.vars)
 	for _, name := range []string{"first", "last"} {
 		v, ok := args[name]
@@ -170,10 +215,31 @@ func (w *walk) times(f *ast.Field) (int, error) {
 	switch {
 	case page > 0:
 		return page, nil
+	case f.Name == "nodes" && f.ObjectDefinition == w.schema.Query:
+		ids, _ := args["ids"].([]any)
+		return max(1, len(ids)), nil
 	case f.Definition.Type.Elem != nil && f.Name != "edges":
 		return listLength, nil
 	}
 	return 1, nil
+}
+
+// bound gives a connection its default page when its size is a variable
+// without a value; boundLists sees only what the text says.
+func (w *walk) bound(f *ast.Field) {
+	first, last := f.Arguments.ForName("first"), f.Arguments.ForName("last")
+	if f.Definition.Arguments.ForName("last") == nil || first == nil && last == nil {
+		return
+	}
+	for _, a := range []*ast.Argument{first, last} {
+		if a != nil && (a.Value.Kind != ast.Variable || w.vars[a.Value.Raw] != nil) {
+			return
+		}
+	}
+	if first == nil {
+		first = last
+	}
+	w.vars[first.Value.Raw] = int64(defaultPage)
 }
 
 func (w *walk) allowed(f *ast.Field) error {

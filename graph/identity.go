@@ -7,6 +7,7 @@ import (
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/graph/model"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
@@ -16,11 +17,21 @@ import (
 )
 
 func (r queryResolver) Viewer(ctx context.Context) (*model.Viewer, error) {
-	u, err := r.Client.User.Get(ctx, viewer.From(ctx).User)
+	me := r.Client.User.Query().Where(user.ID(viewer.From(ctx).User))
+	initial, err := me.Clone().Where(user.InitialPassword(true)).Exist(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &model.Viewer{User: u, InitialPassword: u.InitialPassword}, nil
+	selected, ok := below(ctx, "Viewer", "user")
+	if !ok {
+		return &model.Viewer{InitialPassword: initial}, nil
+	}
+	q, err := me.CollectFields(selected, "User", "Node")
+	if err != nil {
+		return nil, err
+	}
+	u, err := q.Only(ctx)
+	return &model.Viewer{User: u, InitialPassword: initial}, err
 }
 
 func (r viewerResolver) Projects(ctx context.Context, v *model.Viewer) ([]*ent.Project, error) {
@@ -125,6 +136,7 @@ func (r mutationResolver) ChangePassword(ctx context.Context, input auth.ChangeP
 	if err := r.Auth.ChangePassword(ctx, input); err != nil {
 		return nil, err
 	}
+	ctx, _ = below(ctx, "ViewerPayload", "viewer")
 	v, err := queryResolver(r).Viewer(ctx)
 	return &model.ViewerPayload{Viewer: v}, err
 }

@@ -2,9 +2,13 @@ package graph
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/uuid"
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vikstrous/dataloadgen"
 
 	"github.com/berthhq/berth/ent"
@@ -32,12 +36,14 @@ type loader[T any] = dataloadgen.Loader[uuid.UUID, T]
 // loaderSet batches what lists of objects ask for one by one, within one
 // response.
 type loaderSet struct {
-	devices                               *loader[[]*ent.Device]
-	holders                               *loader[[]holder]
-	byAgent, byOwner, byProject, byDomain *loader[resource.Slots]
-	stats                                 *loader[report.Stats]
-	usage                                 *loader[[]stats.UsageEntry]
-	mounted                               *loader[[]*ent.Session]
+	devices             *loader[[]*ent.Device]
+	holders             *bySelection[[]holder]
+	byAgent, byDevice   *loader[resource.Slots]
+	byOwner             *loader[resource.Slots]
+	byProject, byDomain *loader[resource.Slots]
+	stats               *loader[report.Stats]
+	usage               *loader[[]stats.UsageEntry]
+	mounted             *bySelection[[]*ent.Session]
 }
 
 type loadersKey struct{}
@@ -46,8 +52,9 @@ type loadersKey struct{}
 func fresh(ctx context.Context, r *Resolver) context.Context {
 	return context.WithValue(ctx, loadersKey{}, &loaderSet{
 		devices:   load(r.loadDevices),
-		holders:   load(r.loadHolders),
+		holders:   loadSelected(r.loadHolders),
 		byAgent:   load(r.loadOccupied(allocation.FieldAgentID)),
+		byDevice:  load(r.loadOccupied(allocation.FieldDeviceID)),
 		byOwner:   load(r.loadOccupied(allocation.FieldOwnerID)),
 		byProject: load(r.loadOccupied(allocation.FieldProjectID)),
 		byDomain:  load(r.loadOccupied(allocation.FieldDomainID)),
@@ -55,7 +62,7 @@ func fresh(ctx context.Context, r *Resolver) context.Context {
 		usage: load(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]stats.UsageEntry, error) {
 			return stats.BySession(ctx, r.Client, ids)
 		}),
-		mounted: load(r.loadMounted),
+		mounted: loadSelected(r.loadMounted),
 	})
 }
 
@@ -99,19 +106,34 @@ func (r *Resolver) loadHolders(ctx context.Context, devices []uuid.UUID) (map[uu
 	for _, a := range held {
 		ids = append(ids, a.SessionID)
 	}
-	seen, err := r.Client.Session.Query().Where(session.IDIn(ids...)).All(ctx)
+	byID, err := r.sessionsBelow(ctx, "DeviceHolder", "session", ids)
 	if err != nil {
 		return nil, err
-	}
-	byID := map[uuid.UUID]*ent.Session{}
-	for _, s := range seen {
-		byID[s.ID] = s
 	}
 	m := map[uuid.UUID][]holder{}
 	for _, a := range held {
 		m[a.DeviceID] = append(m[a.DeviceID], holder{a.Slot, a.Amount, a.CreatedAt, byID[a.SessionID], a.OwnerID == v.User})
 	}
 	return m, nil
+}
+
+// sessionsBelow reads those of the sessions that the viewer may see, with what
+// is selected of them below the present object. Nothing selected, nothing read.
+func (r *Resolver) sessionsBelow(ctx context.Context, object, name string, ids []uuid.UUID) (map[uuid.UUID]*ent.Session, error) {
+	ctx, selected := below(ctx, object, name)
+	if !selected {
+		return nil, nil
+	}
+	q, err := r.Client.Session.Query().Where(session.IDIn(ids...)).CollectFields(ctx, "Session", "Node")
+	if err != nil {
+		return nil, err
+	}
+	seen, err := q.All(ctx)
+	byID := map[uuid.UUID]*ent.Session{}
+	for _, s := range seen {
+		byID[s.ID] = s
+	}
+	return byID, err
 }
 
 // loadOccupied sums live allocations by one of their scopes. The caller sees
@@ -123,14 +145,62 @@ func (r *Resolver) loadOccupied(column string) func(context.Context, []uuid.UUID
 }
 
 func (r *Resolver) loadMounted(ctx context.Context, folders []uuid.UUID) (map[uuid.UUID][]*ent.Session, error) {
+	var failed error
 	mounts, err := r.Client.SessionMount.Query().
 		Where(sessionmount.VfolderIDIn(folders...), sessionmount.HasSessionWith(session.TerminatedAtIsNil())).
-		WithSession().All(ctx)
+		WithSession(func(q *ent.SessionQuery) { _, failed = q.CollectFields(ctx, "Session", "Node") }).All(ctx)
+	if err = errors.Join(err, failed); err != nil {
+		return nil, err
+	}
 	m := map[uuid.UUID][]*ent.Session{}
 	for _, mt := range mounts {
 		if mt.Edges.Session != nil {
 			m[mt.VfolderID] = append(m[mt.VfolderID], mt.Edges.Session)
 		}
 	}
-	return m, err
+	return m, nil
+}
+
+// below returns a context in which the named part of the present object is
+// the field, so that a query can collect what is selected there, and whether
+// it is selected at all.
+func below(ctx context.Context, object, name string) (context.Context, bool) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return ctx, true
+	}
+	var part graphql.CollectedField
+	for _, f := range graphql.CollectFields(graphql.GetOperationContext(ctx), fc.Field.Selections, []string{object}) {
+		if f.Name == name { // under one alias or several
+			part.Field = f.Field
+			part.Selections = append(part.Selections, f.Selections...)
+		}
+	}
+	return graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: object, Field: part}), part.Field != nil
+}
+
+// bySelection has a loader for each place in a query: what is read for one
+// place need not be enough for another.
+type bySelection[T any] struct {
+	fetch func(context.Context, []uuid.UUID) (map[uuid.UUID]T, error)
+
+	mu      sync.Mutex
+	loaders map[*ast.Field]*loader[T]
+}
+
+func loadSelected[T any](fetch func(context.Context, []uuid.UUID) (map[uuid.UUID]T, error)) *bySelection[T] {
+	return &bySelection[T]{fetch: fetch, loaders: map[*ast.Field]*loader[T]{}}
+}
+
+// Load returns the value of one key for the place that ctx is at.
+func (b *bySelection[T]) Load(ctx context.Context, key uuid.UUID) (T, error) {
+	place := graphql.GetFieldContext(ctx).Field.Field
+	b.mu.Lock()
+	l, ok := b.loaders[place]
+	if !ok {
+		l = load(b.fetch)
+		b.loaders[place] = l
+	}
+	b.mu.Unlock()
+	return l.Load(ctx, key)
 }

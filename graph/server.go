@@ -3,6 +3,8 @@ package graph
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -13,11 +15,12 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/graph/exec"
 )
 
 // defaultPage is the size of a page that a query does not bound.
-const defaultPage = "50"
+const defaultPage = 50
 
 // Server answers POST (JSON, and SSE for subscriptions) and WebSockets.
 // Requests come with a viewer in their context; init turns the payload of a
@@ -40,11 +43,26 @@ func (r *Resolver) Server(init transport.WebsocketInitFunc) http.Handler {
 	srv.Use(guard{schema: schema.Schema(), refused: func(ctx context.Context, op *ast.OperationDefinition, err *gqlerror.Error) {
 		r.audit(withActor(ctx), op, err.Extensions["code"].(string), err.Message)
 	}})
+	srv.AroundFields(outOfSight)
 	srv.AroundResponses(r.auditResponse)
+	srv.AroundFields(outOfSight)
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		return next(fresh(ctx, r))
 	})
 	return http.MaxBytesHandler(srv, maxBody)
+}
+
+// outOfSight makes an edge null that leads to a row which the viewer may not
+// see. Where the schema promises an object it stays an error.
+func outOfSight(ctx context.Context, next graphql.Resolver) (any, error) {
+	res, err := next(ctx)
+	if err == nil || !ent.IsNotFound(err) {
+		return res, err
+	}
+	if fc := graphql.GetFieldContext(ctx); fc.IsResolver || !fc.IsMethod || fc.Field.Definition.Type.NonNull {
+		return res, err
+	}
+	return nil, nil
 }
 
 // pageCache gives connections without first or last a page size, once per
@@ -73,10 +91,13 @@ func boundLists(set ast.SelectionSet) {
 			if s.Definition == nil || s.Definition.Arguments.ForName("last") == nil {
 				continue
 			}
+			s.Arguments = slices.DeleteFunc(s.Arguments, func(a *ast.Argument) bool {
+				return (a.Name == "first" || a.Name == "last") && a.Value.Kind == ast.NullValue
+			})
 			if s.Arguments.ForName("first") == nil && s.Arguments.ForName("last") == nil {
 				def := s.Definition.Arguments.ForName("first")
 				s.Arguments = append(s.Arguments, &ast.Argument{Name: "first", Position: s.Position, Value: &ast.Value{
-					Raw: defaultPage, Kind: ast.IntValue, Position: s.Position, ExpectedType: def.Type,
+					Raw: strconv.Itoa(defaultPage), Kind: ast.IntValue, Position: s.Position, ExpectedType: def.Type,
 				}})
 			}
 		}

@@ -78,7 +78,13 @@ type Domain struct {
 // New fills a fresh database.
 func New(t testing.TB) *World {
 	t.Helper()
-	w := &World{Client: Client(t)}
+	return Fill(t, Client(t))
+}
+
+// Fill puts the people into an empty database.
+func Fill(t testing.TB, client *ent.Client) *World {
+	t.Helper()
+	w := &World{Client: client}
 	hash, err := Hasher().Hash(t.Context(), Password)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,185 @@
+package graph_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/berthhq/berth/graph/exec"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+func schema() *ast.Schema { return exec.NewExecutableSchema(exec.Config{}).Schema() }
+
+// path is a chain of fields that yield objects, from a root field.
+type path struct {
+	name  string // a.b.c
+	query string
+	depth int
+}
+
+// paths lists every chain of object fields below the query's lists that visits
+// no type twice, so every nested edge is in one of them.
+func paths(s *ast.Schema, longest int) []path {
+	var out []path
+	for _, f := range s.Query.Fields {
+		if f.Name[0] == '_' || f.Name == "node" || f.Name == "nodes" || f.Name == "server" {
+			continue
+		}
+		walk(s, f, nil, map[string]bool{}, longest, func(chain []*ast.FieldDefinition) {
+			p := path{}
+			for _, c := range chain {
+				p.name += "." + c.Name
+			}
+			p.name = p.name[1:]
+			p.query, p.depth = render(s, chain), len(chain)
+			out = append(out, p)
+		})
+	}
+	return out
+}
+
+func walk(s *ast.Schema, f *ast.FieldDefinition, chain []*ast.FieldDefinition, seen map[string]bool, longest int, visit func([]*ast.FieldDefinition)) {
+	def := s.Types[f.Type.Name()]
+	if computed(f) && len(chain) > 0 {
+		visit(append(append([]*ast.FieldDefinition(nil), chain...), f))
+		return
+	}
+	if def.Kind != ast.Object || f.Name == "pageInfo" || f.Name == "files" {
+		return
+	}
+	chain = append(append([]*ast.FieldDefinition(nil), chain...), f)
+	node := nodeOf(s, def)
+	if seen[node.Name] {
+		return
+	}
+	seen[node.Name] = true
+	defer delete(seen, node.Name)
+	visit(chain)
+	if len(chain) == longest {
+		return
+	}
+	for _, inner := range node.Fields {
+		walk(s, inner, chain, seen, longest, visit)
+	}
+}
+
+// computed fields are leaves that cost a statement of their own.
+func computed(f *ast.FieldDefinition) bool { return f.Name == "occupied" || f.Name == "capacity" }
+
+// nodeOf looks through a connection.
+func nodeOf(s *ast.Schema, def *ast.Definition) *ast.Definition {
+	if e := def.Fields.ForName("edges"); e != nil {
+		return s.Types[s.Types[e.Type.Name()].Fields.ForName("node").Type.Name()]
+	}
+	return def
+}
+
+func render(s *ast.Schema, chain []*ast.FieldDefinition) string {
+	open, end := "{", "}"
+	for i, f := range chain {
+		def := s.Types[f.Type.Name()]
+		open += " " + f.Name
+		if def.Kind != ast.Object {
+			break
+		}
+		if def.Fields.ForName("edges") != nil {
+			open += fmt.Sprintf("(first: %d) { totalCount edges { node {", max(5, 12-7*i))
+			end = "} } }" + end
+		} else {
+			open += " {"
+			end = "}" + end
+		}
+		for _, inner := range nodeOf(s, def).Fields {
+			if k := s.Types[inner.Type.Name()].Kind; !computed(inner) && (k == ast.Scalar || k == ast.Enum) {
+				open += " " + inner.Name
+			}
+		}
+	}
+	return open + end
+}
+
+// No list costs more SQL when it has more rows, and none more than one
+// statement a level, one for each total and one for who asks.
+func TestStatementsDoNotGrowWithRows(t *testing.T) {
+	w := managertest.New(t)
+	m := w.Quiet(t)
+	root, member := m.As(t, w.Superadmin), m.As(t, w.A.Member)
+	rows := seed(t, w)
+	all := paths(schema(), 4)
+	if len(all) < 200 {
+		t.Fatalf("only %d chains of fields: does the walk see the schema?", len(all))
+	}
+	t.Logf("%d chains of fields", len(all))
+	for _, who := range []struct {
+		name string
+		*managertest.Client
+	}{{"superadmin", root}, {"member", member}} {
+		few := map[string][]string{}
+		rows.more(2)
+		for range 2 { // the first time may note when a login was last used
+			for _, p := range all {
+				got := w.Statements.Of(func() { who.Must(t, p.query, nil, nil) })
+				if few[p.name] == nil || len(got) < len(few[p.name]) {
+					few[p.name] = got
+				}
+			}
+		}
+		rows.more(4)
+		for _, p := range all {
+			var many []string
+			for range 5 { // a loader's batch may be cut in two on a busy machine
+				many = w.Statements.Of(func() { who.Must(t, p.query, nil, nil) })
+				if len(many) <= len(few[p.name]) {
+					break
+				}
+			}
+			if len(many) != len(few[p.name]) {
+				t.Errorf("%s, %s: %d statements become %d\n%s", who.name, p.name, len(few[p.name]), len(many), strings.Join(many, "\n"))
+			}
+			// Who asks, then a level each, and its total where it is a connection.
+			if most := 2 + p.depth + strings.Count(p.query, "totalCount"); len(many) > most {
+				t.Errorf("%s, %s: %d statements, at most %d\n%s", who.name, p.name, len(many), most, strings.Join(many, "\n"))
+			}
+		}
+	}
+}
+
+func TestNodesAreReadTogether(t *testing.T) {
+	w := managertest.New(t)
+	m := w.Quiet(t)
+	root := m.As(t, w.Superadmin)
+	rows := seed(t, w)
+	rows.more(9)
+	var ids []string
+	for _, s := range w.Client.Session.Query().AllX(rows.ctx) {
+		ids = append(ids, s.ID.String())
+	}
+	const q = `query($ids: [ID!]!) { nodes(ids: $ids) { id ... on Session { owner { email } kernels { allocations { device { deviceId } } } } } }`
+	count := func(n int) int {
+		var got struct{ Nodes []struct{ ID string } }
+		list := w.Statements.Of(func() { root.Must(t, q, managertest.Vars{"ids": ids[:n]}, &got) })
+		for i := range got.Nodes {
+			if got.Nodes[i].ID != ids[i] {
+				t.Errorf("node %d is %s, want %s", i, got.Nodes[i].ID, ids[i])
+			}
+		}
+		return len(list)
+	}
+	count(2)
+	if few, many := count(3), count(27); few != many {
+		t.Errorf("3 nodes cost %d statements, 27 cost %d", few, many)
+	}
+	if errs := root.Ask(t, q, managertest.Vars{"ids": slices.Repeat(ids[:1], 101)}, nil); errs.Code() != "INVALID_ARGUMENT" {
+		t.Errorf("101 nodes: %s", errs)
+	}
+	// One that never was is null, without an error, among others that are.
+	var got struct{ Nodes []*struct{ ID string } }
+	root.Must(t, q, managertest.Vars{"ids": []string{ids[0], "00000000-0000-7000-8e00-000000000000", ids[1]}}, &got)
+	if len(got.Nodes) != 3 || got.Nodes[0] == nil || got.Nodes[1] != nil || got.Nodes[2] == nil {
+		t.Errorf("nodes %v", got.Nodes)
+	}
+}

@@ -1,0 +1,143 @@
+package managertest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/manager/identity/identitytest"
+)
+
+// Client asks one manager as one person.
+type Client struct {
+	URL    string
+	Header http.Header // the credentials
+}
+
+// Quiet serves a manager whose loops do not run, so that every statement
+// belongs to a request.
+func (w *World) Quiet(t testing.TB) *Manager {
+	t.Helper()
+	made, web, nodes := w.make(t)
+	nodes.Close()
+	srv := httptest.NewUnstartedServer(made.Handler())
+	srv.Listener.Close()
+	srv.Listener = web
+	srv.Start()
+	t.Cleanup(func() {
+		srv.Close()
+		made.Close()
+	})
+	return &Manager{Manager: made, URL: srv.URL, stop: func() {}}
+}
+
+// Anonymous asks without credentials.
+func (m *Manager) Anonymous() *Client { return &Client{URL: m.URL, Header: http.Header{}} }
+
+// As logs a person in, as a page does.
+func (m *Manager) As(t testing.TB, u *ent.User) *Client {
+	t.Helper()
+	body, _ := json.Marshal(map[string]string{"email": u.Email, "password": identitytest.Password})
+	resp, err := http.Post(m.URL+"/auth/login", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(resp.Body)
+		t.Fatalf("login: %d %s", resp.StatusCode, text)
+	}
+	c := m.Anonymous()
+	cookie := resp.Cookies()[0]
+	c.Header.Set("Cookie", cookie.Name+"="+cookie.Value)
+	c.Header.Set("X-Berth-CSRF", "1")
+	c.Header.Set("Origin", m.URL)
+	return c
+}
+
+// Error is one error of an answer.
+type Error struct {
+	Message    string
+	Path       []any
+	Extensions struct{ Code, Field, Limit, RequestID string }
+}
+
+// Errors of an answer, nil when it has none.
+type Errors []Error
+
+// Code is that of the first error, "" without errors.
+func (e Errors) Code() string {
+	if len(e) == 0 {
+		return ""
+	}
+	return e[0].Extensions.Code
+}
+
+func (e Errors) String() string {
+	var out []string
+	for _, one := range e {
+		out = append(out, fmt.Sprintf("%s %s %s: %s", one.Extensions.Code, one.Extensions.Field, one.Extensions.Limit, one.Message))
+	}
+	return strings.Join(out, "; ")
+}
+
+// Vars are the variables of an operation.
+type Vars map[string]any
+
+// Ask sends an operation and reads its data into out.
+func (c *Client) Ask(t testing.TB, query string, vars Vars, out any) Errors {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"query": query, "variables": vars})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, text := c.Post(t, "/graphql", "application/json", body)
+	var answer struct {
+		Data   json.RawMessage
+		Errors Errors
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		t.Fatalf("status %d, not GraphQL: %.300s", status, text)
+	}
+	if out != nil && len(answer.Data) > 0 && string(answer.Data) != "null" {
+		if err := json.Unmarshal(answer.Data, out); err != nil {
+			t.Fatalf("%v in %.300s", err, answer.Data)
+		}
+	}
+	return answer.Errors
+}
+
+// Must is Ask for what has to succeed.
+func (c *Client) Must(t testing.TB, query string, vars Vars, out any) {
+	t.Helper()
+	if errs := c.Ask(t, query, vars, out); len(errs) > 0 {
+		t.Fatalf("%s\n%s", errs, query)
+	}
+}
+
+// Post sends a body and returns status and answer.
+func (c *Client) Post(t testing.TB, path, contentType string, body []byte) (int, []byte) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.URL+path, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = c.Header.Clone()
+	r.Header.Set("Content-Type", contentType)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, text
+}

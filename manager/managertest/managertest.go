@@ -1,0 +1,145 @@
+// Package managertest runs whole managers on real stores for tests, and asks
+// them as people do, over HTTP. Only tests import it.
+package managertest
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/testenv"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager"
+	"github.com/berthhq/berth/manager/identity/identitytest"
+)
+
+// Patience bounds every wait; nothing takes a fraction of it.
+const Patience = 30 * time.Second
+
+// World is the stores of one cluster and the people in it.
+type World struct {
+	*identitytest.World
+	Group      *ent.ResourceGroup // public
+	Statements *Statements        // of every manager of this world
+
+	dsn, redis, etcd, secrets string
+}
+
+// New makes the stores of a cluster, gone after the test.
+func New(t testing.TB) *World {
+	t.Helper()
+	plain := testenv.PostgresFrom(t, "manager", func(ctx context.Context, dsn string) error {
+		client, _, err := manager.OpenStore(ctx, dsn)
+		if err != nil {
+			return err
+		}
+		return client.Close()
+	})
+	client, _, err := manager.OpenStore(t.Context(), plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	w := &World{
+		World: identitytest.Fill(t, client), Statements: &Statements{},
+		redis: testenv.Redis(t), etcd: testenv.Etcd(t), secrets: t.TempDir(),
+	}
+	w.Group = client.ResourceGroup.Create().SetName("default").SaveX(w.System(t))
+	cfg, err := pgx.ParseConfig(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Tracer = w.Statements
+	w.dsn = stdlib.RegisterConnConfig(cfg)
+	t.Cleanup(func() { stdlib.UnregisterConnConfig(w.dsn) })
+	return w
+}
+
+// System returns a context in which the platform itself asks.
+func (w *World) System(t testing.TB) context.Context { return viewer.SystemContext(t.Context()) }
+
+// Manager is one manager of a World.
+type Manager struct {
+	*manager.Manager
+	URL  string
+	stop func()
+}
+
+// Start runs a manager until Stop or the end of the test.
+func (w *World) Start(t testing.TB) *Manager {
+	t.Helper()
+	made, web, _ := w.make(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- made.Run(ctx) }()
+	m := &Manager{Manager: made, URL: "http://" + web.Addr().String()}
+	stopped := false
+	m.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("manager: %v", err)
+			}
+		case <-time.After(Patience):
+			t.Error("manager does not stop")
+		}
+	}
+	t.Cleanup(m.stop)
+	return m
+}
+
+// Stop ends the manager and waits for it.
+func (m *Manager) Stop() { m.stop() }
+
+func (w *World) make(t testing.TB) (m *manager.Manager, web, nodes net.Listener) {
+	t.Helper()
+	web, nodes = listen(t), listen(t)
+	m, err := manager.New(t.Context(), manager.Config{
+		PostgresDSN: w.dsn, RedisURL: w.redis, EtcdEndpoints: []string{w.etcd},
+		HTTP: web, Cluster: nodes, Secrets: w.secrets, Version: "test", Logger: logger(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, web, nodes
+}
+
+func listen(t testing.TB) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// logger shows what goes wrong, and all of it when BERTH_TEST_LOG is set.
+func logger() *slog.Logger {
+	level := slog.LevelError
+	if os.Getenv("BERTH_TEST_LOG") != "" {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// Eventually waits until ok.
+func Eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %s", what, Patience)
+		}
+	}
+}
