@@ -46,7 +46,7 @@ func (s *server) Exec(stream execStream) error {
 	if err != nil {
 		return err
 	}
-	if err := out.send(&agentpb.ExecOutput{Output: &agentpb.ExecOutput_Started{Started: true}}); err != nil {
+	if err := out.begin(); err != nil {
 		hangUp(p)
 		return err
 	}
@@ -94,14 +94,35 @@ func hangUp(p runtime.Process) {
 
 // execOutput puts the senders of one stream in line.
 type execOutput struct {
-	mu     sync.Mutex
 	stream execStream
+
+	mu    sync.Mutex
+	begun bool
 }
 
 func (o *execOutput) send(m *agentpb.ExecOutput) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if err := o.beginLocked(); err != nil {
+		return err
+	}
 	return o.stream.Send(m)
+}
+
+// begin says that the command has started. A command may write before its
+// starter knows; the caller hears of the start first nevertheless.
+func (o *execOutput) begin() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.beginLocked()
+}
+
+func (o *execOutput) beginLocked() error {
+	if o.begun {
+		return nil
+	}
+	o.begun = true
+	return o.stream.Send(&agentpb.ExecOutput{Output: &agentpb.ExecOutput_Started{Started: true}})
 }
 
 type writerFunc func([]byte) error
