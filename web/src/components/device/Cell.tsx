@@ -56,7 +56,7 @@ export function Cell({ device, utilization, opened, onOpen }: Props) {
         ))}
         {utilization !== null ? <span className="tide" style={{ height: `${Math.min(100, Math.max(0, utilization))}%` }} /> : null}
       </span>
-      <span className="slip-name">{device.deviceId}</span>
+      <span className="slip-name">{device.deviceId.slice(device.deviceId.indexOf(":") + 1)}</span>
     </button>
   );
 }

@@ -11,7 +11,7 @@ export function Timeline({ session, now }: { session: TimelineSession; now: numb
         <li key={step.key} className={step.state} aria-current={step.state === "now" ? "step" : undefined}>
           <i aria-hidden="true" />
           <b>{t(words[step.key])}</b>
-          {step.at ? <time dateTime={step.at}>{clock(step.at)}</time> : step.state === "todo" ? "–" : null}
+          {step.at ? <time dateTime={step.at}>{clock(step.at)}</time> : step.state === "skipped" ? t("not needed") : "–"}
           {step.took !== null ? <div>{step.state === "now" ? duration(step.took) : brief(step.took)}</div> : null}
         </li>
       ))}

@@ -51,6 +51,16 @@ describe("timeline", () => {
     expect(timeline(s, now)[0]!.took).toBe(9_000);
   });
 
+  it("passes over a step that was not needed", () => {
+    const s = session({
+      status: "running",
+      scheduledAt: at(5),
+      startedAt: at(8),
+      history: [{ at: at(6), toStatus: "prepared" }, { at: at(7), toStatus: "creating" }],
+    });
+    expect(states(s).slice(0, 5)).toEqual(["queued:done", "placed:done", "pulling:skipped", "starting:done", "running:now"]);
+  });
+
   it("forgets a placement that was taken back", () => {
     const s = session({
       history: [

@@ -8,7 +8,7 @@ export interface TimelineSession {
   history: { at: string; toStatus: string | null }[];
 }
 
-export type StepState = "done" | "now" | "todo" | "failed";
+export type StepState = "done" | "now" | "todo" | "failed" | "skipped";
 
 export interface Step {
   key: "queued" | "placed" | "pulling" | "starting" | "running" | "ended";
@@ -50,10 +50,12 @@ export function timeline(session: TimelineSession, now: number): Step[] {
     const reached = at.has(key) && i <= present;
     const time = reached ? at.get(key)! : null;
     const following = begins.slice(i + 1, present + 1).find(([next]) => at.has(next));
+    // An image that is there already needs no pulling.
+    const skipped = !reached && begins.slice(i + 1, present + 1).some(([later]) => later !== "ended" && at.has(later));
     const until = following ? Date.parse(at.get(following[0])!) : i === present && !over ? now : null;
     return {
       key,
-      state: i === present ? (bad ? "failed" : over ? "done" : "now") : reached ? "done" : "todo",
+      state: i === present ? (bad ? "failed" : over ? "done" : "now") : reached ? "done" : skipped ? "skipped" : "todo",
       at: time,
       took: time && until !== null ? Math.max(0, until - Date.parse(time)) : null,
     };
