@@ -1,0 +1,84 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Shell runs the berth command in a directory of its own.
+type Shell struct {
+	Dir string
+
+	t     testing.TB
+	berth string
+	env   []string
+}
+
+// Shell is where this user types, with a token in the environment.
+func (u *User) Shell() *Shell {
+	dir := u.t.TempDir()
+	return &Shell{Dir: dir, t: u.t, berth: u.p.Bin("berth"), env: []string{
+		"PATH=/usr/bin:/bin", "HOME=" + dir, "BERTH_CONFIG=" + filepath.Join(dir, "config.yaml"),
+		"BERTH_URL=" + u.p.URL, "BERTH_TOKEN=" + u.Token,
+	}}
+}
+
+// Forget takes variables out of the environment.
+func (s *Shell) Forget(names ...string) {
+	s.env = slices.DeleteFunc(s.env, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(names, name)
+	})
+}
+
+// Result is how a command ended.
+type Result struct {
+	Stdout, Stderr string
+	Code           int
+}
+
+// Run runs the berth command.
+func (s *Shell) Run(args ...string) Result {
+	s.t.Helper()
+	return s.RunWith("", args...)
+}
+
+// RunWith runs the berth command with an input.
+func (s *Shell) RunWith(stdin string, args ...string) Result {
+	s.t.Helper()
+	cmd := s.Command(args...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		s.t.Fatalf("berth %q: %v", args, err)
+	}
+	return Result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// Must runs the berth command, which must succeed, and returns its output.
+func (s *Shell) Must(args ...string) string {
+	s.t.Helper()
+	r := s.Run(args...)
+	if r.Code != 0 {
+		s.t.Fatalf("berth %s: %d\n%s%s", strings.Join(args, " "), r.Code, r.Stdout, r.Stderr)
+	}
+	return r.Stdout
+}
+
+// Command prepares the berth command.
+func (s *Shell) Command(args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(s.t.Context(), Patience)
+	s.t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, s.berth, args...)
+	cmd.Dir, cmd.Env = s.Dir, s.env
+	return cmd
+}

@@ -1,0 +1,157 @@
+package cluster
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/nftables"
+)
+
+// Leftovers waits until nothing of the platform is on the machine but its data
+// directory, and otherwise says what there is: processes, mounts (network
+// namespaces are some), interfaces, firewall tables, cgroups, subnets.
+func (p *Platform) Leftovers() error {
+	deadline := time.Now().Add(20 * time.Second) // killed processes take a moment
+	for {
+		left, err := p.leftovers()
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("left behind:\n  %s", strings.Join(left, "\n  "))
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (p *Platform) leftovers() ([]string, error) {
+	var left []string
+	for _, find := range []func() ([]string, error){p.processes, p.mounts, p.networks, p.cgroups, p.subnets} {
+		found, err := find()
+		if err != nil {
+			return nil, err
+		}
+		left = append(left, found...)
+	}
+	return left, nil
+}
+
+// processes finds those that have something below the data directory open, as
+// argument or as working directory, or that are in one of our cgroups.
+func (p *Platform) processes() ([]string, error) {
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, dir := range dirs {
+		command, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if len(command) == 0 || filepath.Base(dir) == fmt.Sprint(os.Getpid()) || strings.Contains(string(command), cleaner) {
+			continue
+		}
+		if p.isOurs(dir, string(command)) {
+			found = append(found, fmt.Sprintf("process %s %q", filepath.Base(dir), strings.ReplaceAll(string(command), "\x00", " ")))
+		}
+	}
+	return found, nil
+}
+
+func (p *Platform) isOurs(dir, command string) bool {
+	if strings.Contains(command, p.data) {
+		return true
+	}
+	if groups, _ := os.ReadFile(filepath.Join(dir, "cgroup")); strings.Contains(string(groups), "/berth/"+p.agent+"/") {
+		return true
+	}
+	links, _ := filepath.Glob(filepath.Join(dir, "fd/*"))
+	for _, l := range append(links, filepath.Join(dir, "cwd"), filepath.Join(dir, "root")) {
+		if to, err := os.Readlink(l); err == nil && strings.HasPrefix(to, p.data) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Platform) mounts() ([]string, error) {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, p.data) {
+			found = append(found, "mount "+strings.TrimSpace(line))
+		}
+	}
+	return found, nil
+}
+
+// networks looks for the names that an agent gives: a prefix and a hash of its
+// id.
+func (p *Platform) networks() ([]string, error) {
+	sum := sha256.Sum256([]byte(p.agent))
+	tag := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:5])
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, i := range interfaces {
+		if strings.Contains(i.Name, tag) {
+			found = append(found, "interface "+i.Name)
+		}
+	}
+	firewall, err := nftables.New()
+	if err != nil {
+		return nil, err
+	}
+	tables, err := firewall.ListTables()
+	if err != nil {
+		return nil, fmt.Errorf("list firewall tables: %w", err)
+	}
+	for _, t := range tables {
+		if strings.Contains(t.Name, tag) {
+			found = append(found, "firewall table "+t.Name)
+		}
+	}
+	return found, nil
+}
+
+func (p *Platform) cgroups() ([]string, error) {
+	var found []string
+	for _, pattern := range []string{"/sys/fs/cgroup/berth/", "/sys/fs/cgroup/*/berth/"} {
+		dirs, err := filepath.Glob(pattern + p.agent)
+		if err != nil {
+			return nil, err
+		}
+		for _, dir := range dirs {
+			found = append(found, "cgroup "+dir)
+		}
+	}
+	return found, nil
+}
+
+// subnets are the notes by which agents of one machine share its addresses.
+func (p *Platform) subnets() ([]string, error) {
+	var found []string
+	err := filepath.WalkDir("/run/berth/subnets", func(path string, d fs.DirEntry, err error) error {
+		if os.IsNotExist(err) {
+			return nil
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if text, _ := os.ReadFile(path); strings.TrimSpace(string(text)) == p.agent {
+			found = append(found, "subnet "+d.Name())
+		}
+		return nil
+	})
+	return found, err
+}

@@ -1,0 +1,102 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+
+	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// Small is what most scenarios need; they run on small machines.
+func Small() resource.Slots { return Slots("cpu", "0.1", "mem", "64m") }
+
+// Slots takes names and amounts in turn.
+func Slots(pairs ...string) resource.Slots {
+	m := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i]] = pairs[i+1]
+	}
+	s, err := resource.ParseSlots(m)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// Batch is a small session that runs a shell script on the minimal image.
+func Batch(script string) client.CreateSessionInput {
+	in := Interactive()
+	in.Command = []string{"sh", "-c", script}
+	return in
+}
+
+// Interactive is a small session on the minimal image that stays.
+func Interactive() client.CreateSessionInput {
+	return client.CreateSessionInput{Image: "minimal:1", Slots: Small(), IdempotencyKey: rand.Text()}
+}
+
+// Run makes a session that must be accepted.
+func (u *User) Run(in client.CreateSessionInput) *client.Session {
+	u.t.Helper()
+	s, err := u.CreateSession(u.t.Context(), in)
+	if err != nil {
+		u.t.Fatalf("create session: %v", err)
+	}
+	return s
+}
+
+// Until waits for a state of the session, over the subscription. It fails at
+// once when the session has ended in another one.
+func (u *User) Until(id, status string) client.SessionState {
+	u.t.Helper()
+	ctx, cancel := context.WithTimeout(u.t.Context(), Patience)
+	defer cancel()
+	var last client.SessionState
+	err := u.WatchSession(ctx, id, nil, func(s client.SessionState) bool {
+		last = s
+		return s.Status != status && !s.Ended()
+	})
+	if err != nil || last.Status != status {
+		u.t.Fatalf("session %s is %s (%s), want %s: %v", last.Name, last.Status, last.StatusMessage, status, err)
+	}
+	return last
+}
+
+// End ends a session and waits for that.
+func (u *User) End(id string) {
+	u.t.Helper()
+	if _, err := u.TerminateSession(u.t.Context(), id, true); err != nil {
+		u.t.Fatalf("terminate session: %v", err)
+	}
+	u.Until(id, "terminated")
+}
+
+// Show reads all of a session.
+func (u *User) Show(id string) *client.SessionDetail {
+	u.t.Helper()
+	s, err := u.Session(u.t.Context(), id)
+	if err != nil {
+		u.t.Fatalf("read session: %v", err)
+	}
+	return s
+}
+
+// Exec runs a shell command in a session.
+func (u *User) Exec(session, script string) (string, int) {
+	u.t.Helper()
+	ctx, cancel := context.WithTimeout(u.t.Context(), Patience)
+	defer cancel()
+	term, err := u.OpenTerminal(ctx, client.TerminalOptions{Session: session, Command: []string{"sh", "-c", script}})
+	if err != nil {
+		u.t.Fatalf("exec %q: %v", script, err)
+	}
+	defer term.Close()
+	var out bytes.Buffer
+	code, err := term.Output(ctx, &out, &out)
+	if err != nil {
+		u.t.Fatalf("exec %q: %v", script, err)
+	}
+	return out.String(), code
+}

@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A person has started the platform and does what it printed.
+func TestFirstRun(t *testing.T) {
+	admin := platform.Admin(t)
+	platform.Watch(t)
+	printed := regexp.MustCompile(`(?s)Berth is at (\S+).*First superadmin: (\S+)\s+Password: +(\S+)`).FindStringSubmatch(platform.Log())
+	if printed == nil {
+		t.Fatalf("nothing to log in with was printed:\n%s", platform.Log())
+	}
+	url, email, password := printed[1], printed[2], printed[3]
+	if n := strings.Count(platform.Log(), password); n != 1 {
+		t.Errorf("the password was printed %d times, want once", n)
+	}
+	if info, err := os.Stat(filepath.Join(platform.Data(), "first-login.json")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("first-login.json: %v, %v; only root may read it", info.Mode(), err)
+	}
+
+	berth := admin.Shell()
+	berth.Forget("BERTH_URL", "BERTH_TOKEN")
+	if r := berth.RunWith(password+"\n", "login", url, "--email", email, "--password-stdin"); r.Code != 0 || !strings.Contains(r.Stderr, "first password") {
+		t.Fatalf("login: %+v", r)
+	}
+	config := filepath.Join(berth.Dir, "config.yaml")
+	if info, err := os.Stat(config); err != nil || info.Mode().Perm() != fs.FileMode(0o600) {
+		t.Errorf("the stored token: %v, %v; only its owner may read it", info, err)
+	}
+	text, err := os.ReadFile(config)
+	if err != nil || strings.Contains(string(text), password) {
+		t.Errorf("the password is kept in a file (%v)", err)
+	}
+
+	if r := berth.Run("run", "minimal:1", "--cpu", "0.1", "--mem", "64m", "--", "echo", "hello"); r.Code != 0 || r.Stdout != "hello\n" {
+		t.Errorf("run: %+v", r)
+	}
+	if r := berth.Run("run", "-q", "minimal:1", "--cpu", "0.1", "--mem", "64m", "--", "sh", "-c", "exit 7"); r.Code != 7 || r.Stdout != "" {
+		t.Errorf("run that exits with 7: %+v", r)
+	}
+	if r := berth.Run("logout"); r.Code != 0 {
+		t.Errorf("logout: %+v", r)
+	}
+	if r := berth.Run("whoami"); r.Code != 4 {
+		t.Errorf("whoami after logout: %+v, want 4", r)
+	}
+}
+
+// What the command prints is there while it runs, not when it has ended.
+func TestOutputIsStreamed(t *testing.T) {
+	u := platform.User(t)
+	berth := u.Shell()
+	folder := berth.Must("folder", "create", "gate", "-o", "json")
+	if !strings.Contains(folder, `"gate"`) {
+		t.Fatalf("folder create: %s", folder)
+	}
+	cmd := berth.Command("run", "-q", "minimal:1", "--cpu", "0.1", "--mem", "64m", "-v", "gate", "--",
+		"sh", "-c", "echo first; until [ -e gate/open ]; do sleep 0.1; done; echo second")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line := readLine(t, out); line != "first" {
+		t.Errorf("first line is %q", line)
+	}
+	// The session waits for this file, so its end was not waited for.
+	file := filepath.Join(t.TempDir(), "open")
+	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	berth.Must("folder", "put", "gate", file)
+	if line := readLine(t, out); line != "second" {
+		t.Errorf("second line is %q", line)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("run: %v", err)
+	}
+}

@@ -1,0 +1,12 @@
+package e2e
+
+import (
+	"os"
+	"testing"
+
+	"github.com/berthhq/berth/e2e/cluster"
+)
+
+var platform *cluster.Platform
+
+func TestMain(m *testing.M) { os.Exit(cluster.Main(m, cluster.Options{}, &platform)) }
