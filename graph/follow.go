@@ -2,91 +2,154 @@ package graph
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
-	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/problem"
 )
 
 // feed describes a subscription to one kind of entity.
 type feed[T any] struct {
 	topic event.Topic
 	id    *uuid.UUID // only this one
+	// first is what the subscription begins with.
 	first func(context.Context) ([]T, error)
-	read  func(context.Context, uuid.UUID) (T, error)
+	// read returns those of the entities that the viewer may see.
+	read func(context.Context, []uuid.UUID) ([]T, error)
+	// missed lists what may have changed while events were lost; nil = first.
+	missed func(context.Context) ([]T, error)
 }
 
-// settle bounds how often a subscription sends: a change is sent at once, those
-// that follow within this time are sent together, each entity as it is then.
-const settle = 100 * time.Millisecond
+const (
+	// settle bounds how often one entity is sent: changes that come closer
+	// together are sent once, as the later state.
+	settle = 100 * time.Millisecond
+	// again is how long a read that failed waits for the next try.
+	again = time.Second
+)
+
+const (
+	// maxFeed bounds what one read of a subscription returns.
+	maxFeed = 500
+	// missedFor is how far back an end counts as perhaps missed.
+	missedFor = 10 * time.Minute
+)
+
+// named finds the one entity of a subscription.
+func named[T, P any](ctx context.Context, find func(context.Context, ...P) ([]T, error), what string, id P) ([]T, error) {
+	list, err := find(ctx, id)
+	if err == nil && len(list) == 0 {
+		return nil, problem.NotFound(what).WithField("id")
+	}
+	return list, err
+}
 
 // follow sends what first returns and then every entity that an event names,
 // read anew under the viewer's rules. What is out of sight is not sent. After
-// a lag, first is sent again, so that nobody keeps an old state.
+// a lag, what may have been missed is sent, so that nobody keeps an old state.
 func follow[T any](ctx context.Context, r *Resolver, f feed[T]) (<-chan T, error) {
 	events := r.Bus.Subscribe(ctx, f.topic)
 	begin, err := f.first(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make(chan T)
-	send := func(list []T) bool {
-		for _, v := range list {
-			select {
-			case <-ctx.Done():
-				return false
-			case out <- v:
-			}
-		}
-		return true
+	if f.missed == nil {
+		f.missed = f.first
 	}
+	w := &follower[T]{feed: f, resolver: r, out: make(chan T), dirty: map[uuid.UUID]bool{}}
 	go func() {
-		defer close(out)
-		if !send(begin) {
-			return
-		}
-		dirty := map[uuid.UUID]bool{}
-		var flush <-chan time.Time
-		var sent time.Time
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case e, ok := <-events:
-				if !ok {
-					return
-				}
-				if e.Topic == event.Lagged {
-					if again, err := f.first(fresh(ctx, r)); err == nil && !send(again) {
-						return
-					}
-					continue
-				}
-				if f.id != nil && *f.id != e.ID {
-					continue
-				}
-				dirty[e.ID] = true
-				if flush == nil {
-					flush = time.After(time.Until(sent.Add(settle)))
-				}
-			case <-flush:
-				flush, sent = nil, time.Now()
-				for id := range dirty {
-					v, err := f.read(fresh(ctx, r), id)
-					if err != nil && !ent.IsNotFound(err) {
-						r.Logger.Warn("read for a subscription", "topic", f.topic, "id", id, "error", err)
-					}
-					if err == nil && !send([]T{v}) {
-						return
-					}
-				}
-				clear(dirty)
-			}
+		defer close(w.out)
+		if w.send(ctx, begin) {
+			w.run(ctx, events)
 		}
 	}()
-	return out, nil
+	return w.out, nil
+}
+
+// follower is one running subscription.
+type follower[T any] struct {
+	feed[T]
+	resolver *Resolver
+	out      chan T
+	dirty    map[uuid.UUID]bool // changed and not sent
+	lagged   bool
+	flush    <-chan time.Time
+}
+
+func (w *follower[T]) run(ctx context.Context, events <-chan event.Event) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, ok := <-events:
+			if !ok {
+				return
+			}
+			w.note(e)
+		case <-w.flush:
+			w.flush = nil
+			list, err := w.changes(fresh(ctx, w.resolver))
+			if err != nil {
+				if ctx.Err() != nil {
+					return
+				}
+				w.resolver.Logger.Warn("read for a subscription", "topic", w.topic, "error", err)
+				w.flush = time.After(again)
+				continue
+			}
+			clear(w.dirty)
+			w.lagged = false
+			if !w.send(ctx, list) {
+				return
+			}
+		}
+	}
+}
+
+func (w *follower[T]) note(e event.Event) {
+	switch {
+	case e.Topic == event.Lagged:
+		w.lagged = true
+	case w.id != nil && *w.id != e.ID:
+		return
+	default:
+		w.dirty[e.ID] = true
+	}
+	if w.flush == nil {
+		w.flush = time.After(settle)
+	}
+}
+
+func (w *follower[T]) changes(ctx context.Context) ([]T, error) {
+	var list []T
+	if w.lagged {
+		missed, err := w.missed(ctx)
+		if err != nil && !errdefs.IsNotFound(err) { // the one entity is out of sight now
+			return nil, err
+		}
+		list = missed
+	}
+	if len(w.dirty) == 0 {
+		return list, nil
+	}
+	changed, err := w.read(ctx, slices.Collect(maps.Keys(w.dirty)))
+	return append(list, changed...), err
+}
+
+func (w *follower[T]) send(ctx context.Context, list []T) bool {
+	for _, v := range list {
+		select {
+		case <-ctx.Done():
+			return false
+		case w.out <- v:
+		}
+	}
+	return true
 }
 
 func deref[T any](p *T) T {
