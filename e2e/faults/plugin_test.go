@@ -1,0 +1,126 @@
+package faults
+
+import (
+	"bytes"
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/berthhq/berth/e2e/cluster"
+)
+
+// plugin finds the process of a plugin below the server; 0 = there is none.
+func plugin(t *testing.T, name string) int {
+	t.Helper()
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range processes {
+		if exe, err := os.Readlink(filepath.Join(dir, "exe")); err != nil || exe != platform.Bin("plugins/"+name) {
+			continue
+		}
+		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+		if err != nil {
+			continue
+		}
+		// The parent comes after the name, which may hold anything but ")" last.
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		fields := strings.Fields(rest)
+		if len(fields) > 1 && fields[0] != "Z" && fields[1] == strconv.Itoa(platform.Pid()) {
+			pid, _ := strconv.Atoi(filepath.Base(dir))
+			return pid
+		}
+	}
+	return 0
+}
+
+func kill(t *testing.T, name string) {
+	t.Helper()
+	old := plugin(t, name)
+	if old == 0 {
+		t.Fatalf("plugin %s does not run", name)
+	}
+	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Eventually(t, "plugin "+name+" runs again", func() bool {
+		now := plugin(t, name)
+		return now != 0 && now != old
+	})
+}
+
+// The accelerators' plugin dies: nobody loses anything.
+func TestAcceleratorPluginKilled(t *testing.T) {
+	u := platform.User(t)
+	held := u.Run(shares("0.7"))
+	u.Until(held.ID, "running")
+	on := device(t, u, held.ID)
+
+	kill(t, "accelerator/mock")
+	healthy(t, u)
+	if s := u.Show(held.ID); s.Status != "running" {
+		t.Errorf("the session is %s: %s", s.Status, s.StatusMessage)
+	}
+	if now := device(t, u, held.ID); now != on {
+		t.Errorf("the session holds %s, before %s", now, on)
+	}
+	if out, code := u.Exec(held.ID, "echo here"); code != 0 {
+		t.Errorf("exec: %s", out)
+	}
+	// What is held stays held, what is free can be had.
+	rest, other := u.Run(shares("0.3")), u.Run(shares("1"))
+	u.Until(rest.ID, "running")
+	u.Until(other.ID, "running")
+	if now := device(t, u, rest.ID); now != on {
+		t.Errorf("0.3 went to %s, want %s, which has just that", now, on)
+	}
+	kill(t, "accelerator/mock")
+	for _, s := range []string{held.ID, rest.ID, other.ID} {
+		u.End(s)
+	}
+	healthy(t, u)
+	occupied(t, u)
+}
+
+func healthy(t *testing.T, u *cluster.User) {
+	t.Helper()
+	cluster.Eventually(t, "the accelerators are healthy", func() bool {
+		var out struct{ Devices struct{ TotalCount int } }
+		u.Query(`{ devices(where: {plugin: "mock", health: healthy, allocatable: true}) { totalCount } }`, nil, &out)
+		return out.Devices.TotalCount == 2
+	})
+}
+
+// The volume's plugin dies during uploads: they end as if it had not.
+func TestVolumePluginKilled(t *testing.T) {
+	u := platform.User(t)
+	berth := u.Shell()
+	data := make([]byte, 32<<20)
+	_, _ = rand.Read(data)
+	if err := os.WriteFile(filepath.Join(berth.Dir, "data"), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	berth.Must("folder", "create", "disk")
+	put := berth.Command("folder", "put", "disk", "data")
+	var says bytes.Buffer
+	put.Stderr = &says
+	if err := put.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, "volume/vfs")
+	if err := put.Wait(); err != nil {
+		t.Fatalf("upload: %v\n%s", err, says.String())
+	}
+	kill(t, "volume/vfs")
+	berth.Must("folder", "get", "disk:data", "back")
+	if back, err := os.ReadFile(filepath.Join(berth.Dir, "back")); err != nil || !bytes.Equal(back, data) {
+		t.Errorf("%d bytes came back, want %d, the same (%v)", len(back), len(data), err)
+	}
+	berth.Must("folder", "create", "another") // needs the plugin
+	berth.Must("folder", "rm", "--yes", "disk")
+}
