@@ -6,11 +6,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/graph/model"
 	"github.com/berthhq/berth/internal/event"
-	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/agents"
@@ -90,20 +91,24 @@ func (r mutationResolver) CreateJoinToken(ctx context.Context, input agents.Crea
 
 // AgentChanged sends every agent in sight, then those that change.
 func (r subscriptionResolver) AgentChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Agent, error) {
-	return follow(ctx, r.Resolver, feed[*ent.Agent]{
+	find := func(ctx context.Context, where ...predicate.Agent) ([]*ent.Agent, error) {
+		q, err := r.Client.Agent.Query().Where(where...).Limit(maxFeed).CollectFields(ctx, "Agent", "Node")
+		if err != nil {
+			return nil, err
+		}
+		return q.All(ctx)
+	}
+	f := feed[*ent.Agent]{
 		topic: event.Agent, id: id,
-		first: func(ctx context.Context) ([]*ent.Agent, error) {
-			if id != nil {
-				a, err := r.Client.Agent.Get(ctx, *id)
-				if ent.IsNotFound(err) {
-					return nil, problem.NotFound("agent").WithField("id")
-				}
-				return []*ent.Agent{a}, err
-			}
-			return r.Client.Agent.Query().Limit(maxPage).All(ctx)
+		first: func(ctx context.Context) ([]*ent.Agent, error) { return find(ctx) },
+		read: func(ctx context.Context, ids []uuid.UUID) ([]*ent.Agent, error) {
+			return find(ctx, agent.IDIn(ids...))
 		},
-		read: r.Client.Agent.Get,
-	})
+	}
+	if id != nil {
+		f.first = func(ctx context.Context) ([]*ent.Agent, error) { return named(ctx, find, "agent", agent.ID(*id)) }
+	}
+	return follow(ctx, r.Resolver, f)
 }
 
 // deviceOrder keeps lists of devices in the order of their names.

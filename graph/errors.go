@@ -28,7 +28,7 @@ func present(ctx context.Context, err error) *gqlerror.Error {
 	if id := requestid.From(ctx); id != "" {
 		ext["requestId"] = id
 	}
-	return &gqlerror.Error{Message: p.Message, Path: graphql.GetPath(ctx), Extensions: ext}
+	return &gqlerror.Error{Err: err, Message: p.Message, Path: graphql.GetPath(ctx), Extensions: ext}
 }
 
 // explain keeps the parser's and validator's own words, which speak of the

@@ -26,9 +26,9 @@ type feed[T any] struct {
 }
 
 const (
-	// settle bounds how often one entity is sent: changes that come closer
-	// together are sent once, as the later state.
-	settle = 100 * time.Millisecond
+	// settle bounds how often a subscription sends: a change is sent at once, those
+	// that follow within this time are sent together, each entity as it is then.
+	settle = 20 * time.Millisecond
 	// again is how long a read that failed waits for the next try.
 	again = time.Second
 )
@@ -79,6 +79,7 @@ type follower[T any] struct {
 	dirty    map[uuid.UUID]bool // changed and not sent
 	lagged   bool
 	flush    <-chan time.Time
+	sent     time.Time
 }
 
 func (w *follower[T]) run(ctx context.Context, events <-chan event.Event) {
@@ -92,7 +93,7 @@ func (w *follower[T]) run(ctx context.Context, events <-chan event.Event) {
 			}
 			w.note(e)
 		case <-w.flush:
-			w.flush = nil
+			w.flush, w.sent = nil, time.Now()
 			list, err := w.changes(fresh(ctx, w.resolver))
 			if err != nil {
 				if ctx.Err() != nil {
@@ -121,7 +122,7 @@ func (w *follower[T]) note(e event.Event) {
 		w.dirty[e.ID] = true
 	}
 	if w.flush == nil {
-		w.flush = time.After(settle)
+		w.flush = time.After(time.Until(w.sent.Add(settle)))
 	}
 }
 

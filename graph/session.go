@@ -3,9 +3,14 @@ package graph
 import (
 	"context"
 
+	"entgo.io/ent/dialect/sql"
+	"github.com/99designs/gqlgen/graphql/handler/transport"
 	"github.com/google/uuid"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/predicate"
+	entsession "github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/graph/model"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
@@ -55,20 +60,31 @@ func (r mutationResolver) RenameSession(ctx context.Context, input session.Renam
 
 // SessionChanged sends the session as it is, when one is named, then each change.
 func (r subscriptionResolver) SessionChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Session, error) {
-	return follow(ctx, r.Resolver, feed[*ent.Session]{
+	find := func(ctx context.Context, where ...predicate.Session) ([]*ent.Session, error) {
+		q, err := r.Client.Session.Query().Where(where...).Order(entsession.ByCreatedAt(sql.OrderDesc())).Limit(maxFeed).
+			CollectFields(ctx, "Session", "Node")
+		if err != nil {
+			return nil, err
+		}
+		return q.All(ctx)
+	}
+	f := feed[*ent.Session]{
 		topic: event.Session, id: id,
-		first: func(ctx context.Context) ([]*ent.Session, error) {
-			if id == nil {
-				return nil, nil
-			}
-			s, err := r.Client.Session.Get(ctx, *id)
-			if ent.IsNotFound(err) {
-				return nil, problem.NotFound("session").WithField("id")
-			}
-			return []*ent.Session{s}, err
+		first: func(context.Context) ([]*ent.Session, error) { return nil, nil },
+		read: func(ctx context.Context, ids []uuid.UUID) ([]*ent.Session, error) {
+			return find(ctx, entsession.IDIn(ids...))
 		},
-		read: r.Client.Session.Get,
-	})
+		missed: func(ctx context.Context) ([]*ent.Session, error) {
+			return find(ctx, entsession.Or(entsession.TerminatedAtIsNil(), entsession.TerminatedAtGT(now().Add(-missedFor))))
+		},
+	}
+	if id != nil {
+		f.missed = nil
+		f.first = func(ctx context.Context) ([]*ent.Session, error) {
+			return named(ctx, find, "session", entsession.ID(*id))
+		}
+	}
+	return follow(ctx, r.Resolver, f)
 }
 
 // KernelLogs passes a kernel's log on as its agent sends it.
@@ -92,7 +108,8 @@ func (r subscriptionResolver) KernelLogs(ctx context.Context, kernel uuid.UUID, 
 			text, from, to, err := log.Next()
 			if err != nil {
 				if ctx.Err() == nil && !session.EndOfLog(err) {
-					r.Logger.Warn("follow log", "kernel", kernel, "error", err)
+					// Or else the client would take it for the log's end.
+					tellEnd(ctx, r.presentLogged(ctx, err))
 				}
 				return
 			}
@@ -104,6 +121,13 @@ func (r subscriptionResolver) KernelLogs(ctx context.Context, kernel uuid.UUID, 
 		}
 	}()
 	return out, nil
+}
+
+// tellEnd makes err the end of a subscription. Only WebSockets can tell it;
+// gqlgen panics on the others, whose clients see the connection end.
+func tellEnd(ctx context.Context, err *gqlerror.Error) {
+	defer func() { _ = recover() }()
+	transport.AddSubscriptionError(ctx, err)
 }
 
 // KernelStats passes the samples of a session's kernels on as they come.

@@ -4,13 +4,14 @@ import (
 	"context"
 	"time"
 
+	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/predicate"
 	entvfolder "github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/internal/event"
-	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/manager/vfolder"
 	"github.com/berthhq/berth/storage/storagepb"
 )
@@ -78,18 +79,29 @@ func (r mutationResolver) DeleteFiles(ctx context.Context, input vfolder.DeleteF
 
 // VfolderChanged sends each folder in sight that changes.
 func (r subscriptionResolver) VfolderChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Vfolder, error) {
-	return follow(ctx, r.Resolver, feed[*ent.Vfolder]{
+	find := func(ctx context.Context, where ...predicate.Vfolder) ([]*ent.Vfolder, error) {
+		q, err := r.Client.Vfolder.Query().Where(where...).Order(entvfolder.ByCreatedAt(sql.OrderDesc())).Limit(maxFeed).
+			CollectFields(ctx, "Vfolder", "Node")
+		if err != nil {
+			return nil, err
+		}
+		return q.All(ctx)
+	}
+	f := feed[*ent.Vfolder]{
 		topic: event.Vfolder, id: id,
-		first: func(ctx context.Context) ([]*ent.Vfolder, error) {
-			if id == nil {
-				return nil, nil
-			}
-			f, err := r.Client.Vfolder.Get(ctx, *id)
-			if ent.IsNotFound(err) {
-				return nil, problem.NotFound("folder").WithField("id")
-			}
-			return []*ent.Vfolder{f}, err
+		first: func(context.Context) ([]*ent.Vfolder, error) { return nil, nil },
+		read: func(ctx context.Context, ids []uuid.UUID) ([]*ent.Vfolder, error) {
+			return find(ctx, entvfolder.IDIn(ids...))
 		},
-		read: r.Client.Vfolder.Get,
-	})
+		missed: func(ctx context.Context) ([]*ent.Vfolder, error) {
+			return find(ctx, entvfolder.Or(entvfolder.DeletedAtIsNil(), entvfolder.DeletedAtGT(now().Add(-missedFor))))
+		},
+	}
+	if id != nil {
+		f.missed = nil
+		f.first = func(ctx context.Context) ([]*ent.Vfolder, error) {
+			return named(ctx, find, "folder", entvfolder.ID(*id))
+		}
+	}
+	return follow(ctx, r.Resolver, f)
 }
