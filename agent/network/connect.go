@@ -28,7 +28,8 @@ func (m *Manager) Create(a Attachment) (path string, err error) {
 	return path, nil
 }
 
-// Connect joins the namespace to the session's bridge.
+// Connect joins the namespace to the session's bridge. It may be repeated, and
+// takes the place of one that was interrupted.
 func (m *Manager) Connect(_ context.Context, a Attachment) error {
 	if err := m.wall(); err != nil {
 		return fmt.Errorf("set up firewall: %w", err)
@@ -58,12 +59,12 @@ func (m *Manager) Connect(_ context.Context, a Attachment) error {
 
 func (m *Manager) ensureBridge(a Attachment) (index int, err error) {
 	name := m.bridge(a.Subnet)
-	if link, err := m.handle.LinkByName(name); err == nil {
-		return link.Attrs().Index, nil
+	if link, err := m.handle.LinkByName(name); err == nil && link.Attrs().Flags&net.FlagUp != 0 {
+		return link.Attrs().Index, nil // that is the last step
 	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = name
-	if err := m.handle.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
+	if err := m.handle.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil && !errors.Is(err, unix.EEXIST) {
 		return 0, fmt.Errorf("add bridge %s: %w", name, err)
 	}
 	// Without IPv6 there is no second way in that needs guarding.
@@ -75,7 +76,7 @@ func (m *Manager) ensureBridge(a Attachment) (index int, err error) {
 	if err := m.peer(name, true); err != nil {
 		return 0, fmt.Errorf("let kernels on %s talk: %w", name, err)
 	}
-	if err := m.handle.AddrAdd(link, &netlink.Addr{IPNet: ipNet(a.Gateway(), a.Subnet.Bits())}); err != nil {
+	if err := m.handle.AddrReplace(link, &netlink.Addr{IPNet: ipNet(a.Gateway(), a.Subnet.Bits())}); err != nil {
 		return 0, fmt.Errorf("address of bridge %s: %w", name, err)
 	}
 	if err := m.handle.LinkSetUp(link); err != nil {
@@ -90,7 +91,14 @@ func (m *Manager) plug(a Attachment, bridge int, ns netns.NsHandle) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MasterIndex = m.veth(a), bridge
 	veth := &netlink.Veth{LinkAttrs: attrs, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(ns))}
-	if err := m.handle.LinkAdd(veth); err != nil {
+	err := m.handle.LinkAdd(veth)
+	if errors.Is(err, unix.EEXIST) { // of a Connect that did not come to its end
+		if err := m.removeLink(attrs.Name); err != nil {
+			return err
+		}
+		err = m.handle.LinkAdd(veth)
+	}
+	if err != nil {
 		return fmt.Errorf("add %s: %w", attrs.Name, err)
 	}
 	link, err := m.handle.LinkByName(attrs.Name)

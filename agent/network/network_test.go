@@ -319,6 +319,30 @@ func TestAfterKill(t *testing.T) {
 	must(t, second.Close())
 }
 
+// A Connect that was cut short, even within the bridge's making, is made good
+// by the next one.
+func TestConnectAgain(t *testing.T) {
+	needRoot(t)
+	m := open(t, Config{Dir: t.TempDir(), Claims: t.TempDir()})
+	t.Cleanup(func() { must(t, m.Close()) })
+	a, b := connected(t, m, "a", "one"), connected(t, m, "b", "one")
+	must(t, m.removeLink(m.bridge(a.Subnet)))
+	half := netlink.NewLinkAttrs()
+	half.Name = m.bridge(a.Subnet)
+	must(t, m.handle.LinkAdd(&netlink.Bridge{LinkAttrs: half}))
+	must(t, m.Connect(t.Context(), a))
+	must(t, m.Connect(t.Context(), b))
+	must(t, m.Connect(t.Context(), b))
+	if err := reach(t, m.Path(a), listen(t, m.Path(b), b.Address.String()+":0")); err != nil {
+		t.Error(err)
+	}
+	link, err := netlink.LinkByName(half.Name)
+	must(t, err)
+	if addresses, err := netlink.AddrList(link, netlink.FAMILY_V4); err != nil || len(addresses) != 1 || addresses[0].IP.String() != a.Gateway().String() {
+		t.Errorf("the bridge has %v, want %s (%v)", addresses, a.Gateway(), err)
+	}
+}
+
 func TestAddresses(t *testing.T) {
 	claims := t.TempDir()
 	cfg := Config{Agent: "x", Dir: t.TempDir(), Claims: claims, Subnet: netip.MustParsePrefix("10.77.0.0/26")}
