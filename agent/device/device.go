@@ -112,7 +112,9 @@ func (m *Manager) Describe(r *agentpb.Report) {
 	}
 	m.mu.Unlock()
 	for _, p := range m.plugins {
-		r.Plugins = append(r.Plugins, p.status())
+		if st := p.status(); st != nil {
+			r.Plugins = append(r.Plugins, st)
+		}
 	}
 }
 

@@ -47,6 +47,7 @@ type plugin struct {
 	mu        sync.Mutex
 	key       string
 	version   string
+	absent    bool   // its vendor has nothing on this machine
 	complaint string // why the last snapshot was refused
 	node      []*acceleratorpb.Metric
 	workloads map[string]*acceleratorpb.WorkloadMetrics
@@ -103,6 +104,9 @@ func (p *plugin) admit(d *acceleratorpb.DescribeResponse) string {
 		}
 	}
 	if !p.cfg.Force && !onBus(d.PciVendors) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.absent = true
 		return fmt.Sprintf("no hardware of %s on the PCI bus", d.Vendor)
 	}
 	p.mu.Lock()
@@ -259,10 +263,15 @@ func (p *plugin) complained() string {
 }
 
 // status is what the report says of the plugin.
+// status is nil for a plugin whose vendor is not on this machine: it has
+// nothing to say about it.
 func (p *plugin) status() *agentpb.Plugin {
 	s := p.host.Status()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.absent {
+		return nil
+	}
 	out := &agentpb.Plugin{Name: p.key, Version: p.version, State: states[s.State], Message: s.Message, Restarts: uint32(s.Restarts)}
 	if out.Name == "" {
 		out.Name = p.name
