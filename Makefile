@@ -104,6 +104,10 @@ gen: bin/tools/protoc-gen-go bin/tools/protoc-gen-go-grpc web/node_modules/.pack
 	$(GO) generate ./ent/... ./graph/...
 	cd web && npm run --silent gen
 
+.PHONY: migration
+migration: ## write the next file of ent/migrate/sql: make migration NAME=what_changes
+	$(GO) run ./tools/migration "$(NAME)"
+
 .PHONY: current
 current: ## fail when `make gen` would change a file
 	@tools/ci/unchanged.sh $(MAKE) gen

@@ -19,10 +19,6 @@ import (
 // private PostgreSQL allows.
 const maxConns = 20
 
-// migrationLock is the advisory lock that one migrating manager holds; the
-// number means nothing.
-const migrationLock = 0x62657274
-
 // OpenStore connects to PostgreSQL and brings its tables up to date. Replicas
 // that start at once migrate one after the other.
 func OpenStore(ctx context.Context, dsn string) (*ent.Client, *sql.DB, error) {
@@ -32,30 +28,11 @@ func OpenStore(ctx context.Context, dsn string) (*ent.Client, *sql.DB, error) {
 	}
 	db.SetMaxOpenConns(maxConns)
 	db.SetMaxIdleConns(maxConns / 2)
-	drv := entsql.OpenDB(dialect.Postgres, db)
-	if err := migrateOnce(ctx, db, drv); err != nil {
+	if err := migrate.Up(ctx, db, migrate.Files()); err != nil {
 		_ = db.Close()
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("migrate database: %w", err)
 	}
-	return ent.NewClient(ent.Driver(drv)), db, nil
-}
-
-func migrateOnce(ctx context.Context, db *sql.DB, drv dialect.Driver) error {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("connect to database: %w", err)
-	}
-	defer conn.Close()
-	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", migrationLock); err != nil {
-		return fmt.Errorf("take migration lock: %w", err)
-	}
-	defer func() {
-		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", migrationLock)
-	}()
-	if err := migrate.NewSchema(drv).Create(ctx); err != nil {
-		return fmt.Errorf("migrate database: %w", err)
-	}
-	return nil
+	return ent.NewClient(ent.Driver(entsql.OpenDB(dialect.Postgres, db))), db, nil
 }
 
 func openRedis(url string) (redis.UniversalClient, error) {

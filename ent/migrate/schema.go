@@ -939,7 +939,7 @@ var (
 				Unique:  false,
 				Columns: []*schema.Column{VfoldersColumns[3]},
 				Annotation: &entsql.IndexAnnotation{
-					Where: "status = 'deleting'",
+					Where: "(status)::text = 'deleting'::text",
 				},
 			},
 		},

@@ -50,7 +50,8 @@ func (Vfolder) Indexes() []ent.Index {
 		index.Fields("owner_id", "name").Unique().Annotations(entsql.IndexWhere("deleted_at IS NULL")),
 		index.Fields("project_id", "name").Unique().Annotations(entsql.IndexWhere("deleted_at IS NULL")),
 		index.Fields("quota_scope_id"),
-		index.Fields("status").Annotations(entsql.IndexWhere("status = 'deleting'")),
+		// As PostgreSQL spells it back, or else every migration would make it anew.
+		index.Fields("status").Annotations(entsql.IndexWhere("(status)::text = 'deleting'::text")),
 	}
 }
 

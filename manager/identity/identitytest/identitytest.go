@@ -15,6 +15,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/migrate"
 	_ "github.com/berthhq/berth/ent/runtime" // visibility and defaults
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/testenv"
@@ -34,12 +35,12 @@ func Hasher() *password.Hasher {
 func Client(t testing.TB) *ent.Client {
 	t.Helper()
 	dsn := testenv.PostgresFrom(t, "schema", func(ctx context.Context, dsn string) error {
-		client, err := open(dsn)
+		db, err := sql.Open("pgx", dsn)
 		if err != nil {
 			return err
 		}
-		defer client.Close()
-		return client.Schema.Create(ctx)
+		defer db.Close()
+		return migrate.Up(ctx, db, migrate.Files())
 	})
 	client, err := open(dsn)
 	if err != nil {
