@@ -58,12 +58,12 @@ func (r *Resolver) auditResponse(ctx context.Context, next graphql.ResponseHandl
 		return resp
 	}
 	result, message := "OK", ""
-	for _, e := range resp.Errors {
-		result, message = problem.CodeInternal, e.Message
-		if code, ok := e.Extensions["code"].(string); ok {
+	if len(resp.Errors) > 0 {
+		first := resp.Errors[0]
+		result, message = problem.CodeInternal, first.Message
+		if code, ok := first.Extensions["code"].(string); ok {
 			result = code
 		}
-		break
 	}
 	r.audit(withActor(ctx), graphql.GetOperationContext(ctx).Operation, result, message)
 	return resp

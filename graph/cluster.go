@@ -7,7 +7,6 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/agent"
-	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/graph/model"
@@ -110,6 +109,3 @@ func (r subscriptionResolver) AgentChanged(ctx context.Context, id *uuid.UUID) (
 	}
 	return follow(ctx, r.Resolver, f)
 }
-
-// deviceOrder keeps lists of devices in the order of their names.
-func deviceOrder(q *ent.DeviceQuery) { q.Order(device.ByDeviceID()) }

@@ -109,7 +109,7 @@ func (h *Host[T]) Status() Status {
 // Get returns the running plugin, or an Unavailable error that says why there
 // is none.
 func (h *Host[T]) Get(ctx context.Context) (T, error) {
-	p, err, _ := h.get()
+	p, _, err := h.get()
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -119,7 +119,7 @@ func (h *Host[T]) Get(ctx context.Context) (T, error) {
 // Wait is Get that waits for a plugin to run until the context ends.
 func (h *Host[T]) Wait(ctx context.Context) (T, error) {
 	for {
-		p, err, next := h.get()
+		p, next, err := h.get()
 		if err == nil || h.Status().State == Disabled {
 			return p, err
 		}
@@ -131,19 +131,19 @@ func (h *Host[T]) Wait(ctx context.Context) (T, error) {
 	}
 }
 
-func (h *Host[T]) get() (T, error, <-chan struct{}) {
+func (h *Host[T]) get() (T, <-chan struct{}, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var none T
 	if !h.alive {
 		s := h.status
-		return none, fmt.Errorf("plugin %s is %s: %s: %w", h.cfg.Name, s.State, s.Message, errdefs.ErrUnavailable), h.next
+		return none, h.next, fmt.Errorf("plugin %s is %s: %s: %w", h.cfg.Name, s.State, s.Message, errdefs.ErrUnavailable)
 	}
 	select {
 	case <-h.live.Done(): // Run has yet to notice
-		return none, fmt.Errorf("plugin %s has ended: %w", h.cfg.Name, errdefs.ErrUnavailable), h.next
+		return none, h.next, fmt.Errorf("plugin %s has ended: %w", h.cfg.Name, errdefs.ErrUnavailable)
 	default:
-		return h.live, nil, h.next
+		return h.live, h.next, nil
 	}
 }
 
