@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -93,39 +94,59 @@ func (s *Scheduler) pass(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return err
 	}
-	var placed []plan.Decision
+	var placed, changed []plan.Decision
 	for _, d := range plan.Plan(snap) {
-		if d.Placed() {
+		switch {
+		case d.Placed():
 			placed = append(placed, d)
-			continue
-		}
-		if err := s.explain(ctx, d); err != nil {
-			return err
+		case s.news(d):
+			changed = append(changed, d)
 		}
 	}
-	for len(placed) > 0 {
-		n := min(len(placed), maxBatch)
-		if err := s.commit(ctx, epoch, placed[:n]); err != nil {
-			return fmt.Errorf("commit %d placements: %w", n, err)
+	for batch := range slices.Chunk(placed, maxBatch) {
+		if err := s.commit(ctx, epoch, batch); err != nil {
+			return fmt.Errorf("commit %d placements: %w", len(batch), err)
 		}
-		placed = placed[n:]
+	}
+	for batch := range slices.Chunk(changed, maxBatch) {
+		if err := s.explain(ctx, epoch, batch); err != nil {
+			return fmt.Errorf("explain why %d sessions wait: %w", len(batch), err)
+		}
 	}
 	return nil
 }
 
-// explain stores why a session waits, when that has changed.
-func (s *Scheduler) explain(ctx context.Context, d plan.Decision) error {
+// news tells whether a session waits for another reason than before.
+func (s *Scheduler) news(d plan.Decision) bool {
 	w := s.waiting[d.SessionID]
-	if w.Pending != nil {
-		old, now := *w.Pending, *d.Waiting
-		old.DecidedAt, now.DecidedAt = time.Time{}, time.Time{}
-		if reflect.DeepEqual(old, now) {
-			return nil
-		}
+	if w.Pending == nil {
+		return true
 	}
-	if err := session.Explain(ctx, s.client, w, d.Waiting); err != nil {
+	old, now := *w.Pending, *d.Waiting
+	old.DecidedAt, now.DecidedAt = time.Time{}, time.Time{}
+	return !reflect.DeepEqual(old, now)
+}
+
+// explain stores why sessions wait.
+func (s *Scheduler) explain(ctx context.Context, epoch int64, batch []plan.Decision) error {
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
 		return err
 	}
-	s.bus.Publish(ctx, event.Event{Topic: event.Session, ID: w.ID})
+	defer func() { _ = tx.Rollback() }()
+	if err := session.Fence(ctx, tx, epoch); err != nil {
+		return err
+	}
+	for _, d := range batch {
+		if err := session.Explain(ctx, tx, s.waiting[d.SessionID], d.Waiting); err != nil {
+			return err
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	for _, d := range batch {
+		s.bus.Publish(ctx, event.Event{Topic: event.Session, ID: d.SessionID})
+	}
 	return nil
 }

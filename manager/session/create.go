@@ -3,18 +3,23 @@ package session
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/policy"
 )
 
 // CreateSession checks a request, stores it as pending and wakes the
@@ -82,6 +87,9 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 	if err := admitPending(ctx, tx, w); err != nil {
 		return nil, err
 	}
+	if err := holdFolders(ctx, tx, w); err != nil {
+		return nil, err
+	}
 	sess, err := tx.Session.Create().
 		SetName(w.name).SetType(w.kind).SetPriority(w.priority).SetSlots(w.slots).
 		SetCommand(w.command).SetBootstrapScript(w.bootstrap).SetEnvironment(w.environment).
@@ -112,24 +120,48 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 	return sess.Unwrap(), nil
 }
 
-// admitPending refuses a request when its owner already has as many waiting
-// sessions as a policy allows. The owner's row is locked, so that requests at
-// the same time count each other.
+// admitPending refuses a request when a policy's holder already has as many
+// waiting sessions as it allows. Requests of one holder count one after the
+// other.
 func admitPending(ctx context.Context, tx *ent.Tx, w *wish) error {
-	if w.maxPending == nil {
+	sys := viewer.SystemContext(ctx)
+	columns := map[policy.Scope]func(uuid.UUID) predicate.Session{
+		policy.ScopeDomain: session.DomainID, policy.ScopeProject: session.ProjectID, policy.ScopeUser: session.OwnerID,
+	}
+	for _, l := range w.pendingLimits { // in one order for everybody
+		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "pending "+l.ScopeID.String()); err != nil {
+			return fmt.Errorf("lock %s: %w", l.Scope, err)
+		}
+		n, err := tx.Session.Query().Where(columns[l.Scope](l.ScopeID), session.StatusEQ(lifecycle.Pending)).Count(sys)
+		if err != nil {
+			return fmt.Errorf("count pending sessions: %w", err)
+		}
+		if n >= *l.MaxPendingSessions {
+			return problem.Exhausted("%d sessions of the %s are waiting already, policy %s allows %d", n, l.Scope, l.Policy, *l.MaxPendingSessions).
+				WithField("sessions").WithLimit(fmt.Sprint(*l.MaxPendingSessions))
+		}
+	}
+	return nil
+}
+
+// holdFolders keeps the folders from being deleted until the session, with
+// its mounts, is there for whoever wants to delete them.
+func holdFolders(ctx context.Context, tx *ent.Tx, w *wish) error {
+	want := map[uuid.UUID]bool{}
+	for _, m := range w.mounts {
+		want[m.folder] = true
+	}
+	if len(want) == 0 {
 		return nil
 	}
-	sys := viewer.SystemContext(ctx)
-	if _, err := tx.User.Query().Where(userID(w.owner)).ForUpdate().OnlyID(sys); err != nil {
-		return fmt.Errorf("lock owner: %w", err)
-	}
-	n, err := tx.Session.Query().Where(session.OwnerID(w.owner), session.StatusEQ(lifecycle.Pending)).Count(sys)
+	held, err := tx.Vfolder.Query().
+		Where(vfolder.IDIn(slices.Collect(maps.Keys(want))...), vfolder.StatusEQ(vfolder.StatusReady)).
+		Order(vfolder.ByID()).ForShare().IDs(viewer.SystemContext(ctx))
 	if err != nil {
-		return fmt.Errorf("count pending sessions: %w", err)
+		return fmt.Errorf("hold folders: %w", err)
 	}
-	if n >= *w.maxPending {
-		return problem.Exhausted("%d sessions are waiting already, policy %s allows %d",
-			n, w.maxPendingPolicy, *w.maxPending).WithField("sessions").WithLimit(fmt.Sprint(*w.maxPending))
+	if len(held) < len(want) {
+		return problem.NotFound("folder").WithField("mounts")
 	}
 	return nil
 }
@@ -173,6 +205,8 @@ const (
 	maxEnvironment   = 64 << 10
 	maxCommand       = 128 << 10
 	maxShm           = 1 << 40
+	maxMounts        = 64
+	maxKey           = 128
 )
 
 func checkName(name string) error {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
@@ -19,19 +19,29 @@ import (
 // grace is what a container gets between SIGTERM and SIGKILL.
 const grace = 10 * time.Second
 
+// killTime is kept of a terminating session's time for SIGKILL and clean-up.
+const killTime = 20 * time.Second
+
+// notFound is the reason of a kernel that its agent has no record of.
+const notFound = "not-found"
+
 // logsKept is how long an agent keeps the log of a kernel that has ended.
 const logsKept = 24 * time.Hour
 
+// exited tells whether a kernel's container has ended, as far as is known.
+func (s step) exited(k *ent.Kernel) bool {
+	ob, ok := s.observed.current(k)
+	return ok && ob.Phase == agentpb.KernelState_EXITED
+}
+
 // awaitEnd looks whether the containers of a running session have ended. The
-// end of the main one is the end of the session.
+// end of one is the end of the session.
 func (s step) awaitEnd(ctx context.Context) (bool, time.Duration, error) {
 	ended := 0
 	for _, k := range s.sess.Edges.Kernels {
-		ob, ok := s.observed.get(k.ID)
-		if !ok || ob.LaunchEpoch != k.LaunchEpoch || ob.Phase != agentpb.KernelState_EXITED {
-			continue
+		if s.exited(k) {
+			ended++
 		}
-		ended++
 	}
 	switch {
 	case ended == 0:
@@ -46,59 +56,66 @@ func (s step) awaitEnd(ctx context.Context) (bool, time.Duration, error) {
 
 // terminate asks the agents to end the containers and waits for the last.
 func (s step) terminate(ctx context.Context) (bool, time.Duration, error) {
-	ended := true
-	for _, k := range s.sess.Edges.Kernels {
-		ob, ok := s.observed.get(k.ID)
-		if k.Edges.Agent == nil || ok && ob.LaunchEpoch == k.LaunchEpoch && ob.Phase == agentpb.KernelState_EXITED {
-			continue
-		}
-		ended = false
-	}
-	if ended {
-		return true, 0, s.finish(ctx, "")
-	}
-	s.stopKernels(ctx, grace)
-	for _, k := range s.sess.Edges.Kernels {
-		if ob, ok := s.observed.get(k.ID); !ok || ob.Phase != agentpb.KernelState_EXITED {
+	if !s.allEnded() {
+		s.stopKernels(ctx, s.graceLeft())
+		if !s.allEnded() {
 			return false, retryAfter, nil
 		}
 	}
 	return true, 0, s.finish(ctx, "")
 }
 
+func (s step) allEnded() bool {
+	for _, k := range s.sess.Edges.Kernels {
+		if k.Edges.Agent != nil && !s.exited(k) {
+			return false
+		}
+	}
+	return true
+}
+
+// graceLeft is what containers get before SIGKILL, so that there is time left
+// before the deadline for that.
+func (s step) graceLeft() time.Duration {
+	left := grace
+	if d := s.sess.DeadlineAt; d != nil {
+		left = min(left, time.Until(*d)-killTime)
+	}
+	return max(left, time.Millisecond)
+}
+
 // stopKernels asks for the end of every container; an agent that cannot be
 // reached is asked again by the next pass.
 func (s step) stopKernels(ctx context.Context, grace time.Duration) {
 	for _, k := range s.sess.Edges.Kernels {
-		if k.Edges.Agent == nil {
+		if k.Edges.Agent == nil || s.exited(k) {
 			continue
 		}
-		if err := s.stopKernel(ctx, k.Edges.Agent.Name, k.ID, grace); err != nil && !errdefs.IsUnavailable(err) {
-			s.Logger.Warn("end container", "session", s.sess.ID, "kernel", k.ID, "error", err)
+		state, err := s.terminateKernel(ctx, k.Edges.Agent.Name, k.ID, grace)
+		if err != nil {
+			if !unreachable(err) {
+				s.Logger.Warn("end container", "session", s.sess.ID, "kernel", k.ID, "error", err)
+			}
+			continue
 		}
+		if state.Reason == notFound { // of a kernel without a record it knows no launch
+			state.LaunchEpoch = k.LaunchEpoch
+		}
+		s.observed.put(k.ID, observation{*k.AgentID, state})
 	}
 }
 
-func (s step) stopKernel(ctx context.Context, agent string, id uuid.UUID, grace time.Duration) error {
+func (s step) terminateKernel(ctx context.Context, agent string, id uuid.UUID, grace time.Duration) (*agentpb.KernelState, error) {
 	rpc, err := s.Agents.RPC(agent)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	state, err := rpc.TerminateKernel(ctx, &agentpb.TerminateKernelRequest{
 		Epoch: s.epoch, KernelId: id.String(), GraceMs: grace.Milliseconds(), Reason: string(s.sess.Status),
 	})
-	if err != nil {
-		return errgrpc.ToNative(err)
-	}
-	for _, k := range s.sess.Edges.Kernels {
-		if k.ID == id && k.AgentID != nil {
-			if state.Reason == "not-found" || state.LaunchEpoch == 0 {
-				state.LaunchEpoch = k.LaunchEpoch
-			}
-			s.observed.put(id, observation{*k.AgentID, state})
-		}
-	}
-	return nil
+	return state, errgrpc.ToNative(err)
 }
 
 // verdict says why and how a session ended, from what its main container did.
@@ -112,15 +129,15 @@ type verdict struct {
 var reasons = map[string]session.TerminationReason{
 	"oom-killed":   session.TerminationReasonOutOfMemory,
 	"start-failed": session.TerminationReasonStartFailed,
-	"not-found":    session.TerminationReasonKernelLost,
+	notFound:       session.TerminationReasonKernelLost,
 	"lost":         session.TerminationReasonKernelLost,
 }
 
 func (s step) verdict() verdict {
 	v := verdict{reason: session.TerminationReasonKernelLost, outcome: session.ResultFailure, text: "its container is gone"}
 	for _, k := range s.sess.Edges.Kernels {
-		ob, ok := s.observed.get(k.ID)
-		if k.Role != kernel.RoleMain || !ok || ob.LaunchEpoch != k.LaunchEpoch || ob.Phase != agentpb.KernelState_EXITED {
+		ob, ok := s.observed.current(k)
+		if k.Role != kernel.RoleMain || !ok || ob.Phase != agentpb.KernelState_EXITED {
 			continue
 		}
 		code := int(ob.ExitCode)
@@ -166,8 +183,10 @@ func (s step) finish(ctx context.Context, note string) error {
 	if err := s.move(ctx, m); err != nil {
 		return err
 	}
-	for _, id := range kernels {
-		s.observed.drop(id)
+	for _, k := range s.sess.Edges.Kernels {
+		if k.AgentID != nil && s.exited(k) {
+			s.observed.drop(k.ID, *k.AgentID)
+		}
 	}
 	return nil
 }
@@ -187,7 +206,10 @@ func (s *Service) forgetOld(ctx context.Context, epoch int64) {
 			if err != nil {
 				continue
 			}
-			if _, err := rpc.ForgetKernel(ctx, &agentpb.ForgetKernelRequest{Epoch: epoch, KernelId: k.ID.String()}); err != nil {
+			call, cancel := context.WithTimeout(ctx, callTimeout)
+			_, err = rpc.ForgetKernel(call, &agentpb.ForgetKernelRequest{Epoch: epoch, KernelId: k.ID.String()})
+			cancel()
+			if err != nil {
 				continue
 			}
 			if err := s.Client.Kernel.UpdateOne(k).SetForgotten(true).Exec(ctx); err != nil {

@@ -3,11 +3,14 @@ package session
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
@@ -33,12 +36,12 @@ func (s step) awaitImage(ctx context.Context) (bool, time.Duration, error) {
 	for _, k := range s.sess.Edges.Kernels {
 		done, err := s.pulls.ensure(ctx, k.Edges.Agent.Name, s.sess)
 		switch {
-		case errdefs.IsNotFound(err), errdefs.IsInvalidArgument(err):
+		case errdefs.IsNotFound(err), errdefs.IsInvalidArgument(err), errdefs.IsFailedPrecondition(err):
 			return true, 0, s.giveUp(ctx, session.TerminationReasonImagePullFailed, "image", err.Error())
-		case errdefs.IsUnavailable(err):
+		case err != nil && unreachable(err):
 			return false, retryAfter, nil // the deadline bounds this
 		case err != nil:
-			return true, 0, s.giveUp(ctx, session.TerminationReasonStartFailed, "image", err.Error())
+			return true, 0, s.tryAgain(ctx, session.TerminationReasonImagePullFailed, "image", err.Error())
 		}
 		ready = ready && done
 	}
@@ -50,20 +53,23 @@ func (s step) awaitImage(ctx context.Context) (bool, time.Duration, error) {
 
 // pulls are the images being fetched, each once per agent.
 type pulls struct {
-	s  *Service
+	s       *Service
+	running sync.WaitGroup
+
 	mu sync.Mutex
 	m  map[string]*pull
 }
 
 type pull struct {
-	done bool
-	err  error
+	done    bool
+	err     error
+	waiting map[uuid.UUID]bool // sessions
 }
 
 func newPulls(s *Service) *pulls { return &pulls{s: s, m: map[string]*pull{}} }
 
 // ensure starts a pull unless one runs, and tells whether the image is there.
-// The result of a failed one is reported once.
+// Every session that waited for one learns its result, once.
 func (p *pulls) ensure(ctx context.Context, agent string, sess *ent.Session) (bool, error) {
 	img := sess.Edges.Image
 	if p.s.Agents.HasImage(agent, img.Reference) {
@@ -73,28 +79,47 @@ func (p *pulls) ensure(ctx context.Context, agent string, sess *ent.Session) (bo
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if running, ok := p.m[key]; ok {
-		if running.done {
+		if !running.done {
+			running.waiting[sess.ID] = true
+			return false, nil
+		}
+		if delete(running.waiting, sess.ID); len(running.waiting) == 0 {
 			delete(p.m, key)
 		}
-		return running.done && running.err == nil, running.err
+		return running.err == nil, running.err
 	}
 	rpc, err := p.s.Agents.RPC(agent)
 	if err != nil {
 		return false, err
 	}
-	one := &pull{}
+	one := &pull{waiting: map[uuid.UUID]bool{sess.ID: true}}
 	p.m[key] = one
-	go func() {
+	p.running.Go(func() {
 		err := fetch(ctx, rpc, img)
 		p.mu.Lock()
 		one.done, one.err = true, err
+		waiting := slices.Collect(maps.Keys(one.waiting))
 		p.mu.Unlock()
-		p.s.queue.add(sess.ID)
-	}()
+		for _, id := range waiting {
+			p.s.queue.add(id)
+		}
+		// A session that was ended meanwhile does not come for the result.
+		time.AfterFunc(passEvery, func() { p.forget(key, one) })
+	})
 	return false, nil
 }
 
+func (p *pulls) forget(key string, one *pull) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.m[key] == one {
+		delete(p.m, key)
+	}
+}
+
 func fetch(ctx context.Context, rpc agentpb.AgentClient, img *ent.Image) error {
+	ctx, cancel := context.WithTimeout(ctx, lifecycle.Deadline(lifecycle.Preparing))
+	defer cancel()
 	reg := img.Edges.Registry
 	stream, err := rpc.PullImage(ctx, &agentpb.PullImageRequest{
 		Reference: img.Reference, Digest: img.Digest,
@@ -114,27 +139,28 @@ func fetch(ctx context.Context, rpc agentpb.AgentClient, img *ent.Image) error {
 func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 	var steps []report.Step
 	for _, k := range s.sess.Edges.Kernels {
-		ob, seen := s.observed.get(k.ID)
+		ob, seen := s.observed.current(k)
 		state := ob.KernelState
-		if !seen || state.LaunchEpoch != k.LaunchEpoch || state.Phase == agentpb.KernelState_CREATING {
+		if !seen || state.Phase == agentpb.KernelState_CREATING {
 			rpc, err := s.Agents.RPC(k.Edges.Agent.Name)
 			if err != nil {
 				return false, retryAfter, nil
 			}
-			state, err = rpc.CreateKernel(ctx, s.request(k))
-			if err = errgrpc.ToNative(err); errdefs.IsUnavailable(err) || ctx.Err() != nil {
+			call, cancel := context.WithTimeout(ctx, callTimeout)
+			state, err = rpc.CreateKernel(call, s.request(k))
+			cancel()
+			if err = errgrpc.ToNative(err); err != nil && unreachable(err) {
 				return false, retryAfter, nil
 			}
 			if err != nil {
-				return true, 0, s.giveUp(ctx, session.TerminationReasonStartFailed, "create", err.Error())
+				return true, 0, s.tryAgain(ctx, session.TerminationReasonStartFailed, "create", err.Error())
 			}
 			s.observed.put(k.ID, observation{*k.AgentID, state})
 		}
 		steps = append(steps, toSteps(state.Steps)...)
 		switch {
 		case state.Phase == agentpb.KernelState_EXITED && state.StartedUnixMs == 0:
-			s.observed.drop(k.ID)
-			return true, 0, s.giveUp(ctx, session.TerminationReasonStartFailed, state.Reason, state.Message)
+			return true, 0, s.tryAgain(ctx, session.TerminationReasonStartFailed, state.Reason, state.Message)
 		case state.Phase == agentpb.KernelState_CREATING, state.Phase == agentpb.KernelState_UNKNOWN:
 			return false, retryAfter, nil
 		}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -62,7 +63,8 @@ type move struct {
 	reason   *session.TerminationReason
 	outcome  session.Result // with a final state
 	exitCode *int
-	retryAt  *time.Time // with Pending: not before
+	retryAt  *time.Time    // with Pending: not before
+	within   time.Duration // instead of the state's own deadline
 }
 
 // Move changes the state of a session and of its kernels in tx, and frees
@@ -75,7 +77,7 @@ func Move(ctx context.Context, tx *ent.Tx, s *ent.Session, m move) error {
 	now := stamp()
 	u := tx.Session.Update().Where(session.ID(s.ID), session.StatusEQ(s.Status)).
 		SetStatus(m.to).AddVersion(1).SetStatusMessage(m.message)
-	if d := lifecycle.Deadline(m.to); d > 0 {
+	if d := cmp.Or(m.within, lifecycle.Deadline(m.to)); d > 0 && lifecycle.Deadline(m.to) > 0 {
 		u.SetDeadlineAt(now.Add(d))
 	} else {
 		u.ClearDeadlineAt()

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/session"
@@ -25,22 +28,38 @@ func (s *Service) ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*ag
 		s.Observe(ctx, agent, k)
 	}
 	ours, err := s.Client.Kernel.Query().
-		Where(kernel.AgentID(agent), kernel.StatusIn(lifecycle.Running, lifecycle.Terminating)).All(ctx)
+		Where(kernel.AgentID(agent), kernel.StatusIn(lifecycle.Running, lifecycle.Terminating)).WithAgent().All(ctx)
 	if err != nil {
 		s.Logger.Error("compare kernels with an agent", "agent", agent, "error", err)
 		return
 	}
 	for _, k := range ours {
-		if known[k.ID] {
+		if known[k.ID] || !s.unknown(ctx, k) {
 			continue
 		}
 		s.observed.put(k.ID, observation{agent, &agentpb.KernelState{
 			KernelId: k.ID.String(), SessionId: k.SessionID.String(), LaunchEpoch: k.LaunchEpoch,
-			Phase: agentpb.KernelState_EXITED, Reason: "not-found", ExitCode: 255,
+			Phase: agentpb.KernelState_EXITED, Reason: notFound, ExitCode: 255,
 			Message: "its agent does not know the container any more",
 		}})
 		s.queue.add(k.SessionID)
 	}
+}
+
+// unknown asks the agent itself: a kernel that was made while the agent wrote
+// its list is on the agent and not on the list.
+func (s *Service) unknown(ctx context.Context, k *ent.Kernel) bool {
+	rpc, err := s.Agents.RPC(k.Edges.Agent.Name)
+	if err != nil {
+		return false // it comes back with a list
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	log, err := rpc.Logs(ctx, &agentpb.LogsRequest{KernelId: k.ID.String(), TailLines: 1})
+	if err == nil {
+		_, err = log.Recv()
+	}
+	return errdefs.IsNotFound(errgrpc.ToNative(err))
 }
 
 // Observe takes the state of one kernel.

@@ -49,14 +49,9 @@ func Place(ctx context.Context, tx *ent.Tx, s *ent.Session, where []Placement) e
 	return Move(ctx, tx, s, move{to: lifecycle.Scheduled, result: sessionevent.ResultSuccess, phase: "schedule", message: "placed"})
 }
 
-// Explain stores why a session waits. The first reason, and every change of
-// its kind, becomes an entry of the history.
-func Explain(ctx context.Context, client *ent.Client, s *ent.Session, why *report.Pending) error {
-	tx, err := client.Tx(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }()
+// Explain stores why a session waits, in the caller's transaction. The first
+// reason, and every change of its kind, becomes an entry of the history.
+func Explain(ctx context.Context, tx *ent.Tx, s *ent.Session, why *report.Pending) error {
 	n, err := tx.Session.Update().Where(session.ID(s.ID), session.StatusEQ(lifecycle.Pending)).
 		SetPending(why).SetStatusMessage(why.Summary).AddVersion(1).Save(ctx)
 	if err != nil {
@@ -65,12 +60,9 @@ func Explain(ctx context.Context, client *ent.Client, s *ent.Session, why *repor
 	if n == 0 {
 		return nil // it moved on
 	}
-	if s.Pending == nil || s.Pending.Summary != why.Summary {
-		err := record(ctx, tx, entry{session: s.ID, phase: "schedule", from: &s.Status, to: lifecycle.Pending,
-			result: sessionevent.ResultRetry, attempt: s.Attempt, code: "waiting", message: why.Summary})
-		if err != nil {
-			return err
-		}
+	if s.Pending != nil && s.Pending.Summary == why.Summary {
+		return nil
 	}
-	return tx.Commit()
+	return record(ctx, tx, entry{session: s.ID, phase: "schedule", from: &s.Status, to: lifecycle.Pending,
+		result: sessionevent.ResultRetry, attempt: s.Attempt, code: "waiting", message: why.Summary})
 }

@@ -2,11 +2,15 @@ package session
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
 )
 
 // queue hands out session ids, each to one worker at a time. An id that is
@@ -16,6 +20,7 @@ type queue struct {
 	mu    sync.Mutex
 	order []uuid.UUID
 	state map[uuid.UUID]itemState
+	later map[uuid.UUID]*time.Timer
 	wake  chan struct{}
 }
 
@@ -28,7 +33,28 @@ const (
 )
 
 func newQueue() *queue {
-	return &queue{state: map[uuid.UUID]itemState{}, wake: make(chan struct{}, 1)}
+	return &queue{state: map[uuid.UUID]itemState{}, later: map[uuid.UUID]*time.Timer{}, wake: make(chan struct{}, 1)}
+}
+
+// addAfter adds an id in a while. It takes the place of an earlier wish for
+// the same id, so that an id which is looked at often does not come ever more
+// often.
+func (q *queue) addAfter(id uuid.UUID, d time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if old := q.later[id]; old != nil {
+		old.Stop()
+	}
+	var t *time.Timer
+	t = time.AfterFunc(d, func() {
+		q.mu.Lock()
+		if q.later[id] == t {
+			delete(q.later, id)
+		}
+		q.mu.Unlock()
+		q.add(id)
+	})
+	q.later[id] = t
 }
 
 func (q *queue) add(id uuid.UUID) {
@@ -94,35 +120,56 @@ type observation struct {
 	*agentpb.KernelState
 }
 
-// observations are the latest states of kernels as agents told them.
+// observations are the latest states of kernels as agents told them. What one
+// agent says of a kernel does not hide what another says of it: after a
+// partition two may have a container of the same kernel.
 type observations struct {
 	mu sync.Mutex
-	m  map[uuid.UUID]observation
+	m  map[uuid.UUID]map[uuid.UUID]observation // kernel, agent
 }
 
-func newObservations() *observations { return &observations{m: map[uuid.UUID]observation{}} }
+func newObservations() *observations {
+	return &observations{m: map[uuid.UUID]map[uuid.UUID]observation{}}
+}
 
 // put keeps a state unless a later one of the same or a later launch is known.
 func (o *observations) put(kernel uuid.UUID, next observation) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if old, ok := o.m[kernel]; ok {
-		if old.LaunchEpoch > next.LaunchEpoch || old.LaunchEpoch == next.LaunchEpoch && old.Phase > next.Phase {
-			return
-		}
+	old, ok := o.m[kernel][next.agent]
+	if ok && (old.LaunchEpoch > next.LaunchEpoch || old.LaunchEpoch == next.LaunchEpoch && old.Phase > next.Phase) {
+		return
 	}
-	o.m[kernel] = next
+	if o.m[kernel] == nil {
+		o.m[kernel] = map[uuid.UUID]observation{}
+	}
+	o.m[kernel][next.agent] = next
 }
 
-func (o *observations) get(kernel uuid.UUID) (observation, bool) {
+// current returns the state of a kernel's present launch on the agent where
+// it is placed.
+func (o *observations) current(k *ent.Kernel) (observation, bool) {
+	if k.AgentID == nil {
+		return observation{}, false
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	ob, ok := o.m[kernel]
-	return ob, ok
+	ob, ok := o.m[k.ID][*k.AgentID]
+	return ob, ok && ob.LaunchEpoch == k.LaunchEpoch
 }
 
-func (o *observations) drop(kernel uuid.UUID) {
+// all returns what every agent says of a kernel.
+func (o *observations) all(kernel uuid.UUID) []observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.m, kernel)
+	return slices.Collect(maps.Values(o.m[kernel]))
+}
+
+func (o *observations) drop(kernel, agent uuid.UUID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.m[kernel], agent)
+	if len(o.m[kernel]) == 0 {
+		delete(o.m, kernel)
+	}
 }

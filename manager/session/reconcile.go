@@ -27,8 +27,13 @@ const (
 	passEvery = 5 * time.Second
 	// retryAfter paces a step that could not be taken now.
 	retryAfter = time.Second
+	// callTimeout bounds a call of an agent; the longest waits 20 s there for
+	// the end of an earlier launch. One that hangs must not hold a worker.
+	callTimeout = 30 * time.Second
 	// maxAttempts is how often a session is placed before it is given up.
 	maxAttempts = 3
+	// backoff is waited after the first attempt, twice that after the second.
+	backoff = 5 * time.Second
 )
 
 // Lead drives all sessions until ctx ends. Only the elected leader calls it.
@@ -38,6 +43,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	defer wg.Wait()
 	events := s.Bus.Subscribe(ctx, event.Session)
 	pulls := newPulls(s)
+	defer pulls.running.Wait()
 	for range workers {
 		wg.Go(func() { s.work(ctx, epoch, pulls) })
 	}
@@ -92,7 +98,7 @@ func (s *Service) work(ctx context.Context, epoch int64, pulls *pulls) {
 			again = retryAfter
 		}
 		if again > 0 {
-			time.AfterFunc(again, func() { s.queue.add(id) })
+			s.queue.addAfter(id, again)
 		}
 	}
 }
@@ -143,7 +149,7 @@ func (s step) take(ctx context.Context) (moved bool, again time.Duration, err er
 		return true, 0, s.expire(ctx)
 	}
 	if a := s.lostAgent(); a != "" {
-		return true, 0, s.giveUp(ctx, session.TerminationReasonAgentLost, "agent_lost", "agent "+a+" was lost before the session started")
+		return true, 0, s.tryAgain(ctx, session.TerminationReasonAgentLost, "agent_lost", "agent "+a+" was lost before the session started")
 	}
 	switch s.sess.Status {
 	case lifecycle.Scheduled:
@@ -193,21 +199,26 @@ func (s step) expire(ctx context.Context) error {
 		return s.finish(ctx, "not every container confirmed its end in time")
 	}
 	text := fmt.Sprintf("%s took longer than %s", s.sess.Status, lifecycle.Deadline(s.sess.Status))
-	return s.giveUp(ctx, session.TerminationReasonDeadlineExceeded, "deadline", text)
+	return s.tryAgain(ctx, session.TerminationReasonDeadlineExceeded, "deadline", text)
 }
 
-// giveUp ends the present attempt: another one is made later, or after the
+// tryAgain ends the present attempt: another one is made later, or after the
 // last the session ends with the reason.
+func (s step) tryAgain(ctx context.Context, reason session.TerminationReason, code, text string) error {
+	if s.sess.Attempt >= maxAttempts {
+		return s.giveUp(ctx, reason, code, text)
+	}
+	s.stopKernels(ctx, time.Millisecond)
+	later := stamp().Add(time.Duration(s.sess.Attempt) * backoff)
+	return s.move(ctx, move{to: lifecycle.Pending, phase: phaseOf(s.sess.Status), result: sessionevent.ResultRetry,
+		code: code, message: text, retryAt: &later})
+}
+
+// giveUp ends the session with the reason: another attempt would go the same way.
 func (s step) giveUp(ctx context.Context, reason session.TerminationReason, code, text string) error {
 	s.stopKernels(ctx, time.Millisecond)
-	m := move{phase: phaseOf(s.sess.Status), code: code, message: text}
-	if s.sess.Attempt < maxAttempts && reason != session.TerminationReasonImagePullFailed {
-		later := stamp().Add(time.Duration(s.sess.Attempt) * 5 * time.Second)
-		m.to, m.result, m.retryAt = lifecycle.Pending, sessionevent.ResultRetry, &later
-		return s.move(ctx, m)
-	}
-	m.to, m.result, m.reason, m.outcome = lifecycle.Error, sessionevent.ResultFailure, &reason, session.ResultFailure
-	return s.move(ctx, m)
+	return s.move(ctx, move{to: lifecycle.Error, phase: phaseOf(s.sess.Status), result: sessionevent.ResultFailure,
+		code: code, message: text, reason: &reason, outcome: session.ResultFailure})
 }
 
 func phaseOf(s lifecycle.Status) string {
@@ -223,24 +234,38 @@ func phaseOf(s lifecycle.Status) string {
 }
 
 // endStrays ends containers that should not be: of an earlier launch, on
-// another agent, or of a session that is over.
+// another agent, or of a session that is over. What has ended is forgotten.
+// An earlier launch on the same agent is that agent's to replace.
 func (s step) endStrays(ctx context.Context) {
 	for _, k := range s.sess.Edges.Kernels {
-		ob, ok := s.observed.get(k.ID)
-		if !ok || ob.Phase != agentpb.KernelState_CREATING && ob.Phase != agentpb.KernelState_RUNNING {
-			continue
+		for _, ob := range s.observed.all(k.ID) {
+			placed := k.AgentID != nil && *k.AgentID == ob.agent && !s.sess.Status.Final()
+			if placed {
+				continue
+			}
+			if ob.Phase == agentpb.KernelState_CREATING || ob.Phase == agentpb.KernelState_RUNNING {
+				if err := s.endStray(ctx, k.ID, ob.agent); err != nil {
+					if !unreachable(err) {
+						s.Logger.Warn("end stray container", "kernel", k.ID, "agent", ob.agent, "error", err)
+					}
+					continue // its agent reports it again when it is back
+				}
+			}
+			s.observed.drop(k.ID, ob.agent)
 		}
-		if k.AgentID != nil && *k.AgentID == ob.agent && ob.LaunchEpoch == k.LaunchEpoch && !s.sess.Status.Final() {
-			continue
-		}
-		a, err := s.Client.Agent.Get(ctx, ob.agent)
-		if err == nil {
-			err = s.stopKernel(ctx, a.Name, k.ID, time.Millisecond)
-		}
-		if err != nil {
-			s.Logger.Warn("end stray container", "kernel", k.ID, "error", err)
-			continue
-		}
-		s.observed.drop(k.ID)
 	}
+}
+
+func (s step) endStray(ctx context.Context, kernel, agent uuid.UUID) error {
+	a, err := s.Client.Agent.Get(ctx, agent)
+	if err != nil {
+		return err
+	}
+	_, err = s.terminateKernel(ctx, a.Name, kernel, time.Millisecond)
+	return err
+}
+
+// unreachable tells that an agent did not answer, so that it is asked again.
+func unreachable(err error) bool {
+	return errdefs.IsUnavailable(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

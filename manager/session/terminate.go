@@ -39,11 +39,13 @@ func (s *Service) TerminateSession(ctx context.Context, in TerminateSessionInput
 
 func force(in TerminateSessionInput) bool { return in.Force != nil && *in.Force }
 
-// requestEnd stores the user's wish. For a session that is already asked to
-// end, force shortens what is left of the grace.
+// requestEnd stores the user's wish. Force leaves just the time that SIGKILL
+// needs, so that no grace is left.
 func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, force bool) error {
 	if sess.Status == lifecycle.Terminating {
-		err := s.Client.Session.UpdateOne(sess).SetDeadlineAt(stamp()).AddVersion(1).Exec(ctx)
+		soon := stamp().Add(killTime)
+		err := s.Client.Session.Update().AddVersion(1).SetDeadlineAt(soon).
+			Where(session.ID(sess.ID), session.StatusEQ(lifecycle.Terminating), session.DeadlineAtGT(soon)).Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("shorten deadline: %w", err)
 		}
@@ -56,7 +58,7 @@ func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, force bool)
 		m.to, m.message = lifecycle.Cancelled, "cancelled before it started"
 	}
 	if force {
-		m.code = "forced"
+		m.code, m.within = "forced", killTime
 	}
 	return s.end(ctx, sess, m)
 }

@@ -6,21 +6,21 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/slottype"
-	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/policy"
 )
 
 // wish is a request that has been checked and completed.
@@ -39,8 +39,7 @@ type wish struct {
 	shmBytes    int64
 	key         *string
 
-	maxPending       *int
-	maxPendingPolicy string
+	pendingLimits []policy.Limit // of sessions that wait
 }
 
 type mount struct {
@@ -87,6 +86,14 @@ func (s *Service) checkBasics(_ context.Context, _ *viewer.Viewer, in CreateSess
 	if w.command == nil {
 		w.command = []string{}
 	}
+	for i, arg := range w.command {
+		if strings.ContainsRune(arg, 0) || i == 0 && arg == "" {
+			return problem.Invalid(fmt.Sprintf("command[%d]", i), "must not be empty nor have a zero byte")
+		}
+	}
+	if w.key != nil && (*w.key == "" || len(*w.key) > maxKey || strings.ContainsRune(*w.key, 0)) {
+		return problem.Invalid("idempotencyKey", "must have 1 to %d bytes", maxKey).WithLimit(fmt.Sprintf("1..%d", maxKey))
+	}
 	if n := size(in.Command); n > maxCommand {
 		return problem.Invalid("command", "has %d bytes", n).WithLimit(fmt.Sprint(maxCommand))
 	}
@@ -111,6 +118,9 @@ func (s *Service) checkBasics(_ context.Context, _ *viewer.Viewer, in CreateSess
 	return checkEnvironment(w)
 }
 
+// variable is what agents accept as the name of an environment variable.
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
 func checkEnvironment(w *wish) error {
 	if w.environment == nil {
 		w.environment = map[string]string{}
@@ -118,7 +128,7 @@ func checkEnvironment(w *wish) error {
 	total := 0
 	for k, val := range w.environment {
 		total += len(k) + len(val) + 2
-		if k == "" || strings.ContainsAny(k, "=\x00") || strings.ContainsRune(val, 0) {
+		if !variable.MatchString(k) || strings.ContainsRune(val, 0) {
 			return problem.Invalid("environment", "%q cannot be an environment variable", k)
 		}
 		if strings.HasPrefix(k, "BERTH_") {
@@ -194,6 +204,9 @@ func (s *Service) checkSlots(ctx context.Context, _ *viewer.Viewer, in CreateSes
 }
 
 func (s *Service) checkMounts(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, w *wish) error {
+	if len(in.Mounts) > maxMounts {
+		return problem.Invalid("mounts", "%d folders at once", len(in.Mounts)).WithLimit(fmt.Sprint(maxMounts))
+	}
 	seen := map[string]bool{}
 	for i, m := range in.Mounts {
 		field := fmt.Sprintf("mounts[%d]", i)
@@ -217,7 +230,7 @@ func (s *Service) checkMounts(ctx context.Context, v *viewer.Viewer, in CreateSe
 		seen[out.target] = true
 		if m.Subpath != nil && *m.Subpath != "" {
 			out.subpath = path.Clean(*m.Subpath)
-			if path.IsAbs(out.subpath) || out.subpath == ".." || strings.HasPrefix(out.subpath, "../") {
+			if path.IsAbs(out.subpath) || strings.ContainsRune(out.subpath, 0) || len(out.subpath) > 4096 || out.subpath == ".." || strings.HasPrefix(out.subpath, "../") {
 				return problem.Invalid(field+".subpath", "must lie below the folder")
 			}
 		}
@@ -229,7 +242,8 @@ func (s *Service) checkMounts(ctx context.Context, v *viewer.Viewer, in CreateSe
 // folder finds a ready folder in the viewer's sight by id or name; one's own
 // comes before a project's of the same name.
 func (s *Service) folder(ctx context.Context, v *viewer.Viewer, w *wish, ref string) (*ent.Vfolder, error) {
-	q := s.Client.Vfolder.Query().Where(vfolder.StatusEQ(vfolder.StatusReady))
+	// A folder has a path once it is there; an empty one would be the volume's root.
+	q := s.Client.Vfolder.Query().Where(vfolder.StatusEQ(vfolder.StatusReady), vfolder.PathNEQ(""))
 	if id, err := uuid.Parse(ref); err == nil {
 		q.Where(vfolder.ID(id))
 	} else {
@@ -264,8 +278,8 @@ func (s *Service) checkPolicies(ctx context.Context, _ *viewer.Viewer, _ CreateS
 					l.Scope, l.Policy, slot, resource.Format(slot, most), resource.Format(slot, w.slots[slot])))
 			}
 		}
-		if l.MaxPendingSessions != nil && (w.maxPending == nil || *l.MaxPendingSessions < *w.maxPending) {
-			w.maxPending, w.maxPendingPolicy = l.MaxPendingSessions, l.Policy
+		if l.MaxPendingSessions != nil {
+			w.pendingLimits = append(w.pendingLimits, l)
 		}
 	}
 	if len(reached) > 0 {
@@ -273,8 +287,6 @@ func (s *Service) checkPolicies(ctx context.Context, _ *viewer.Viewer, _ CreateS
 	}
 	return nil
 }
-
-func userID(id uuid.UUID) predicate.User { return user.ID(id) }
 
 func size(list []string) int {
 	n := 0

@@ -33,7 +33,7 @@ func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // CreateUpload signs a ticket per file.
 func (s *Service) CreateUpload(ctx context.Context, in CreateUploadInput) (*CreateUploadPayload, error) {
-	f, err := s.usable(ctx, in.Vfolder)
+	f, err := s.fillable(ctx, in.Vfolder)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (s *Service) change(ctx context.Context, folder uuid.UUID, field, at string
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.usable(ctx, folder)
+	f, err := s.fillable(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (s *Service) DeleteFiles(ctx context.Context, in DeleteFilesInput) (*Delete
 		}
 		paths = append(paths, clean)
 	}
-	f, err := s.usable(ctx, in.Vfolder)
+	f, err := s.fillable(ctx, in.Vfolder)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (s *Service) DeleteFiles(ctx context.Context, in DeleteFilesInput) (*Delete
 // is there, not what is in it.
 func (s *Service) usable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
 	v := viewer.From(ctx)
-	f, err := s.client.Vfolder.Query().Where(vfolder.ID(id), vfolder.StatusEQ(vfolder.StatusReady)).
+	f, err := s.client.Vfolder.Query().Where(vfolder.ID(id), vfolder.StatusEQ(vfolder.StatusReady), vfolder.PathNEQ("")).
 		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).Only(ctx)
 	if ent.IsNotFound(err) {
 		return nil, problem.NotFound("folder").WithField("vfolder")
@@ -217,6 +217,14 @@ func (s *Service) usable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error
 		return nil, problem.Forbidden("the files of folder %s are not yours", f.Name)
 	}
 	return f, nil
+}
+
+// fillable is usable for a viewer who may change things at all.
+func (s *Service) fillable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
+	if viewer.From(ctx).Role == viewer.RoleMonitor {
+		return nil, problem.Forbidden("a monitor changes nothing")
+	}
+	return s.usable(ctx, id)
 }
 
 // cleanPath accepts a relative path that stays inside its folder. The proxy

@@ -227,26 +227,42 @@ func (s *Service) DeleteVfolder(ctx context.Context, in DeleteVfolderInput) (*Vf
 	if err != nil {
 		return nil, err
 	}
-	mounts, err := s.client.SessionMount.Query().
-		Where(sessionmount.VfolderID(f.ID), sessionmount.HasSessionWith(session.TerminatedAtIsNil())).
-		WithSession().All(viewer.SystemContext(ctx))
-	if err != nil {
-		return nil, fmt.Errorf("look for mounts: %w", err)
+	if err := s.mark(ctx, f); err != nil {
+		return nil, err
 	}
-	if len(mounts) > 0 {
-		return nil, problem.Precondition("folder %s is mounted by %d live sessions, %s among them",
-			f.Name, len(mounts), mounts[0].Edges.Session.Name).WithField("id")
-	}
-	n, err := s.client.Vfolder.Update().Where(vfolder.ID(f.ID), vfolder.StatusEQ(vfolder.StatusReady)).
-		SetStatus(vfolder.StatusDeleting).SetDeletedAt(now()).Save(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("mark folder for deletion: %w", err)
-	}
-	if n > 0 {
-		s.changed(ctx, f.ID)
-	}
+	s.changed(ctx, f.ID)
 	f, err = s.client.Vfolder.Get(ctx, f.ID)
 	return &VfolderPayload{Vfolder: f}, err
+}
+
+// mark asks for a folder's deletion unless a live session mounts it. A session
+// that is being created holds its folders, so one of the two waits for the other.
+func (s *Service) mark(ctx context.Context, f *ent.Vfolder) error {
+	sys := viewer.SystemContext(ctx)
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.Vfolder.Query().Where(vfolder.ID(f.ID)).ForUpdate().OnlyID(sys); err != nil {
+		return fmt.Errorf("lock folder: %w", err)
+	}
+	mounts, err := tx.SessionMount.Query().
+		Where(sessionmount.VfolderID(f.ID), sessionmount.HasSessionWith(session.TerminatedAtIsNil())).
+		WithSession().All(sys)
+	if err != nil {
+		return fmt.Errorf("look for mounts: %w", err)
+	}
+	if len(mounts) > 0 {
+		return problem.Precondition("folder %s is mounted by %d live sessions, %s among them",
+			f.Name, len(mounts), mounts[0].Edges.Session.Name).WithField("id")
+	}
+	err = tx.Vfolder.Update().Where(vfolder.ID(f.ID), vfolder.StatusEQ(vfolder.StatusReady)).
+		SetStatus(vfolder.StatusDeleting).SetDeletedAt(now()).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("mark folder for deletion: %w", err)
+	}
+	return tx.Commit()
 }
 
 // writable returns a folder that the viewer may change: its owner, an
