@@ -1,7 +1,10 @@
 package graph
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -17,6 +20,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/graph/exec"
+	"github.com/berthhq/berth/internal/problem"
 )
 
 // defaultPage is the size of a page that a query does not bound.
@@ -45,11 +49,29 @@ func (r *Resolver) Server(init transport.WebsocketInitFunc) http.Handler {
 	}})
 	srv.AroundFields(outOfSight)
 	srv.AroundResponses(r.auditResponse)
-	srv.AroundFields(outOfSight)
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		return next(fresh(ctx, r))
 	})
-	return http.MaxBytesHandler(srv, maxBody)
+	return whole(srv)
+}
+
+// whole refuses bodies that are too large by their status, before anything
+// looks at them; GraphQL itself would answer 200 and read as far as it may.
+func whole(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method == http.MethodPost {
+			body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+			if big := (*http.MaxBytesError)(nil); errors.As(err, &big) {
+				problem.WriteHTTP(w, req, err)
+				return
+			}
+			if err != nil {
+				return // the asker is gone
+			}
+			req.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		next.ServeHTTP(w, req)
+	})
 }
 
 // outOfSight makes an edge null that leads to a row which the viewer may not

@@ -184,18 +184,22 @@ func (s *Service) checkSlots(ctx context.Context, _ *viewer.Viewer, in CreateSes
 	if err != nil {
 		return fmt.Errorf("read slot types: %w", err)
 	}
-	names := map[string]bool{resource.CPU: true, resource.Mem: true}
+	steps := map[string]string{resource.CPU: "", resource.Mem: ""}
 	var list []string
 	for _, t := range known {
-		names[t.Name] = true
+		steps[t.Name] = t.Quantum
 		list = append(list, t.Name)
 	}
 	for _, slot := range in.Slots.Names() {
-		if !names[slot] {
+		if _, ok := steps[slot]; !ok {
 			return problem.Invalid("slots."+slot, "no such slot; known: %s", strings.Join(list, ", "))
 		}
 		if in.Slots[slot] <= 0 {
 			return problem.Invalid("slots."+slot, "must be more than 0").WithLimit("0")
+		}
+		// A slot without a step takes what its scale can hold.
+		if step, err := resource.Parse(slot, steps[slot]); err == nil && step > 0 && in.Slots[slot]%step != 0 {
+			return problem.Invalid("slots."+slot, "must be a multiple of %s", steps[slot]).WithLimit(steps[slot])
 		}
 	}
 	w.slots = maps.Clone(defaultSlots)
