@@ -118,7 +118,7 @@ func TestStopLeavesNothing(t *testing.T) {
 // The server is killed while sessions start: each of them comes to run.
 func TestServerKilledWhileStarting(t *testing.T) {
 	u := platform.User(t)
-	for _, after := range []time.Duration{5, 60, 150} {
+	for _, after := range []time.Duration{5, 100} {
 		var sessions []*client.Session
 		for range 3 {
 			sessions = append(sessions, u.Run(cluster.Interactive()))
