@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,6 +40,9 @@ import (
 	"github.com/berthhq/berth/manager/vfolder"
 )
 
+// managersKey is below which the live managers announce their addresses.
+const managersKey = "/berth/managers/"
+
 // Manager is one replica. Make it with New.
 type Manager struct {
 	cfg    Config
@@ -61,7 +67,8 @@ type Manager struct {
 	scheduler *scheduler.Scheduler
 	graph     *graph.Resolver
 
-	gauges func(context.Context) // refreshes metrics that are counts of rows
+	alive  atomic.Pointer[[]string] // addresses where nodes reach the live managers
+	gauges func(context.Context)    // refreshes metrics that are counts of rows
 }
 
 // New connects the stores and puts the parts together. Close it when Run is
@@ -102,7 +109,7 @@ func (m *Manager) wire() error {
 		return err
 	}
 	m.bus = event.New(m.redis, m.log)
-	managers := func() []string { return []string{m.ClusterAddress()} }
+	managers := m.addresses
 	m.policies = policy.New(m.client)
 	m.images = image.New(m.client)
 	m.stats = stats.New(m.redis, m.bus, m.log)
@@ -144,6 +151,30 @@ func (m *Manager) ClusterAddress() string {
 		return m.cfg.ClusterAddress
 	}
 	return m.cfg.Cluster.Addr().String()
+}
+
+// addresses lists where nodes reach the live managers, this one at least.
+func (m *Manager) addresses() []string {
+	list := []string{m.ClusterAddress()}
+	if others := m.alive.Load(); others != nil {
+		list = append(list, *others...)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// watchManagers keeps the list of live managers, and tells connected nodes
+// when it has changed, so that they reach whoever leads next.
+func (m *Manager) watchManagers(ctx context.Context) {
+	for alive := range discovery.Watch(ctx, m.etcd, managersKey) {
+		before := m.addresses()
+		list := slices.Collect(maps.Values(alive))
+		m.alive.Store(&list)
+		if !slices.Equal(before, m.addresses()) {
+			m.agents.TellManagers()
+			m.folders.TellManagers()
+		}
+	}
 }
 
 // Fingerprint identifies the cluster's CA to a joining node.
@@ -192,8 +223,9 @@ func (m *Manager) Run(ctx context.Context) error {
 	g.Go(func() error { return m.auth.Run(ctx) })
 	g.Go(func() error { return m.serveHTTP(ctx) })
 	g.Go(func() error {
-		return discovery.Announce(ctx, m.etcd, "/berth/managers/", m.id, m.ClusterAddress())
+		return discovery.Announce(ctx, m.etcd, managersKey, m.id, m.ClusterAddress())
 	})
+	g.Go(func() error { m.watchManagers(ctx); return nil })
 	g.Go(func() error { m.campaign(ctx); return nil })
 	err := g.Wait()
 	if errors.Is(err, context.Canceled) {

@@ -65,7 +65,7 @@ type leadership struct {
 type conn struct {
 	rpc     agentpb.AgentClient
 	peer    *cluster.Peer
-	changed chan struct{} // closed when leadership changed
+	changed chan struct{} // closed when the watch should begin anew
 	images  map[string]bool
 }
 
@@ -96,8 +96,16 @@ func (s *Service) Lead(ctx context.Context, epoch int64, observer Observer) {
 
 func (s *Service) setLead(l *leadership) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.lead = l
+	s.mu.Unlock()
+	s.TellManagers()
+}
+
+// TellManagers begins all watches anew: a watch tells its agent which managers
+// there are, and whether this one leads.
+func (s *Service) TellManagers() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, c := range s.conns {
 		close(c.changed)
 		c.changed = make(chan struct{})
@@ -146,7 +154,13 @@ func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 			}
 			continue
 		}
-		if err := s.watch(ctx, c, lead); err != nil && ctx.Err() == nil && lead.ctx.Err() == nil {
+		err := s.watchUntil(ctx, changed, c, lead)
+		select {
+		case <-changed:
+			continue
+		default:
+		}
+		if err != nil && ctx.Err() == nil && lead.ctx.Err() == nil {
 			s.log.Warn("watch agent", "agent", peer.Name, "error", err)
 			pause(ctx, time.Second)
 		}
@@ -158,6 +172,19 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
+}
+
+func (s *Service) watchUntil(ctx context.Context, changed <-chan struct{}, c *conn, lead *leadership) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-changed:
+			cancel()
+		}
+	}()
+	return s.watch(ctx, c, lead)
 }
 
 // watch follows one agent as leader until the tunnel or the term ends.

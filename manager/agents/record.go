@@ -73,7 +73,7 @@ func upsertAgent(ctx context.Context, tx *ent.Tx, r *agentpb.Report) (uuid.UUID,
 	}
 	err = tx.Agent.UpdateOne(a).
 		SetStatus(agent.StatusAlive).SetIncarnation(r.Incarnation).SetVersion(r.Version).
-		SetArchitecture(r.Architecture).SetAddress(r.Address).SetVolumes(r.Volumes).
+		SetArchitecture(r.Architecture).SetAddress(r.Address).SetVolumes(nonNil(r.Volumes)).
 		SetPlugins(plugins(r.Plugins)).SetProbes(probes(r.Probes)).SetLastSeenAt(time.Now()).
 		Exec(ctx)
 	return a.ID, err
@@ -95,7 +95,21 @@ func firstGroup(ctx context.Context, tx *ent.Tx, wish string) (uuid.UUID, error)
 }
 
 func upsertSlotTypes(ctx context.Context, tx *ent.Tx, types []*agentpb.SlotType) error {
+	// In one order, so that reports at the same time do not wait for each
+	// other in a circle; and only what differs, so that they do not wait at all.
+	known, err := tx.SlotType.Query().All(ctx)
+	if err != nil {
+		return fmt.Errorf("read slot types: %w", err)
+	}
+	have := map[string]*ent.SlotType{}
+	for _, t := range known {
+		have[t.Name] = t
+	}
+	types = slices.SortedFunc(slices.Values(types), func(a, b *agentpb.SlotType) int { return strings.Compare(a.Name, b.Name) })
 	for _, t := range types {
+		if same(have[t.Name], t) {
+			continue
+		}
 		if !resource.ValidName(t.Name) {
 			return fmt.Errorf("slot type %q has no valid name: %w", t.Name, errdefs.ErrInvalidArgument)
 		}
@@ -112,6 +126,12 @@ func upsertSlotTypes(ctx context.Context, tx *ent.Tx, types []*agentpb.SlotType)
 		}
 	}
 	return nil
+}
+
+func same(row *ent.SlotType, t *agentpb.SlotType) bool {
+	return row != nil && row.Kind == strings.ToLower(t.Kind.String()) && row.DisplayName == t.DisplayName &&
+		row.Description == t.Description && row.Unit == t.Unit && row.Icon == t.Icon && row.Quantum == t.Quantum &&
+		slices.Equal(row.ExclusiveWith, t.ExclusiveWith)
 }
 
 // upsertDevices writes the devices reported and marks the others lost; a

@@ -52,7 +52,7 @@ func Usage(ctx context.Context, client *ent.Client, where *UsageWhereInput) ([]U
 		Slot string
 		Used string
 	}
-	err := q.GroupBy(allocation.FieldSlot).Aggregate(slotSeconds(from, to)).Scan(ctx, &rows)
+	err := q.Order(allocation.BySlot()).GroupBy(allocation.FieldSlot).Aggregate(slotSeconds(from, to)).Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("sum usage: %w", err)
 	}
@@ -70,7 +70,7 @@ func BySession(ctx context.Context, client *ent.Client, sessions []uuid.UUID) (m
 		Slot      string
 		Used      string
 	}
-	err := client.Allocation.Query().Where(allocation.SessionIDIn(sessions...)).
+	err := client.Allocation.Query().Where(allocation.SessionIDIn(sessions...)).Order(allocation.BySlot()).
 		GroupBy(allocation.FieldSessionID, allocation.FieldSlot).
 		Aggregate(slotSeconds(time.Time{}, time.Now().AddDate(100, 0, 0))).Scan(ctx, &rows)
 	if err != nil {

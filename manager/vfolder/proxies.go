@@ -31,7 +31,16 @@ func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 	p := &proxy{rpc: storagepb.NewStorageClient(peer.Conn)}
 	s.log.Info("storage proxy connected", "proxy", peer.Name)
 	for ctx.Err() == nil {
-		if err := s.watch(ctx, peer.Name, p); err != nil && ctx.Err() == nil {
+		again := s.nextTell()
+		wctx, cancel := context.WithCancel(ctx)
+		stop := context.AfterFunc(again, cancel)
+		err := s.watch(wctx, peer.Name, p)
+		stop()
+		cancel()
+		if again.Err() != nil {
+			continue
+		}
+		if err != nil && ctx.Err() == nil {
 			s.log.Warn("watch storage proxy", "proxy", peer.Name, "error", err)
 		}
 		select {
@@ -45,6 +54,27 @@ func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 	}
 	s.mu.Unlock()
 	s.log.Info("storage proxy disconnected", "proxy", peer.Name)
+}
+
+// TellManagers begins all watches anew: a watch tells its proxy which managers
+// there are.
+func (s *Service) TellManagers() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tell != nil {
+		s.tell()
+		s.told, s.tell = nil, nil
+	}
+}
+
+// nextTell returns a context that ends with the next TellManagers.
+func (s *Service) nextTell() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.told == nil {
+		s.told, s.tell = context.WithCancel(context.Background())
+	}
+	return s.told
 }
 
 func (s *Service) watch(ctx context.Context, name string, p *proxy) error {

@@ -39,6 +39,8 @@ type Service struct {
 
 	mu      sync.Mutex
 	proxies map[string]*proxy // by name
+	told    context.Context   // ends when the managers are others
+	tell    context.CancelFunc
 }
 
 // New returns a Service; managers lists the addresses that proxies should dial.

@@ -1,0 +1,313 @@
+package manager_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent"
+	"github.com/berthhq/berth/agent/network"
+	"github.com/berthhq/berth/agent/runtime"
+	"github.com/berthhq/berth/agent/runtime/fake"
+	"github.com/berthhq/berth/ent"
+	entagent "github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+// wires stands for a network that counts what it gave out.
+type wires struct {
+	mu   sync.Mutex
+	held map[string]bool
+}
+
+func (w *wires) Reserve(key, session string) (network.Attachment, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held[key] = true
+	return network.Attachment{Key: key, Session: session, Address: netip.MustParseAddr("192.0.2.1")}, nil
+}
+
+func (w *wires) Adopt(a network.Attachment) error {
+	_, err := w.Reserve(a.Key, a.Session)
+	return err
+}
+
+func (w *wires) Remove(a network.Attachment) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.held, a.Key)
+	return nil
+}
+
+func (w *wires) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.held)
+}
+
+func (w *wires) Create(a network.Attachment) (string, error)                 { return "/" + a.Key, nil }
+func (w *wires) Connect(context.Context, network.Attachment) error           { return nil }
+func (w *wires) Sweep() error                                                { return nil }
+func (w *wires) Traffic(network.Attachment) (received, sent uint64, e error) { return 1, 2, nil }
+func (w *wires) Dial(context.Context, network.Attachment, uint16) (net.Conn, error) {
+	return nil, errors.New("no network")
+}
+
+const image = "registry.test/prog:latest"
+
+// node is a machine: what is on it outlives its agent.
+type node struct {
+	name  string
+	dir   string
+	host  *fake.Host
+	wires *wires
+	stop  func()
+}
+
+// cluster is a world with one manager and machines without containers.
+type cluster struct {
+	*managertest.World
+	m     *managertest.Manager
+	as    *managertest.Client // a member of project A
+	image *ent.Image
+	nodes []*node
+}
+
+func newCluster(t *testing.T, nodes int) *cluster {
+	t.Helper()
+	c := &cluster{World: managertest.New(t)}
+	ctx := c.System(t)
+	reg := c.Client.Registry.Create().SetName("test").SetHost("registry.test").SaveX(ctx)
+	c.image = c.Client.Image.Create().SetReference(image).SetName("prog:latest").SetArchitecture(goruntime.GOARCH).
+		SetDigest("sha256:1").SetRegistry(reg).SaveX(ctx)
+	c.Client.Image.Create().SetReference("registry.test/gone:latest").SetName("gone:latest").SetArchitecture(goruntime.GOARCH).
+		SetDigest("sha256:2").SetRegistry(reg).SaveX(ctx)
+	c.m = c.Start(t)
+	c.as = c.m.As(t, c.A.Member)
+	for i := range nodes {
+		n := &node{name: string(rune('a' + i)), dir: t.TempDir(), wires: &wires{held: map[string]bool{}},
+			host: fake.NewHost(runtime.Image{Reference: image, Digest: "sha256:1"})}
+		c.nodes = append(c.nodes, n)
+		c.join(t, n, c.m)
+	}
+	return c
+}
+
+// join starts the agent of a machine and waits until it is known.
+func (c *cluster) join(t *testing.T, n *node, managers ...*managertest.Manager) {
+	t.Helper()
+	token, err := c.m.NewJoinToken(t.Context(), "agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := slog.LevelError
+	if os.Getenv("BERTH_TEST_LOG") != "" {
+		level = slog.LevelDebug
+	}
+	cfg := agent.Config{
+		Name: n.name, Dir: n.dir, JoinToken: token, CAFingerprint: c.m.Fingerprint(), RunnerPath: filepath.Join(n.dir, "runner"),
+		Runtime: fake.New(n.host, n.name), Network: n.wires, KeepSessions: true, StatsInterval: 500 * time.Millisecond,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+	}
+	for _, m := range managers {
+		cfg.Managers = append(cfg.Managers, m.ClusterAddress())
+	}
+	a, err := agent.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	var once sync.Once
+	n.stop = func() {
+		once.Do(func() {
+			cancel()
+			select {
+			case <-done:
+			case <-time.After(managertest.Patience):
+				t.Error("agent does not stop")
+			}
+		})
+	}
+	t.Cleanup(n.stop)
+	managertest.Eventually(t, "agent "+n.name+" joins", func() bool {
+		a, err := c.Client.Agent.Query().Where(entagent.Name(n.name), entagent.StatusEQ(entagent.StatusAlive)).WithDevices().Only(c.System(t))
+		return err == nil && len(a.Edges.Devices) > 1
+	})
+}
+
+// input is a small session that runs prog.
+func input(change managertest.Vars, command ...string) managertest.Vars {
+	in := managertest.Vars{"image": "prog:latest", "slots": managertest.Vars{"cpu": "0.05", "mem": "16m"}}
+	if len(command) > 0 {
+		in["command"] = append([]string{"/bin/prog"}, command...)
+	}
+	for k, v := range change {
+		in[k] = v
+	}
+	return in
+}
+
+const createSession = `mutation($in: CreateSessionInput!) { createSession(input: $in) { session { id } } }`
+
+func (c *cluster) create(t *testing.T, in managertest.Vars) uuid.UUID {
+	t.Helper()
+	id, errs := tryCreate(t, c.as, in)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return id
+}
+
+func tryCreate(t *testing.T, as *managertest.Client, in managertest.Vars) (uuid.UUID, managertest.Errors) {
+	t.Helper()
+	var got struct {
+		CreateSession struct{ Session struct{ ID uuid.UUID } }
+	}
+	errs := as.Ask(t, createSession, managertest.Vars{"in": in}, &got)
+	return got.CreateSession.Session.ID, errs
+}
+
+func (c *cluster) end(t *testing.T, id uuid.UUID, force bool) managertest.Errors {
+	t.Helper()
+	return c.as.Ask(t, `mutation($id: ID!, $f: Boolean) { terminateSession(input: {id: $id, force: $f}) { session { status } } }`,
+		managertest.Vars{"id": id, "f": force}, nil)
+}
+
+func (c *cluster) session(t *testing.T, id uuid.UUID) *ent.Session {
+	t.Helper()
+	return c.Client.Session.GetX(c.System(t), id)
+}
+
+// reaches waits for a state, and fails at once in another one that is final.
+func (c *cluster) reaches(t *testing.T, id uuid.UUID, want lifecycle.Status) *ent.Session {
+	t.Helper()
+	deadline := time.Now().Add(managertest.Patience)
+	for {
+		s := c.session(t, id)
+		if s.Status == want {
+			return s
+		}
+		if s.Status.Final() || time.Now().After(deadline) {
+			t.Fatalf("session is %s (%s), want %s\n%s", s.Status, s.StatusMessage, want, c.history(t, id))
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// over waits for the end, whichever it is.
+func (c *cluster) over(t *testing.T, id uuid.UUID) *ent.Session {
+	t.Helper()
+	managertest.Eventually(t, "session ends", func() bool {
+		// Backoff is not waited for.
+		c.Client.Session.UpdateOneID(id).ClearRetryAt().ExecX(c.System(t))
+		return c.session(t, id).Status.Final()
+	})
+	return c.session(t, id)
+}
+
+func (c *cluster) history(t *testing.T, id uuid.UUID) (text string) {
+	t.Helper()
+	for _, e := range c.Client.SessionEvent.Query().Where(sessionevent.SessionID(id)).Order(sessionevent.ByAt(), sessionevent.ByID()).AllX(c.System(t)) {
+		from, to := lifecycle.Status(""), lifecycle.Status("")
+		if e.FromStatus != nil {
+			from = *e.FromStatus
+		}
+		if e.ToStatus != nil {
+			to = *e.ToStatus
+		}
+		text += string(e.Result) + " " + string(from) + "→" + string(to) + " " + e.Code + ": " + e.Message + "\n"
+	}
+	return text
+}
+
+// check is every invariant that can be seen from outside at any time; still
+// says that nothing should run any more.
+func (c *cluster) check(t *testing.T, still bool) {
+	t.Helper()
+	ctx := c.System(t)
+	// I1: no device holds more than it has.
+	devices := c.Client.Device.Query().AllX(ctx)
+	live := c.Client.Allocation.Query().AllX(ctx)
+	used := map[uuid.UUID]resource.Slots{}
+	perSession := map[uuid.UUID]int{}
+	for _, a := range live {
+		if a.FreedAt != nil {
+			continue
+		}
+		if used[a.DeviceID] == nil {
+			used[a.DeviceID] = resource.Slots{}
+		}
+		used[a.DeviceID][a.Slot] += a.Amount
+		perSession[a.SessionID]++
+	}
+	for _, d := range devices {
+		for slot, n := range used[d.ID] {
+			if n > d.Capacity[slot] {
+				t.Errorf("I1: device %s holds %d of %d %s", d.DeviceID, n, d.Capacity[slot], slot)
+			}
+		}
+	}
+	for _, s := range c.Client.Session.Query().AllX(ctx) {
+		// I4: what has ended holds nothing.
+		if s.Status.Final() && perSession[s.ID] > 0 {
+			t.Errorf("I4: session %s is %s and holds %d allocations", s.Name, s.Status, perSession[s.ID])
+		}
+		if s.Status.Final() != (s.TerminatedAt != nil) {
+			t.Errorf("session %s is %s, terminated at %v", s.Name, s.Status, s.TerminatedAt)
+		}
+		c.checkHistory(t, s)
+		if still && !s.Status.Final() {
+			t.Errorf("I3: session %s is still %s", s.Name, s.Status)
+		}
+	}
+	if !still {
+		return
+	}
+	for _, n := range c.nodes { // I4 on the machines
+		managertest.Eventually(t, "machine "+n.name+" is clean", func() bool {
+			list, err := fake.New(n.host, n.name).Containers(t.Context())
+			return err == nil && len(list) == 0 && n.wires.count() == 0
+		})
+	}
+}
+
+// checkHistory is I8: the history is a path of the state machine that ends
+// where the session is.
+func (c *cluster) checkHistory(t *testing.T, s *ent.Session) {
+	t.Helper()
+	events := c.Client.SessionEvent.Query().Where(sessionevent.SessionID(s.ID)).Order(sessionevent.ByAt(), sessionevent.ByID()).AllX(c.System(t))
+	at := lifecycle.Status("")
+	for _, e := range events {
+		if e.ToStatus == nil {
+			continue
+		}
+		to := *e.ToStatus
+		if at != "" && at != to && !lifecycle.CanMove(at, to) || at == "" && to != lifecycle.Pending {
+			t.Errorf("I8: session %s went from %q to %s\n%s", s.Name, at, to, c.history(t, s.ID))
+		}
+		at = to
+	}
+	if now := c.session(t, s.ID); now.Version != s.Version {
+		return // it moved on while we looked
+	}
+	if at != s.Status {
+		t.Errorf("I8: session %s is %s, its history ends with %s", s.Name, s.Status, at)
+	}
+}
+
+func pulled() runtime.Image { return runtime.Image{Reference: image, Digest: "sha256:1"} }
