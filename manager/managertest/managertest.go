@@ -12,8 +12,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager"
@@ -64,6 +66,30 @@ func New(t testing.TB) *World {
 
 // System returns a context in which the platform itself asks.
 func (w *World) System(t testing.TB) context.Context { return viewer.SystemContext(t.Context()) }
+
+// Bus is an event bus as another manager has one: what is published there
+// reaches the managers of this world.
+func (w *World) Bus(t testing.TB) *event.Bus {
+	t.Helper()
+	opt, err := redis.ParseURL(w.redis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(opt)
+	bus := event.New(client, logger())
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = bus.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		client.Close()
+	})
+	return bus
+}
 
 // Manager is one manager of a World.
 type Manager struct {
