@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"strings"
 	"testing"
 
@@ -93,18 +92,7 @@ func aliases(n int, field string) string {
 // Requests that a foreign page could make a browser send are refused.
 func TestForeignRequests(t *testing.T) {
 	u := platform.User(t)
-	jar, _ := cookiejar.New(nil)
-	browser := &http.Client{Jar: jar}
-	login, _ := json.Marshal(object{"email": u.Email, "password": u.Password})
-	resp, body := exchange(t, browser, "POST", platform.URL+"/auth/login", string(login), "Content-Type", "application/json", "X-Berth-CSRF", "1")
-	if resp.StatusCode != 200 {
-		t.Fatalf("login: %s %s", resp.Status, body)
-	}
-	for _, c := range resp.Cookies() {
-		if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" {
-			t.Errorf("cookie %+v", c)
-		}
-	}
+	browser := page(t, u)
 	create := `{"query": "mutation { createVfolder(input: {name: \"foreign\"}) { vfolder { id } } }"}`
 	for _, tt := range []struct {
 		name, method, path, body string

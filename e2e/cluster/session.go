@@ -64,13 +64,17 @@ func (u *User) Until(id, status string) client.SessionState {
 	return last
 }
 
-// End ends a session and waits for that.
+// End ends a session at once and waits for that.
 func (u *User) End(id string) {
 	u.t.Helper()
 	if _, err := u.TerminateSession(u.t.Context(), id, true); err != nil {
 		u.t.Fatalf("terminate session: %v", err)
 	}
-	u.Until(id, "terminated")
+	ctx, cancel := context.WithTimeout(u.t.Context(), Patience)
+	defer cancel()
+	if err := u.WatchSession(ctx, id, nil, func(s client.SessionState) bool { return !s.Ended() }); err != nil {
+		u.t.Fatalf("wait for the session's end: %v", err)
+	}
 }
 
 // Show reads all of a session.
