@@ -117,11 +117,11 @@ func (m *Manager) socketInit(ctx context.Context, init transport.InitPayload) (c
 	}
 	header := init.Authorization()
 	if header == "" {
-		return nil, nil, errors.New("unauthenticated")
+		return ctx, nil, errors.New("unauthenticated") // gqlgen looks into ctx for a close reason
 	}
 	v, err := m.auth.Bearer(ctx, header)
 	if err != nil {
-		return nil, nil, errors.New("unauthenticated")
+		return ctx, nil, errors.New("unauthenticated") // gqlgen looks into ctx for a close reason
 	}
 	ctx = viewer.With(ctx, v)
 	return m.untilRevoked(ctx), nil, nil
