@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
-	"os/exec"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -203,14 +204,26 @@ func TestTerminatedWhileStarting(t *testing.T) {
 	wg.Wait()
 	close(kernels)
 	for id := range kernels {
-		cluster.Eventually(t, "nothing of kernel "+id+" is on the machine", func() bool {
-			groups, _ := filepath.Glob("/sys/fs/cgroup/*/berth/*/" + id)
-			unified, _ := filepath.Glob("/sys/fs/cgroup/berth/*/" + id)
-			mounts := exec.Command("grep", "-q", id, "/proc/self/mountinfo").Run()
-			return len(groups)+len(unified) == 0 && mounts != nil
-		})
+		cluster.Eventually(t, "nothing of kernel "+id+" is on the machine", func() bool { return !mentioned(t, id) })
 	}
 	if got, err := u.Folders(t.Context(), client.FolderFilter{ID: f.ID}); err != nil || len(got) != 1 || len(got[0].MountedBy) != 0 {
 		t.Errorf("the folder is mounted still: %+v, %v", got, err)
 	}
+}
+
+// mentioned tells whether a process, a mount or a cgroup carries an id.
+func mentioned(t *testing.T, id string) bool {
+	t.Helper()
+	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(commands, "/proc/self/mountinfo") {
+		if text, _ := os.ReadFile(path); strings.Contains(string(text), id) {
+			return true
+		}
+	}
+	groups, _ := filepath.Glob("/sys/fs/cgroup/*/berth/*/" + id)
+	unified, _ := filepath.Glob("/sys/fs/cgroup/berth/*/" + id)
+	return len(groups)+len(unified) > 0
 }

@@ -61,11 +61,25 @@ func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container
 		return nil, fmt.Errorf("create container %s: %w", s.ID, err)
 	}
 	c := &container{runtime: r, container: made, labels: labels}
-	logger := cio.BinaryIO(r.cfg.Runner, map[string]string{"log": s.Log.String()})
-	if _, err := made.NewTask(ctx, logger); err != nil {
+	if err := c.newTask(ctx, cio.BinaryIO(r.cfg.Runner, map[string]string{"log": s.Log.String()})); err != nil {
 		return nil, errors.Join(fmt.Errorf("create task of %s: %w", s.ID, err), c.undo(ctx))
 	}
 	return c, nil
+}
+
+// stepTimeout bounds a step that is not given up in its midst; it takes a tenth
+// of a second when all is well.
+const stepTimeout = 30 * time.Second
+
+// newTask goes on when the caller gives up, and fails then: a shim that is told
+// to create and to shut down at once may do the latter first, and stay.
+func (c *container) newTask(ctx context.Context, logger cio.Creator) error {
+	step, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTimeout)
+	defer cancel()
+	if _, err := c.container.NewTask(step, logger); err != nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 func orRunc(class string) string {
@@ -136,7 +150,9 @@ func (c *container) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.Start(ctx); err != nil {
+	step, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTimeout)
+	defer cancel()
+	if err := t.Start(step); err != nil {
 		return fmt.Errorf("start container %s: %w", c.ID(), err)
 	}
 	return nil
