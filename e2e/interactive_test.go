@@ -106,9 +106,9 @@ func terminal(t *testing.T, u *cluster.User, session string) {
 	}
 	send("stty size\n")
 	until("22 55\r\n")
-	send("echo go; sleep 1000\n")
-	until("go\r\n") // from here on the line is not the shell's
-	send("\x03")    // Ctrl-C reaches what runs in front
+	send("sh -c 'echo g''o; exec sleep 1000'\n")
+	until("go\r\n") // said by what runs in front, so it is there
+	send("\x03")    // Ctrl-C reaches it
 	send("echo co''nt; exit 3\n")
 	until("cont\r\n")
 	for {

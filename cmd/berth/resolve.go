@@ -30,7 +30,12 @@ func findSession(ctx context.Context, c *client.Client, ref string) (*client.Ses
 	return one(ctx, c, "session", ref, past, err, sessionKey)
 }
 
-func sessionKey(s client.Session) (id, owner string) { return s.ID, s.Owner.ID }
+func sessionKey(s client.Session) (id, owner string) {
+	if s.Owner != nil {
+		owner = s.Owner.ID
+	}
+	return s.ID, owner
+}
 
 func findFolder(ctx context.Context, c *client.Client, ref string) (*client.Folder, error) {
 	filter := client.FolderFilter{Name: ref}

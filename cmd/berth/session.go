@@ -90,7 +90,7 @@ func (a *app) sessionList() *cobra.Command {
 func (a *app) sessionTable(list []client.Session) *output.Table {
 	t := output.NewTable("NAME", "STATUS", "TYPE", "IMAGE", "RESOURCES", "AGE", "OWNER", "ID")
 	for _, s := range list {
-		t.Row(s.Name, statusCell(s), s.Type, s.Image.Name, output.Slots(s.Slots), output.Age(a.now(), s.CreatedAt), s.Owner.Email, s.ID)
+		t.Row(s.Name, statusCell(s), s.Type, s.Image.Name, output.Slots(s.Slots), output.Age(a.now(), s.CreatedAt), s.Owner.Title(), s.ID)
 	}
 	return t
 }

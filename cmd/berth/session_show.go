@@ -57,9 +57,9 @@ func (a *app) describeSession(p output.Printer, d *client.SessionDetail) error {
 	s.fact("Image", d.Image.Reference)
 	s.fact("Command", quote(d.Command))
 	s.fact("Resources", output.Slots(d.Slots))
-	s.fact("Owner", d.Owner.Email)
-	s.fact("Project", d.Project.Name+" (domain "+d.Domain.Name+")")
-	s.fact("Group", d.ResourceGroup.Name+", priority "+strconv.Itoa(d.Priority))
+	s.fact("Owner", d.Owner.Title())
+	s.fact("Project", d.Project.Title()+" (domain "+d.Domain.Title()+")")
+	s.fact("Group", d.ResourceGroup.Title()+", priority "+strconv.Itoa(d.Priority))
 	s.fact("Created", a.moment(&d.CreatedAt))
 	s.fact("Started", a.moment(d.StartedAt))
 	s.fact("Ended", a.moment(d.TerminatedAt))
@@ -200,7 +200,7 @@ func (a *app) explain(d *client.SessionDetail) error {
 	}
 	fmt.Fprintf(a.out, "%s\n\n", output.Clean(r.Summary))
 	s := sheet{a.out}
-	s.fact("Position", fmt.Sprintf("%d in resource group %s", r.Position, d.ResourceGroup.Name))
+	s.fact("Position", fmt.Sprintf("%d in resource group %s", r.Position, d.ResourceGroup.Title()))
 	s.fact("Asked for", output.Slots(d.Slots))
 	for _, l := range r.Limits {
 		s.fact("Limit", fmt.Sprintf("%s of the %s: %s used, %s more asked for, %s allowed (policy %s)", l.What, l.Scope, l.Used, l.Requested, l.Limit, l.Policy))

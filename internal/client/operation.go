@@ -106,8 +106,24 @@ type Ref struct {
 	Name string `json:"name"`
 }
 
+// Title is the object's name, or a dash when it is out of sight.
+func (r *Ref) Title() string {
+	if r == nil {
+		return "-"
+	}
+	return r.Name
+}
+
 // UserRef names a user.
 type UserRef struct {
 	ID    string `json:"id"`
 	Email string `json:"email"`
+}
+
+// Title is the user's e-mail, or a dash when it is out of sight.
+func (u *UserRef) Title() string {
+	if u == nil {
+		return "-"
+	}
+	return u.Email
 }

@@ -29,9 +29,9 @@ type Session struct {
 	CreatedAt         time.Time      `json:"createdAt"`
 	StartedAt         *time.Time     `json:"startedAt"`
 	TerminatedAt      *time.Time     `json:"terminatedAt"`
-	Owner             UserRef        `json:"owner"`
-	Project           Ref            `json:"project"`
-	ResourceGroup     Ref            `json:"resourceGroup"`
+	Owner             *UserRef       `json:"owner"`
+	Project           *Ref           `json:"project"`
+	ResourceGroup     *Ref           `json:"resourceGroup"`
 	Image             ImageRef       `json:"image"`
 }
 
@@ -57,7 +57,7 @@ type SessionDetail struct {
 	Environment map[string]string `json:"environment"`
 	ScheduledAt *time.Time        `json:"scheduledAt"`
 	DeadlineAt  *time.Time        `json:"deadlineAt"`
-	Domain      Ref               `json:"domain"`
+	Domain      *Ref              `json:"domain"`
 	Kernels     []Kernel          `json:"kernels"`
 	Mounts      []Mount           `json:"mounts"`
 	History     []SessionEvent    `json:"history"`

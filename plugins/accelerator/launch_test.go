@@ -222,10 +222,32 @@ func TestCrashClosesDone(t *testing.T) {
 	}
 }
 
+// frozen tells whether every thread of a process has stopped; the signal is
+// taken by one after the other.
+func frozen(t *testing.T, pid int) bool {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(threads) == 0 {
+		t.Fatalf("threads of %d: %v, %v", pid, threads, err)
+	}
+	for _, path := range threads {
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(text), ") T ") {
+			return false
+		}
+	}
+	return true
+}
+
 func TestFrozenPlugin(t *testing.T) {
 	c := launch(t, accelerator.Options{})
 	if err := syscall.Kill(c.Pid(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); !frozen(t, c.Pid()); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the plugin does not stop")
+		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
