@@ -111,9 +111,16 @@ func (s *Service) record(ctx context.Context, name string, p *proxy, r *storagep
 		names[v.Name] = true
 	}
 	s.mu.Lock()
+	before := s.proxies[name]
 	p.url, p.volumes = r.PublicUrl, names
 	s.proxies[name] = p
 	s.mu.Unlock()
+	if before != p {
+		select {
+		case s.joined <- struct{}{}:
+		default:
+		}
+	}
 	return nil
 }
 

@@ -34,6 +34,7 @@ func (s *Service) Lead(ctx context.Context) {
 			if !ok {
 				return
 			}
+		case <-s.joined:
 		case <-tick.C:
 			if err := s.measure(ctx); err != nil && ctx.Err() == nil {
 				s.log.Warn("measure quota scopes", "error", err)

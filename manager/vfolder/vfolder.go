@@ -39,6 +39,7 @@ type Service struct {
 
 	mu      sync.Mutex
 	proxies map[string]*proxy // by name
+	joined  chan struct{}     // a proxy came, who may delete what waits for him
 	told    context.Context   // ends when the managers are others
 	tell    context.CancelFunc
 }
@@ -46,7 +47,7 @@ type Service struct {
 // New returns a Service; managers lists the addresses that proxies should dial.
 func New(client *ent.Client, bus *event.Bus, signer *ticket.Signer, policies *policy.Service, managers func() []string, log *slog.Logger) *Service {
 	return &Service{client: client, bus: bus, signer: signer, policies: policies, managers: managers, log: log,
-		proxies: map[string]*proxy{}}
+		proxies: map[string]*proxy{}, joined: make(chan struct{}, 1)}
 }
 
 func (s *Service) changed(ctx context.Context, id uuid.UUID) {
