@@ -44,6 +44,7 @@ type loaderSet struct {
 	stats               *loader[report.Stats]
 	usage               *loader[[]stats.UsageEntry]
 	mounted             *bySelection[[]*ent.Session]
+	open                *loader[*ent.Vfolder]
 }
 
 type loadersKey struct{}
@@ -63,6 +64,7 @@ func fresh(ctx context.Context, r *Resolver) context.Context {
 			return stats.BySession(ctx, r.Client, ids)
 		}),
 		mounted: loadSelected(r.loadMounted),
+		open:    load(r.Folders.Open),
 	})
 }
 

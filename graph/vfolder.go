@@ -37,7 +37,11 @@ func (r vfolderResolver) MountedBy(ctx context.Context, f *ent.Vfolder) ([]*ent.
 }
 
 func (r vfolderResolver) Files(ctx context.Context, f *ent.Vfolder, path *string, first *int, after *string) (*vfolder.FileList, error) {
-	return r.Folders.Files(ctx, f, deref(path), deref(first), deref(after))
+	open, err := loaders(ctx).open.Load(ctx, f.ID)
+	if err != nil {
+		return nil, err
+	}
+	return r.Folders.Files(ctx, open, deref(path), deref(first), deref(after))
 }
 
 func (r fileResolver) ModifiedAt(_ context.Context, f *storagepb.FileInfo) (*time.Time, error) {

@@ -308,6 +308,34 @@ func TestWhoMayTouchAFolder(t *testing.T) {
 	}
 }
 
+func TestFilesOfManyFolders(t *testing.T) {
+	c := newCluster(t, 0)
+	newDepot(t, c)
+	for i := range 6 {
+		if _, errs := folder(t, c.as, managertest.Vars{"name": fmt.Sprint("data", i)}); len(errs) > 0 {
+			t.Fatal(errs)
+		}
+	}
+	count := func(n int) int {
+		reads := 0
+		for _, q := range c.Statements.Of(func() {
+			c.as.Must(t, `query($n: Int) { vfolders(first: $n) { edges { node { files { files { name } } } } } }`, managertest.Vars{"n": n}, nil)
+		}) {
+			if strings.Contains(q, `FROM "vfolders"`) {
+				reads++
+			}
+		}
+		return reads
+	}
+	few, many := count(2), 0
+	for range 5 { // the leader's own reads come in between
+		if many = count(6); many <= few {
+			return
+		}
+	}
+	t.Errorf("2 folders cost %d reads of folders, 6 cost %d", few, many)
+}
+
 // A deletion that finds no proxy goes on when there is one.
 func TestDeletionIsResumed(t *testing.T) {
 	c := newCluster(t, 0)

@@ -103,16 +103,19 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request) (*websocket.Con
 		select {
 		case <-ctx.Done():
 		case <-h.Revoked.Watch(ctx, viewer.From(ctx)):
+			// Close waits for the other side, which must not go on typing meanwhile.
+			time.AfterFunc(200*time.Millisecond, cancel)
 			_ = c.Close(websocket.StatusPolicyViolation, "the login has ended")
 			cancel()
 		}
 	}()
-	go keepAlive(ctx, c)
+	go keepAlive(ctx, cancel, c)
 	return c, ctx, cancel, nil
 }
 
 // keepAlive pings, so that proxies on the way do not take silence for death.
-func keepAlive(ctx context.Context, c *websocket.Conn) {
+// A client that does not answer is gone.
+func keepAlive(ctx context.Context, gone context.CancelFunc, c *websocket.Conn) {
 	tick := time.NewTicker(20 * time.Second)
 	defer tick.Stop()
 	for {
@@ -120,7 +123,11 @@ func keepAlive(ctx context.Context, c *websocket.Conn) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if c.Ping(ctx) != nil {
+			ping, cancel := context.WithTimeout(ctx, 20*time.Second)
+			err := c.Ping(ping)
+			cancel()
+			if err != nil {
+				gone()
 				return
 			}
 		}
@@ -200,8 +207,13 @@ func (h *Handler) log(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	for {
 		text, _, _, err := log.Next()
-		if err != nil {
+		if errors.Is(err, io.EOF) {
 			return
+		}
+		if err != nil {
+			// Broken off, or else half a log would look like a whole one.
+			h.Logger.WarnContext(r.Context(), "send log", "kernel", k.ID, "error", err)
+			panic(http.ErrAbortHandler)
 		}
 		if _, err := io.WriteString(w, text); err != nil {
 			return

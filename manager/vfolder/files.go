@@ -101,14 +101,26 @@ func claims(ctx context.Context, f *ent.Vfolder, operation, path string, expires
 	}
 }
 
-// Files returns one page of a directory.
+// Open finds those of the folders that are ready and in the viewer's sight,
+// for Files, in one read.
+func (s *Service) Open(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*ent.Vfolder, error) {
+	all, err := s.client.Vfolder.Query().
+		Where(vfolder.IDIn(ids...), vfolder.StatusEQ(vfolder.StatusReady), vfolder.PathNEQ("")).
+		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).All(ctx)
+	m := make(map[uuid.UUID]*ent.Vfolder, len(all))
+	for _, f := range all {
+		m[f.ID] = f
+	}
+	return m, err
+}
+
+// Files returns one page of a directory of a folder that Open found.
 func (s *Service) Files(ctx context.Context, f *ent.Vfolder, dir string, first int, after string) (*FileList, error) {
 	clean, err := cleanPath("path", dir, true)
 	if err != nil {
 		return nil, err
 	}
-	f, err = s.usable(ctx, f.ID)
-	if err != nil {
+	if err := mayUse(ctx, f); err != nil {
 		return nil, err
 	}
 	p, err := s.reach(f.Edges.QuotaScope.Edges.Volume.Name)
@@ -202,21 +214,24 @@ func (s *Service) DeleteFiles(ctx context.Context, in DeleteFilesInput) (*Delete
 // one's own, or of a project one belongs to. Administrators see that a folder
 // is there, not what is in it.
 func (s *Service) usable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
-	v := viewer.From(ctx)
-	f, err := s.client.Vfolder.Query().Where(vfolder.ID(id), vfolder.StatusEQ(vfolder.StatusReady), vfolder.PathNEQ("")).
-		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).Only(ctx)
-	if ent.IsNotFound(err) {
-		return nil, problem.NotFound("folder").WithField("vfolder")
-	}
+	open, err := s.Open(ctx, []uuid.UUID{id})
 	if err != nil {
 		return nil, err
 	}
+	return open[id], mayUse(ctx, open[id])
+}
+
+func mayUse(ctx context.Context, f *ent.Vfolder) error {
+	if f == nil {
+		return problem.NotFound("folder").WithField("vfolder")
+	}
+	v := viewer.From(ctx)
 	own := f.OwnerID != nil && *f.OwnerID == v.User
 	shared := f.ProjectID != nil && v.MemberOf(*f.ProjectID)
 	if !own && !shared {
-		return nil, problem.Forbidden("the files of folder %s are not yours", f.Name)
+		return problem.Forbidden("the files of folder %s are not yours", f.Name)
 	}
-	return f, nil
+	return nil
 }
 
 // fillable is usable for a viewer who may change things at all.
