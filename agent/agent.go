@@ -15,8 +15,10 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -299,14 +301,26 @@ func (a *Agent) close() error {
 // removeCgroup removes our parent directory in every hierarchy where no
 // kernel's is in it any more.
 func removeCgroup(path string) {
+	patience := time.Now().Add(2 * time.Second)
 	for _, pattern := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
 		dirs, _ := filepath.Glob(pattern + path)
 		for _, dir := range dirs {
-			if os.Remove(dir) == nil {
+			err := os.Remove(dir)
+			// The kernel calls it busy for a moment after its last child went.
+			for errors.Is(err, syscall.EBUSY) && !hasChildren(dir) && time.Now().Before(patience) {
+				time.Sleep(10 * time.Millisecond)
+				err = os.Remove(dir)
+			}
+			if err == nil {
 				_ = os.Remove(filepath.Dir(dir)) // shared by the host's agents
 			}
 		}
 	}
+}
+
+func hasChildren(cgroup string) bool {
+	entries, err := os.ReadDir(cgroup)
+	return err != nil || slices.ContainsFunc(entries, os.DirEntry.IsDir)
 }
 
 // sample takes stats until the context ends.
