@@ -116,24 +116,15 @@ type step struct {
 // reconcile takes every step that can be taken now, and returns when to look
 // again when it waits for something that sends no event.
 func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id uuid.UUID) (time.Duration, error) {
+	sess, err := s.read(ctx, id)
+	if ent.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read session: %w", err)
+	}
+	st := step{s, epoch, pulls, sess}
 	for range 8 { // as many moves as a life has
-		sess, err := s.Client.Session.Query().Where(session.ID(id)).
-			WithImage(func(q *ent.ImageQuery) { q.WithRegistry() }).
-			WithKernels(func(q *ent.KernelQuery) {
-				q.WithAgent().WithAllocations(func(q *ent.AllocationQuery) { q.WithDevice() })
-			}).
-			WithMounts(func(q *ent.SessionMountQuery) {
-				q.WithVfolder(func(q *ent.VfolderQuery) {
-					q.WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() })
-				})
-			}).Only(ctx)
-		if ent.IsNotFound(err) {
-			return 0, nil
-		}
-		if err != nil {
-			return 0, fmt.Errorf("read session: %w", err)
-		}
-		st := step{s, epoch, pulls, sess}
 		st.endStrays(ctx)
 		moved, again, err := st.take(ctx)
 		if err != nil || !moved {
@@ -141,6 +132,21 @@ func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id u
 		}
 	}
 	return retryAfter, nil
+}
+
+// read returns a session with all that its steps need. Between its moves none
+// of that changes, but for what move notes on the entity.
+func (s *Service) read(ctx context.Context, id uuid.UUID) (*ent.Session, error) {
+	return s.Client.Session.Query().Where(session.ID(id)).
+		WithImage(func(q *ent.ImageQuery) { q.WithRegistry() }).
+		WithKernels(func(q *ent.KernelQuery) {
+			q.WithAgent().WithAllocations(func(q *ent.AllocationQuery) { q.WithDevice() })
+		}).
+		WithMounts(func(q *ent.SessionMountQuery) {
+			q.WithVfolder(func(q *ent.VfolderQuery) {
+				q.WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() })
+			})
+		}).Only(ctx)
 }
 
 // take makes at most one move and says whether it did.
@@ -189,7 +195,22 @@ func (s step) move(ctx context.Context, m move) error {
 	if m.result == "" {
 		m.result = sessionevent.ResultSuccess
 	}
-	return s.apply(ctx, s.epoch, s.sess, m)
+	if err := s.apply(ctx, s.epoch, s.sess, m); err != nil {
+		return err
+	}
+	now := stamp()
+	s.sess.Status, s.sess.StatusMessage, s.sess.DeadlineAt = m.to, m.message, nil
+	if d := lifecycle.Deadline(m.to); d > 0 {
+		d := now.Add(d)
+		s.sess.DeadlineAt = &d
+	}
+	if m.to == lifecycle.Running {
+		s.sess.StartedAt = &now
+	}
+	if m.reason != nil {
+		s.sess.TerminationReason = m.reason
+	}
+	return nil
 }
 
 // expire gives up the present state.
