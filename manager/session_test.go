@@ -58,7 +58,6 @@ func TestHowSessionsEnd(t *testing.T) {
 
 func TestTerminateAtAnyMoment(t *testing.T) {
 	c := newCluster(t, 1)
-	var ids []string
 	for i := range 40 {
 		slow := env("FAKE_CREATE_DELAY", fmt.Sprintf("%dms", i%5*20))
 		command := []string{"sleep", "600"}
@@ -66,7 +65,6 @@ func TestTerminateAtAnyMoment(t *testing.T) {
 			command = []string{"stubborn"}
 		}
 		id := c.create(t, input(slow, command...))
-		ids = append(ids, id.String())
 		// From before it is placed to well after it runs.
 		for range i * 2 {
 			c.session(t, id)
