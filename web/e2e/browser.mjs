@@ -30,7 +30,8 @@ export async function open(url) {
   page.on("pageerror", (error) => faults.push(`page error: ${error.message}`));
   page.on("console", (message) => {
     // The console repeats refused logins, and the tries to connect while the test has cut the line.
-    const expected = /status of (401|429)|ERR_INTERNET_DISCONNECTED|ERR_FAILED/;
+    // Chromium drops requests when an interface of the host comes or goes, as those of sessions do.
+    const expected = /status of (401|429)|ERR_INTERNET_DISCONNECTED|ERR_FAILED|net::ERR_NETWORK_CHANGED/;
     if (message.type() === "error" && !expected.test(message.text())) faults.push(`console: ${message.text()}`);
   });
   return {
