@@ -73,7 +73,8 @@ test: setup build images test-web test-go ## every test: web units, Go, browser
 
 .PHONY: test-go
 test-go:
-	$(GO) test -timeout 20m ./...
+	$(GO) test -timeout 20m $$($(GO) list ./... | grep -v /e2e)
+	$(GO) test -timeout 20m -p 1 ./e2e/... # alone: a browser drops requests when other tests change the host's network
 
 .PHONY: test-web
 test-web: web/node_modules/.package-lock.json
