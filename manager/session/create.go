@@ -200,7 +200,7 @@ func (s *Service) writable(ctx context.Context, id uuid.UUID) (*ent.Session, err
 }
 
 const (
-	minName, maxName = 4, 64
+	minName, maxName = 1, 64
 	maxBootstrap     = 64 << 10
 	maxEnvironment   = 64 << 10
 	maxCommand       = 128 << 10

@@ -36,7 +36,7 @@ describe("launching again", () => {
 describe("check", () => {
   it("passes a plain wish", () => expect(check(wish)).toEqual({}));
   it("names each field at fault", () => {
-    expect(Object.keys(check({ ...wish, image: "", mode: "batch", name: "abc", cpu: 0 })).sort()).toEqual([
+    expect(Object.keys(check({ ...wish, image: "", mode: "batch", name: "n".repeat(65), cpu: 0 })).sort()).toEqual([
       "command", "image", "name", "slots.cpu",
     ]);
   });

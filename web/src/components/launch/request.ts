@@ -71,7 +71,7 @@ export function check(wish: Wish): Record<string, string> {
   if (!wish.image) wrong.image = "Choose an image.";
   if (wish.mode === "batch" && !wish.command.trim()) wrong.command = "A batch session needs a command.";
   const name = wish.name.trim();
-  if (name && (name.length < 4 || name.length > 64)) wrong.name = "4 to 64 characters.";
+  if (name && (name.length > 64)) wrong.name = "At most 64 characters.";
   if (!(wish.cpu > 0)) wrong["slots.cpu"] = "More than nothing.";
   if (!(wish.mem > 0)) wrong["slots.mem"] = "More than nothing.";
   return wrong;
