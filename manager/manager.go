@@ -211,6 +211,12 @@ func (m *Manager) AddRegistry(ctx context.Context, name, host string) error {
 	return err
 }
 
+// Reaches tells whether the agent of that name is connected.
+func (m *Manager) Reaches(agent string) bool {
+	_, err := m.agents.RPC(agent)
+	return err == nil
+}
+
 // StopSessions ends every session that runs or starts.
 func (m *Manager) StopSessions(ctx context.Context) error { return m.sessions.StopAll(ctx) }
 

@@ -111,6 +111,7 @@ type platform struct {
 	containerd *daemon.Daemon
 	registry   *registry.Registry
 	images     net.Listener
+	host       string // the agent's name
 	password   string // of the first superadmin, when this start made it
 }
 
@@ -184,12 +185,11 @@ func (p *platform) openAgent(ctx context.Context, managers string) (*agent.Agent
 	if err != nil {
 		return nil, err
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "local"
+	if p.host, err = os.Hostname(); err != nil {
+		p.host = "local"
 	}
 	return agent.New(agent.Config{
-		Name: host, Dir: p.dir("agent"), Managers: []string{managers},
+		Name: p.host, Dir: p.dir("agent"), Managers: []string{managers},
 		JoinToken: token, CAFingerprint: p.manager.Fingerprint(),
 		Volumes: map[string]string{"local": p.dir("volumes", "local")}, Plugins: p.plugins(),
 		ContainerdSocket: cfg.Address(), ShimPath: filepath.Join(p.bin, "containerd-shim-runc-v2"),
@@ -247,6 +247,9 @@ func (p *platform) greet(ctx context.Context, started time.Time) error {
 	if _, err := p.registry.ImportAll(ctx, p.upOptions.images); err != nil {
 		return fmt.Errorf("import starter images from %s: %w", p.upOptions.images, err)
 	}
+	if err := p.usable(ctx); err != nil {
+		return err
+	}
 	url := "http://" + p.listener.Addr().String()
 	fmt.Printf("\n  Berth is at %s  (ready after %.1f s)\n", url, time.Since(started).Seconds())
 	if p.password != "" {
@@ -259,6 +262,26 @@ func (p *platform) greet(ctx context.Context, started time.Time) error {
 		p.log.Warn("scan the local registry", "error", err)
 	}
 	fmt.Printf("\n  Next: bin/berth login %s && bin/berth run minimal:1 -- echo hello\n  Or:   make demo\n\n", url)
+	return nil
+}
+
+// usable waits until this machine's agent has found its kernels again and the
+// manager can reach it: only then is the platform what the greeting says.
+func (p *platform) usable(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.agent.Ready():
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !p.manager.Reaches(p.host) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
 	return nil
 }
 
