@@ -3,6 +3,7 @@
 package ent
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/accesstoken"
+	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
@@ -27,6 +29,10 @@ type AccessToken struct {
 	Prefix string `json:"prefix,omitempty"`
 	// Hash holds the value of the "hash" field.
 	Hash []byte `json:"-"`
+	// Scopes holds the value of the "scopes" field.
+	Scopes []string `json:"scopes,omitempty"`
+	// ProjectID holds the value of the "project_id" field.
+	ProjectID *uuid.UUID `json:"project_id,omitempty"`
 	// ExpiresAt holds the value of the "expires_at" field.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	// LastUsedAt holds the value of the "last_used_at" field.
@@ -45,11 +51,13 @@ type AccessToken struct {
 type AccessTokenEdges struct {
 	// User holds the value of the user edge.
 	User *User `json:"user,omitempty"`
+	// Project holds the value of the project edge.
+	Project *Project `json:"project,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [1]bool
+	loadedTypes [2]bool
 	// totalCount holds the count of the edges above.
-	totalCount [1]map[string]int
+	totalCount [2]map[string]int
 }
 
 // UserOrErr returns the User value or an error if the edge
@@ -63,12 +71,25 @@ func (e AccessTokenEdges) UserOrErr() (*User, error) {
 	return nil, &NotLoadedError{edge: "user"}
 }
 
+// ProjectOrErr returns the Project value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e AccessTokenEdges) ProjectOrErr() (*Project, error) {
+	if e.Project != nil {
+		return e.Project, nil
+	} else if e.loadedTypes[1] {
+		return nil, &NotFoundError{label: project.Label}
+	}
+	return nil, &NotLoadedError{edge: "project"}
+}
+
 // scanValues returns the types for scanning values from sql.Rows.
 func (*AccessToken) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case accesstoken.FieldHash:
+		case accesstoken.FieldProjectID:
+			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
+		case accesstoken.FieldHash, accesstoken.FieldScopes:
 			values[i] = new([]byte)
 		case accesstoken.FieldName, accesstoken.FieldPrefix:
 			values[i] = new(sql.NullString)
@@ -121,6 +142,21 @@ func (_m *AccessToken) assignValues(columns []string, values []any) error {
 			} else if value != nil {
 				_m.Hash = *value
 			}
+		case accesstoken.FieldScopes:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field scopes", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Scopes); err != nil {
+					return fmt.Errorf("unmarshal field scopes: %w", err)
+				}
+			}
+		case accesstoken.FieldProjectID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field project_id", values[i])
+			} else if value.Valid {
+				_m.ProjectID = new(uuid.UUID)
+				*_m.ProjectID = *value.S.(*uuid.UUID)
+			}
 		case accesstoken.FieldExpiresAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field expires_at", values[i])
@@ -166,6 +202,11 @@ func (_m *AccessToken) QueryUser() *UserQuery {
 	return NewAccessTokenClient(_m.config).QueryUser(_m)
 }
 
+// QueryProject queries the "project" edge of the AccessToken entity.
+func (_m *AccessToken) QueryProject() *ProjectQuery {
+	return NewAccessTokenClient(_m.config).QueryProject(_m)
+}
+
 // Update returns a builder for updating this AccessToken.
 // Note that you need to call AccessToken.Unwrap() before calling this method if this AccessToken
 // was returned from a transaction, and the transaction was committed or rolled back.
@@ -199,6 +240,14 @@ func (_m *AccessToken) String() string {
 	builder.WriteString(_m.Prefix)
 	builder.WriteString(", ")
 	builder.WriteString("hash=<sensitive>")
+	builder.WriteString(", ")
+	builder.WriteString("scopes=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Scopes))
+	builder.WriteString(", ")
+	if v := _m.ProjectID; v != nil {
+		builder.WriteString("project_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	if v := _m.ExpiresAt; v != nil {
 		builder.WriteString("expires_at=")

@@ -13,6 +13,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/accesstoken"
+	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
@@ -54,6 +55,26 @@ func (_c *AccessTokenCreate) SetPrefix(v string) *AccessTokenCreate {
 // SetHash sets the "hash" field.
 func (_c *AccessTokenCreate) SetHash(v []byte) *AccessTokenCreate {
 	_c.mutation.SetHash(v)
+	return _c
+}
+
+// SetScopes sets the "scopes" field.
+func (_c *AccessTokenCreate) SetScopes(v []string) *AccessTokenCreate {
+	_c.mutation.SetScopes(v)
+	return _c
+}
+
+// SetProjectID sets the "project_id" field.
+func (_c *AccessTokenCreate) SetProjectID(v uuid.UUID) *AccessTokenCreate {
+	_c.mutation.SetProjectID(v)
+	return _c
+}
+
+// SetNillableProjectID sets the "project_id" field if the given value is not nil.
+func (_c *AccessTokenCreate) SetNillableProjectID(v *uuid.UUID) *AccessTokenCreate {
+	if v != nil {
+		_c.SetProjectID(*v)
+	}
 	return _c
 }
 
@@ -124,6 +145,11 @@ func (_c *AccessTokenCreate) SetUser(v *User) *AccessTokenCreate {
 	return _c.SetUserID(v.ID)
 }
 
+// SetProject sets the "project" edge to the Project entity.
+func (_c *AccessTokenCreate) SetProject(v *Project) *AccessTokenCreate {
+	return _c.SetProjectID(v.ID)
+}
+
 // Mutation returns the AccessTokenMutation object of the builder.
 func (_c *AccessTokenCreate) Mutation() *AccessTokenMutation {
 	return _c.mutation
@@ -163,6 +189,10 @@ func (_c *AccessTokenCreate) defaults() {
 		v := accesstoken.DefaultCreatedAt()
 		_c.mutation.SetCreatedAt(v)
 	}
+	if _, ok := _c.mutation.Scopes(); !ok {
+		v := accesstoken.DefaultScopes
+		_c.mutation.SetScopes(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := accesstoken.DefaultID()
 		_c.mutation.SetID(v)
@@ -187,6 +217,9 @@ func (_c *AccessTokenCreate) check() error {
 	}
 	if _, ok := _c.mutation.Hash(); !ok {
 		return &ValidationError{Name: "hash", err: errors.New(`ent: missing required field "AccessToken.hash"`)}
+	}
+	if _, ok := _c.mutation.Scopes(); !ok {
+		return &ValidationError{Name: "scopes", err: errors.New(`ent: missing required field "AccessToken.scopes"`)}
 	}
 	if _, ok := _c.mutation.UserID(); !ok {
 		return &ValidationError{Name: "user_id", err: errors.New(`ent: missing required field "AccessToken.user_id"`)}
@@ -246,6 +279,10 @@ func (_c *AccessTokenCreate) createSpec() (*AccessToken, *sqlgraph.CreateSpec) {
 		_spec.SetField(accesstoken.FieldHash, field.TypeBytes, value)
 		_node.Hash = value
 	}
+	if value, ok := _c.mutation.Scopes(); ok {
+		_spec.SetField(accesstoken.FieldScopes, field.TypeJSON, value)
+		_node.Scopes = value
+	}
 	if value, ok := _c.mutation.ExpiresAt(); ok {
 		_spec.SetField(accesstoken.FieldExpiresAt, field.TypeTime, value)
 		_node.ExpiresAt = &value
@@ -273,6 +310,23 @@ func (_c *AccessTokenCreate) createSpec() (*AccessToken, *sqlgraph.CreateSpec) {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
 		_node.UserID = nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.ProjectIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   accesstoken.ProjectTable,
+			Columns: []string{accesstoken.ProjectColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(project.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_node.ProjectID = &nodes[0]
 		_spec.Edges = append(_spec.Edges, edge)
 	}
 	return _node, _spec
@@ -400,6 +454,12 @@ func (u *AccessTokenUpsertOne) UpdateNewValues() *AccessTokenUpsertOne {
 		}
 		if _, exists := u.create.mutation.Hash(); exists {
 			s.SetIgnore(accesstoken.FieldHash)
+		}
+		if _, exists := u.create.mutation.Scopes(); exists {
+			s.SetIgnore(accesstoken.FieldScopes)
+		}
+		if _, exists := u.create.mutation.ProjectID(); exists {
+			s.SetIgnore(accesstoken.FieldProjectID)
 		}
 		if _, exists := u.create.mutation.ExpiresAt(); exists {
 			s.SetIgnore(accesstoken.FieldExpiresAt)
@@ -685,6 +745,12 @@ func (u *AccessTokenUpsertBulk) UpdateNewValues() *AccessTokenUpsertBulk {
 			}
 			if _, exists := b.mutation.Hash(); exists {
 				s.SetIgnore(accesstoken.FieldHash)
+			}
+			if _, exists := b.mutation.Scopes(); exists {
+				s.SetIgnore(accesstoken.FieldScopes)
+			}
+			if _, exists := b.mutation.ProjectID(); exists {
+				s.SetIgnore(accesstoken.FieldProjectID)
 			}
 			if _, exists := b.mutation.ExpiresAt(); exists {
 				s.SetIgnore(accesstoken.FieldExpiresAt)

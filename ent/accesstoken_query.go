@@ -14,6 +14,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
@@ -21,13 +22,14 @@ import (
 // AccessTokenQuery is the builder for querying AccessToken entities.
 type AccessTokenQuery struct {
 	config
-	ctx        *QueryContext
-	order      []accesstoken.OrderOption
-	inters     []Interceptor
-	predicates []predicate.AccessToken
-	withUser   *UserQuery
-	loadTotal  []func(context.Context, []*AccessToken) error
-	modifiers  []func(*sql.Selector)
+	ctx         *QueryContext
+	order       []accesstoken.OrderOption
+	inters      []Interceptor
+	predicates  []predicate.AccessToken
+	withUser    *UserQuery
+	withProject *ProjectQuery
+	loadTotal   []func(context.Context, []*AccessToken) error
+	modifiers   []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -79,6 +81,28 @@ func (_q *AccessTokenQuery) QueryUser() *UserQuery {
 			sqlgraph.From(accesstoken.Table, accesstoken.FieldID, selector),
 			sqlgraph.To(user.Table, user.FieldID),
 			sqlgraph.Edge(sqlgraph.M2O, true, accesstoken.UserTable, accesstoken.UserColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryProject chains the current query on the "project" edge.
+func (_q *AccessTokenQuery) QueryProject() *ProjectQuery {
+	query := (&ProjectClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(accesstoken.Table, accesstoken.FieldID, selector),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, accesstoken.ProjectTable, accesstoken.ProjectColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -273,12 +297,13 @@ func (_q *AccessTokenQuery) Clone() *AccessTokenQuery {
 		return nil
 	}
 	return &AccessTokenQuery{
-		config:     _q.config,
-		ctx:        _q.ctx.Clone(),
-		order:      append([]accesstoken.OrderOption{}, _q.order...),
-		inters:     append([]Interceptor{}, _q.inters...),
-		predicates: append([]predicate.AccessToken{}, _q.predicates...),
-		withUser:   _q.withUser.Clone(),
+		config:      _q.config,
+		ctx:         _q.ctx.Clone(),
+		order:       append([]accesstoken.OrderOption{}, _q.order...),
+		inters:      append([]Interceptor{}, _q.inters...),
+		predicates:  append([]predicate.AccessToken{}, _q.predicates...),
+		withUser:    _q.withUser.Clone(),
+		withProject: _q.withProject.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -294,6 +319,17 @@ func (_q *AccessTokenQuery) WithUser(opts ...func(*UserQuery)) *AccessTokenQuery
 		opt(query)
 	}
 	_q.withUser = query
+	return _q
+}
+
+// WithProject tells the query-builder to eager-load the nodes that are connected to
+// the "project" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *AccessTokenQuery) WithProject(opts ...func(*ProjectQuery)) *AccessTokenQuery {
+	query := (&ProjectClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withProject = query
 	return _q
 }
 
@@ -375,8 +411,9 @@ func (_q *AccessTokenQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*
 	var (
 		nodes       = []*AccessToken{}
 		_spec       = _q.querySpec()
-		loadedTypes = [1]bool{
+		loadedTypes = [2]bool{
 			_q.withUser != nil,
+			_q.withProject != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -403,6 +440,12 @@ func (_q *AccessTokenQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*
 	if query := _q.withUser; query != nil {
 		if err := _q.loadUser(ctx, query, nodes, nil,
 			func(n *AccessToken, e *User) { n.Edges.User = e }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withProject; query != nil {
+		if err := _q.loadProject(ctx, query, nodes, nil,
+			func(n *AccessToken, e *Project) { n.Edges.Project = e }); err != nil {
 			return nil, err
 		}
 	}
@@ -443,6 +486,38 @@ func (_q *AccessTokenQuery) loadUser(ctx context.Context, query *UserQuery, node
 	}
 	return nil
 }
+func (_q *AccessTokenQuery) loadProject(ctx context.Context, query *ProjectQuery, nodes []*AccessToken, init func(*AccessToken), assign func(*AccessToken, *Project)) error {
+	ids := make([]uuid.UUID, 0, len(nodes))
+	nodeids := make(map[uuid.UUID][]*AccessToken)
+	for i := range nodes {
+		if nodes[i].ProjectID == nil {
+			continue
+		}
+		fk := *nodes[i].ProjectID
+		if _, ok := nodeids[fk]; !ok {
+			ids = append(ids, fk)
+		}
+		nodeids[fk] = append(nodeids[fk], nodes[i])
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	query.Where(project.IDIn(ids...))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nodeids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected foreign-key "project_id" returned %v`, n.ID)
+		}
+		for i := range nodes {
+			assign(nodes[i], n)
+		}
+	}
+	return nil
+}
 
 func (_q *AccessTokenQuery) sqlCount(ctx context.Context) (int, error) {
 	_spec := _q.querySpec()
@@ -474,6 +549,9 @@ func (_q *AccessTokenQuery) querySpec() *sqlgraph.QuerySpec {
 		}
 		if _q.withUser != nil {
 			_spec.Node.AddColumnOnce(accesstoken.FieldUserID)
+		}
+		if _q.withProject != nil {
+			_spec.Node.AddColumnOnce(accesstoken.FieldProjectID)
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

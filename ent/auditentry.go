@@ -22,8 +22,22 @@ type AuditEntry struct {
 	At time.Time `json:"at,omitempty"`
 	// ActorID holds the value of the "actor_id" field.
 	ActorID *uuid.UUID `json:"actor_id,omitempty"`
+	// ActorEmail holds the value of the "actor_email" field.
+	ActorEmail string `json:"actor_email,omitempty"`
+	// ActedAsID holds the value of the "acted_as_id" field.
+	ActedAsID *uuid.UUID `json:"acted_as_id,omitempty"`
+	// CredentialID holds the value of the "credential_id" field.
+	CredentialID *uuid.UUID `json:"credential_id,omitempty"`
 	// Action holds the value of the "action" field.
 	Action string `json:"action,omitempty"`
+	// Entity holds the value of the "entity" field.
+	Entity string `json:"entity,omitempty"`
+	// EntityID holds the value of the "entity_id" field.
+	EntityID *uuid.UUID `json:"entity_id,omitempty"`
+	// DomainID holds the value of the "domain_id" field.
+	DomainID *uuid.UUID `json:"domain_id,omitempty"`
+	// ProjectID holds the value of the "project_id" field.
+	ProjectID *uuid.UUID `json:"project_id,omitempty"`
 	// RequestID holds the value of the "request_id" field.
 	RequestID string `json:"request_id,omitempty"`
 	// ClientAddress holds the value of the "client_address" field.
@@ -31,7 +45,9 @@ type AuditEntry struct {
 	// Result holds the value of the "result" field.
 	Result string `json:"result,omitempty"`
 	// Message holds the value of the "message" field.
-	Message      string `json:"message,omitempty"`
+	Message string `json:"message,omitempty"`
+	// DurationUs holds the value of the "duration_us" field.
+	DurationUs   int64 `json:"duration_us,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -40,9 +56,11 @@ func (*AuditEntry) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case auditentry.FieldActorID:
+		case auditentry.FieldActorID, auditentry.FieldActedAsID, auditentry.FieldCredentialID, auditentry.FieldEntityID, auditentry.FieldDomainID, auditentry.FieldProjectID:
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
-		case auditentry.FieldAction, auditentry.FieldRequestID, auditentry.FieldClientAddress, auditentry.FieldResult, auditentry.FieldMessage:
+		case auditentry.FieldDurationUs:
+			values[i] = new(sql.NullInt64)
+		case auditentry.FieldActorEmail, auditentry.FieldAction, auditentry.FieldEntity, auditentry.FieldRequestID, auditentry.FieldClientAddress, auditentry.FieldResult, auditentry.FieldMessage:
 			values[i] = new(sql.NullString)
 		case auditentry.FieldAt:
 			values[i] = new(sql.NullTime)
@@ -82,11 +100,58 @@ func (_m *AuditEntry) assignValues(columns []string, values []any) error {
 				_m.ActorID = new(uuid.UUID)
 				*_m.ActorID = *value.S.(*uuid.UUID)
 			}
+		case auditentry.FieldActorEmail:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field actor_email", values[i])
+			} else if value.Valid {
+				_m.ActorEmail = value.String
+			}
+		case auditentry.FieldActedAsID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field acted_as_id", values[i])
+			} else if value.Valid {
+				_m.ActedAsID = new(uuid.UUID)
+				*_m.ActedAsID = *value.S.(*uuid.UUID)
+			}
+		case auditentry.FieldCredentialID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field credential_id", values[i])
+			} else if value.Valid {
+				_m.CredentialID = new(uuid.UUID)
+				*_m.CredentialID = *value.S.(*uuid.UUID)
+			}
 		case auditentry.FieldAction:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field action", values[i])
 			} else if value.Valid {
 				_m.Action = value.String
+			}
+		case auditentry.FieldEntity:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field entity", values[i])
+			} else if value.Valid {
+				_m.Entity = value.String
+			}
+		case auditentry.FieldEntityID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field entity_id", values[i])
+			} else if value.Valid {
+				_m.EntityID = new(uuid.UUID)
+				*_m.EntityID = *value.S.(*uuid.UUID)
+			}
+		case auditentry.FieldDomainID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field domain_id", values[i])
+			} else if value.Valid {
+				_m.DomainID = new(uuid.UUID)
+				*_m.DomainID = *value.S.(*uuid.UUID)
+			}
+		case auditentry.FieldProjectID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field project_id", values[i])
+			} else if value.Valid {
+				_m.ProjectID = new(uuid.UUID)
+				*_m.ProjectID = *value.S.(*uuid.UUID)
 			}
 		case auditentry.FieldRequestID:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -111,6 +176,12 @@ func (_m *AuditEntry) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field message", values[i])
 			} else if value.Valid {
 				_m.Message = value.String
+			}
+		case auditentry.FieldDurationUs:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field duration_us", values[i])
+			} else if value.Valid {
+				_m.DurationUs = value.Int64
 			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
@@ -156,8 +227,39 @@ func (_m *AuditEntry) String() string {
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")
+	builder.WriteString("actor_email=")
+	builder.WriteString(_m.ActorEmail)
+	builder.WriteString(", ")
+	if v := _m.ActedAsID; v != nil {
+		builder.WriteString("acted_as_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.CredentialID; v != nil {
+		builder.WriteString("credential_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
 	builder.WriteString("action=")
 	builder.WriteString(_m.Action)
+	builder.WriteString(", ")
+	builder.WriteString("entity=")
+	builder.WriteString(_m.Entity)
+	builder.WriteString(", ")
+	if v := _m.EntityID; v != nil {
+		builder.WriteString("entity_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.DomainID; v != nil {
+		builder.WriteString("domain_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.ProjectID; v != nil {
+		builder.WriteString("project_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("request_id=")
 	builder.WriteString(_m.RequestID)
@@ -170,6 +272,9 @@ func (_m *AuditEntry) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("message=")
 	builder.WriteString(_m.Message)
+	builder.WriteString(", ")
+	builder.WriteString("duration_us=")
+	builder.WriteString(fmt.Sprintf("%v", _m.DurationUs))
 	builder.WriteByte(')')
 	return builder.String()
 }

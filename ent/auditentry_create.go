@@ -52,9 +52,107 @@ func (_c *AuditEntryCreate) SetNillableActorID(v *uuid.UUID) *AuditEntryCreate {
 	return _c
 }
 
+// SetActorEmail sets the "actor_email" field.
+func (_c *AuditEntryCreate) SetActorEmail(v string) *AuditEntryCreate {
+	_c.mutation.SetActorEmail(v)
+	return _c
+}
+
+// SetNillableActorEmail sets the "actor_email" field if the given value is not nil.
+func (_c *AuditEntryCreate) SetNillableActorEmail(v *string) *AuditEntryCreate {
+	if v != nil {
+		_c.SetActorEmail(*v)
+	}
+	return _c
+}
+
+// SetActedAsID sets the "acted_as_id" field.
+func (_c *AuditEntryCreate) SetActedAsID(v uuid.UUID) *AuditEntryCreate {
+	_c.mutation.SetActedAsID(v)
+	return _c
+}
+
+// SetNillableActedAsID sets the "acted_as_id" field if the given value is not nil.
+func (_c *AuditEntryCreate) SetNillableActedAsID(v *uuid.UUID) *AuditEntryCreate {
+	if v != nil {
+		_c.SetActedAsID(*v)
+	}
+	return _c
+}
+
+// SetCredentialID sets the "credential_id" field.
+func (_c *AuditEntryCreate) SetCredentialID(v uuid.UUID) *AuditEntryCreate {
+	_c.mutation.SetCredentialID(v)
+	return _c
+}
+
+// SetNillableCredentialID sets the "credential_id" field if the given value is not nil.
+func (_c *AuditEntryCreate) SetNillableCredentialID(v *uuid.UUID) *AuditEntryCreate {
+	if v != nil {
+		_c.SetCredentialID(*v)
+	}
+	return _c
+}
+
 // SetAction sets the "action" field.
 func (_c *AuditEntryCreate) SetAction(v string) *AuditEntryCreate {
 	_c.mutation.SetAction(v)
+	return _c
+}
+
+// SetEntity sets the "entity" field.
+func (_c *AuditEntryCreate) SetEntity(v string) *AuditEntryCreate {
+	_c.mutation.SetEntity(v)
+	return _c
+}
+
+// SetNillableEntity sets the "entity" field if the given value is not nil.
+func (_c *AuditEntryCreate) SetNillableEntity(v *string) *AuditEntryCreate {
+	if v != nil {
+		_c.SetEntity(*v)
+	}
+	return _c
+}
+
+// SetEntityID sets the "entity_id" field.
+func (_c *AuditEntryCreate) SetEntityID(v uuid.UUID) *AuditEntryCreate {
+	_c.mutation.SetEntityID(v)
+	return _c
+}
+
+// SetNillableEntityID sets the "entity_id" field if the given value is not nil.
+func (_c *AuditEntryCreate) SetNillableEntityID(v *uuid.UUID) *AuditEntryCreate {
+	if v != nil {
+		_c.SetEntityID(*v)
+	}
+	return _c
+}
+
+// SetDomainID sets the "domain_id" field.
+func (_c *AuditEntryCreate) SetDomainID(v uuid.UUID) *AuditEntryCreate {
+	_c.mutation.SetDomainID(v)
+	return _c
+}
+
+// SetNillableDomainID sets the "domain_id" field if the given value is not nil.
+func (_c *AuditEntryCreate) SetNillableDomainID(v *uuid.UUID) *AuditEntryCreate {
+	if v != nil {
+		_c.SetDomainID(*v)
+	}
+	return _c
+}
+
+// SetProjectID sets the "project_id" field.
+func (_c *AuditEntryCreate) SetProjectID(v uuid.UUID) *AuditEntryCreate {
+	_c.mutation.SetProjectID(v)
+	return _c
+}
+
+// SetNillableProjectID sets the "project_id" field if the given value is not nil.
+func (_c *AuditEntryCreate) SetNillableProjectID(v *uuid.UUID) *AuditEntryCreate {
+	if v != nil {
+		_c.SetProjectID(*v)
+	}
 	return _c
 }
 
@@ -102,6 +200,20 @@ func (_c *AuditEntryCreate) SetMessage(v string) *AuditEntryCreate {
 func (_c *AuditEntryCreate) SetNillableMessage(v *string) *AuditEntryCreate {
 	if v != nil {
 		_c.SetMessage(*v)
+	}
+	return _c
+}
+
+// SetDurationUs sets the "duration_us" field.
+func (_c *AuditEntryCreate) SetDurationUs(v int64) *AuditEntryCreate {
+	_c.mutation.SetDurationUs(v)
+	return _c
+}
+
+// SetNillableDurationUs sets the "duration_us" field if the given value is not nil.
+func (_c *AuditEntryCreate) SetNillableDurationUs(v *int64) *AuditEntryCreate {
+	if v != nil {
+		_c.SetDurationUs(*v)
 	}
 	return _c
 }
@@ -159,6 +271,14 @@ func (_c *AuditEntryCreate) defaults() {
 		v := auditentry.DefaultAt()
 		_c.mutation.SetAt(v)
 	}
+	if _, ok := _c.mutation.ActorEmail(); !ok {
+		v := auditentry.DefaultActorEmail
+		_c.mutation.SetActorEmail(v)
+	}
+	if _, ok := _c.mutation.Entity(); !ok {
+		v := auditentry.DefaultEntity
+		_c.mutation.SetEntity(v)
+	}
 	if _, ok := _c.mutation.RequestID(); !ok {
 		v := auditentry.DefaultRequestID
 		_c.mutation.SetRequestID(v)
@@ -171,6 +291,10 @@ func (_c *AuditEntryCreate) defaults() {
 		v := auditentry.DefaultMessage
 		_c.mutation.SetMessage(v)
 	}
+	if _, ok := _c.mutation.DurationUs(); !ok {
+		v := auditentry.DefaultDurationUs
+		_c.mutation.SetDurationUs(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := auditentry.DefaultID()
 		_c.mutation.SetID(v)
@@ -182,8 +306,14 @@ func (_c *AuditEntryCreate) check() error {
 	if _, ok := _c.mutation.At(); !ok {
 		return &ValidationError{Name: "at", err: errors.New(`ent: missing required field "AuditEntry.at"`)}
 	}
+	if _, ok := _c.mutation.ActorEmail(); !ok {
+		return &ValidationError{Name: "actor_email", err: errors.New(`ent: missing required field "AuditEntry.actor_email"`)}
+	}
 	if _, ok := _c.mutation.Action(); !ok {
 		return &ValidationError{Name: "action", err: errors.New(`ent: missing required field "AuditEntry.action"`)}
+	}
+	if _, ok := _c.mutation.Entity(); !ok {
+		return &ValidationError{Name: "entity", err: errors.New(`ent: missing required field "AuditEntry.entity"`)}
 	}
 	if _, ok := _c.mutation.RequestID(); !ok {
 		return &ValidationError{Name: "request_id", err: errors.New(`ent: missing required field "AuditEntry.request_id"`)}
@@ -196,6 +326,9 @@ func (_c *AuditEntryCreate) check() error {
 	}
 	if _, ok := _c.mutation.Message(); !ok {
 		return &ValidationError{Name: "message", err: errors.New(`ent: missing required field "AuditEntry.message"`)}
+	}
+	if _, ok := _c.mutation.DurationUs(); !ok {
+		return &ValidationError{Name: "duration_us", err: errors.New(`ent: missing required field "AuditEntry.duration_us"`)}
 	}
 	return nil
 }
@@ -241,9 +374,37 @@ func (_c *AuditEntryCreate) createSpec() (*AuditEntry, *sqlgraph.CreateSpec) {
 		_spec.SetField(auditentry.FieldActorID, field.TypeUUID, value)
 		_node.ActorID = &value
 	}
+	if value, ok := _c.mutation.ActorEmail(); ok {
+		_spec.SetField(auditentry.FieldActorEmail, field.TypeString, value)
+		_node.ActorEmail = value
+	}
+	if value, ok := _c.mutation.ActedAsID(); ok {
+		_spec.SetField(auditentry.FieldActedAsID, field.TypeUUID, value)
+		_node.ActedAsID = &value
+	}
+	if value, ok := _c.mutation.CredentialID(); ok {
+		_spec.SetField(auditentry.FieldCredentialID, field.TypeUUID, value)
+		_node.CredentialID = &value
+	}
 	if value, ok := _c.mutation.Action(); ok {
 		_spec.SetField(auditentry.FieldAction, field.TypeString, value)
 		_node.Action = value
+	}
+	if value, ok := _c.mutation.Entity(); ok {
+		_spec.SetField(auditentry.FieldEntity, field.TypeString, value)
+		_node.Entity = value
+	}
+	if value, ok := _c.mutation.EntityID(); ok {
+		_spec.SetField(auditentry.FieldEntityID, field.TypeUUID, value)
+		_node.EntityID = &value
+	}
+	if value, ok := _c.mutation.DomainID(); ok {
+		_spec.SetField(auditentry.FieldDomainID, field.TypeUUID, value)
+		_node.DomainID = &value
+	}
+	if value, ok := _c.mutation.ProjectID(); ok {
+		_spec.SetField(auditentry.FieldProjectID, field.TypeUUID, value)
+		_node.ProjectID = &value
 	}
 	if value, ok := _c.mutation.RequestID(); ok {
 		_spec.SetField(auditentry.FieldRequestID, field.TypeString, value)
@@ -260,6 +421,10 @@ func (_c *AuditEntryCreate) createSpec() (*AuditEntry, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Message(); ok {
 		_spec.SetField(auditentry.FieldMessage, field.TypeString, value)
 		_node.Message = value
+	}
+	if value, ok := _c.mutation.DurationUs(); ok {
+		_spec.SetField(auditentry.FieldDurationUs, field.TypeInt64, value)
+		_node.DurationUs = value
 	}
 	return _node, _spec
 }
@@ -336,8 +501,29 @@ func (u *AuditEntryUpsertOne) UpdateNewValues() *AuditEntryUpsertOne {
 		if _, exists := u.create.mutation.ActorID(); exists {
 			s.SetIgnore(auditentry.FieldActorID)
 		}
+		if _, exists := u.create.mutation.ActorEmail(); exists {
+			s.SetIgnore(auditentry.FieldActorEmail)
+		}
+		if _, exists := u.create.mutation.ActedAsID(); exists {
+			s.SetIgnore(auditentry.FieldActedAsID)
+		}
+		if _, exists := u.create.mutation.CredentialID(); exists {
+			s.SetIgnore(auditentry.FieldCredentialID)
+		}
 		if _, exists := u.create.mutation.Action(); exists {
 			s.SetIgnore(auditentry.FieldAction)
+		}
+		if _, exists := u.create.mutation.Entity(); exists {
+			s.SetIgnore(auditentry.FieldEntity)
+		}
+		if _, exists := u.create.mutation.EntityID(); exists {
+			s.SetIgnore(auditentry.FieldEntityID)
+		}
+		if _, exists := u.create.mutation.DomainID(); exists {
+			s.SetIgnore(auditentry.FieldDomainID)
+		}
+		if _, exists := u.create.mutation.ProjectID(); exists {
+			s.SetIgnore(auditentry.FieldProjectID)
 		}
 		if _, exists := u.create.mutation.RequestID(); exists {
 			s.SetIgnore(auditentry.FieldRequestID)
@@ -350,6 +536,9 @@ func (u *AuditEntryUpsertOne) UpdateNewValues() *AuditEntryUpsertOne {
 		}
 		if _, exists := u.create.mutation.Message(); exists {
 			s.SetIgnore(auditentry.FieldMessage)
+		}
+		if _, exists := u.create.mutation.DurationUs(); exists {
+			s.SetIgnore(auditentry.FieldDurationUs)
 		}
 	}))
 	return u
@@ -571,8 +760,29 @@ func (u *AuditEntryUpsertBulk) UpdateNewValues() *AuditEntryUpsertBulk {
 			if _, exists := b.mutation.ActorID(); exists {
 				s.SetIgnore(auditentry.FieldActorID)
 			}
+			if _, exists := b.mutation.ActorEmail(); exists {
+				s.SetIgnore(auditentry.FieldActorEmail)
+			}
+			if _, exists := b.mutation.ActedAsID(); exists {
+				s.SetIgnore(auditentry.FieldActedAsID)
+			}
+			if _, exists := b.mutation.CredentialID(); exists {
+				s.SetIgnore(auditentry.FieldCredentialID)
+			}
 			if _, exists := b.mutation.Action(); exists {
 				s.SetIgnore(auditentry.FieldAction)
+			}
+			if _, exists := b.mutation.Entity(); exists {
+				s.SetIgnore(auditentry.FieldEntity)
+			}
+			if _, exists := b.mutation.EntityID(); exists {
+				s.SetIgnore(auditentry.FieldEntityID)
+			}
+			if _, exists := b.mutation.DomainID(); exists {
+				s.SetIgnore(auditentry.FieldDomainID)
+			}
+			if _, exists := b.mutation.ProjectID(); exists {
+				s.SetIgnore(auditentry.FieldProjectID)
 			}
 			if _, exists := b.mutation.RequestID(); exists {
 				s.SetIgnore(auditentry.FieldRequestID)
@@ -585,6 +795,9 @@ func (u *AuditEntryUpsertBulk) UpdateNewValues() *AuditEntryUpsertBulk {
 			}
 			if _, exists := b.mutation.Message(); exists {
 				s.SetIgnore(auditentry.FieldMessage)
+			}
+			if _, exists := b.mutation.DurationUs(); exists {
+				s.SetIgnore(auditentry.FieldDurationUs)
 			}
 		}
 	}))

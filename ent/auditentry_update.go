@@ -78,6 +78,21 @@ func (_u *AuditEntryUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	if _u.mutation.ActorIDCleared() {
 		_spec.ClearField(auditentry.FieldActorID, field.TypeUUID)
 	}
+	if _u.mutation.ActedAsIDCleared() {
+		_spec.ClearField(auditentry.FieldActedAsID, field.TypeUUID)
+	}
+	if _u.mutation.CredentialIDCleared() {
+		_spec.ClearField(auditentry.FieldCredentialID, field.TypeUUID)
+	}
+	if _u.mutation.EntityIDCleared() {
+		_spec.ClearField(auditentry.FieldEntityID, field.TypeUUID)
+	}
+	if _u.mutation.DomainIDCleared() {
+		_spec.ClearField(auditentry.FieldDomainID, field.TypeUUID)
+	}
+	if _u.mutation.ProjectIDCleared() {
+		_spec.ClearField(auditentry.FieldProjectID, field.TypeUUID)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -179,6 +194,21 @@ func (_u *AuditEntryUpdateOne) sqlSave(ctx context.Context) (_node *AuditEntry, 
 	}
 	if _u.mutation.ActorIDCleared() {
 		_spec.ClearField(auditentry.FieldActorID, field.TypeUUID)
+	}
+	if _u.mutation.ActedAsIDCleared() {
+		_spec.ClearField(auditentry.FieldActedAsID, field.TypeUUID)
+	}
+	if _u.mutation.CredentialIDCleared() {
+		_spec.ClearField(auditentry.FieldCredentialID, field.TypeUUID)
+	}
+	if _u.mutation.EntityIDCleared() {
+		_spec.ClearField(auditentry.FieldEntityID, field.TypeUUID)
+	}
+	if _u.mutation.DomainIDCleared() {
+		_spec.ClearField(auditentry.FieldDomainID, field.TypeUUID)
+	}
+	if _u.mutation.ProjectIDCleared() {
+		_spec.ClearField(auditentry.FieldProjectID, field.TypeUUID)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &AuditEntry{config: _u.config}

@@ -22,25 +22,40 @@ import (
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/externalidentity"
 	"github.com/berthhq/berth/ent/fence"
+	"github.com/berthhq/berth/ent/groupgrant"
+	"github.com/berthhq/berth/ent/identityprovider"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/keypair"
+	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/resourcepreset"
+	"github.com/berthhq/berth/ent/retention"
+	"github.com/berthhq/berth/ent/role"
+	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
+	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
+	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/ent/volumegrant"
 
 	stdsql "database/sql"
 )
@@ -62,28 +77,54 @@ type Client struct {
 	Device *DeviceClient
 	// Domain is the client for interacting with the Domain builders.
 	Domain *DomainClient
+	// ExternalIdentity is the client for interacting with the ExternalIdentity builders.
+	ExternalIdentity *ExternalIdentityClient
 	// Fence is the client for interacting with the Fence builders.
 	Fence *FenceClient
+	// GroupGrant is the client for interacting with the GroupGrant builders.
+	GroupGrant *GroupGrantClient
+	// IdentityProvider is the client for interacting with the IdentityProvider builders.
+	IdentityProvider *IdentityProviderClient
 	// Image is the client for interacting with the Image builders.
 	Image *ImageClient
+	// Invitation is the client for interacting with the Invitation builders.
+	Invitation *InvitationClient
 	// JoinToken is the client for interacting with the JoinToken builders.
 	JoinToken *JoinTokenClient
 	// Kernel is the client for interacting with the Kernel builders.
 	Kernel *KernelClient
+	// Keypair is the client for interacting with the Keypair builders.
+	Keypair *KeypairClient
+	// LoginAttempt is the client for interacting with the LoginAttempt builders.
+	LoginAttempt *LoginAttemptClient
 	// LoginSession is the client for interacting with the LoginSession builders.
 	LoginSession *LoginSessionClient
 	// Membership is the client for interacting with the Membership builders.
 	Membership *MembershipClient
+	// PolicyAttachment is the client for interacting with the PolicyAttachment builders.
+	PolicyAttachment *PolicyAttachmentClient
 	// Project is the client for interacting with the Project builders.
 	Project *ProjectClient
 	// QuotaScope is the client for interacting with the QuotaScope builders.
 	QuotaScope *QuotaScopeClient
+	// RecoveryCode is the client for interacting with the RecoveryCode builders.
+	RecoveryCode *RecoveryCodeClient
 	// Registry is the client for interacting with the Registry builders.
 	Registry *RegistryClient
 	// ResourceGroup is the client for interacting with the ResourceGroup builders.
 	ResourceGroup *ResourceGroupClient
 	// ResourcePolicy is the client for interacting with the ResourcePolicy builders.
 	ResourcePolicy *ResourcePolicyClient
+	// ResourcePreset is the client for interacting with the ResourcePreset builders.
+	ResourcePreset *ResourcePresetClient
+	// Retention is the client for interacting with the Retention builders.
+	Retention *RetentionClient
+	// Role is the client for interacting with the Role builders.
+	Role *RoleClient
+	// RoleGrant is the client for interacting with the RoleGrant builders.
+	RoleGrant *RoleGrantClient
+	// SSHKey is the client for interacting with the SSHKey builders.
+	SSHKey *SSHKeyClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
 	// SessionEvent is the client for interacting with the SessionEvent builders.
@@ -94,12 +135,16 @@ type Client struct {
 	SlotType *SlotTypeClient
 	// StorageProxy is the client for interacting with the StorageProxy builders.
 	StorageProxy *StorageProxyClient
+	// Task is the client for interacting with the Task builders.
+	Task *TaskClient
 	// User is the client for interacting with the User builders.
 	User *UserClient
 	// Vfolder is the client for interacting with the Vfolder builders.
 	Vfolder *VfolderClient
 	// Volume is the client for interacting with the Volume builders.
 	Volume *VolumeClient
+	// VolumeGrant is the client for interacting with the VolumeGrant builders.
+	VolumeGrant *VolumeGrantClient
 }
 
 // NewClient creates a new client configured with the given options.
@@ -117,25 +162,40 @@ func (c *Client) init() {
 	c.AuditEntry = NewAuditEntryClient(c.config)
 	c.Device = NewDeviceClient(c.config)
 	c.Domain = NewDomainClient(c.config)
+	c.ExternalIdentity = NewExternalIdentityClient(c.config)
 	c.Fence = NewFenceClient(c.config)
+	c.GroupGrant = NewGroupGrantClient(c.config)
+	c.IdentityProvider = NewIdentityProviderClient(c.config)
 	c.Image = NewImageClient(c.config)
+	c.Invitation = NewInvitationClient(c.config)
 	c.JoinToken = NewJoinTokenClient(c.config)
 	c.Kernel = NewKernelClient(c.config)
+	c.Keypair = NewKeypairClient(c.config)
+	c.LoginAttempt = NewLoginAttemptClient(c.config)
 	c.LoginSession = NewLoginSessionClient(c.config)
 	c.Membership = NewMembershipClient(c.config)
+	c.PolicyAttachment = NewPolicyAttachmentClient(c.config)
 	c.Project = NewProjectClient(c.config)
 	c.QuotaScope = NewQuotaScopeClient(c.config)
+	c.RecoveryCode = NewRecoveryCodeClient(c.config)
 	c.Registry = NewRegistryClient(c.config)
 	c.ResourceGroup = NewResourceGroupClient(c.config)
 	c.ResourcePolicy = NewResourcePolicyClient(c.config)
+	c.ResourcePreset = NewResourcePresetClient(c.config)
+	c.Retention = NewRetentionClient(c.config)
+	c.Role = NewRoleClient(c.config)
+	c.RoleGrant = NewRoleGrantClient(c.config)
+	c.SSHKey = NewSSHKeyClient(c.config)
 	c.Session = NewSessionClient(c.config)
 	c.SessionEvent = NewSessionEventClient(c.config)
 	c.SessionMount = NewSessionMountClient(c.config)
 	c.SlotType = NewSlotTypeClient(c.config)
 	c.StorageProxy = NewStorageProxyClient(c.config)
+	c.Task = NewTaskClient(c.config)
 	c.User = NewUserClient(c.config)
 	c.Vfolder = NewVfolderClient(c.config)
 	c.Volume = NewVolumeClient(c.config)
+	c.VolumeGrant = NewVolumeGrantClient(c.config)
 }
 
 type (
@@ -226,33 +286,48 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	cfg := c.config
 	cfg.driver = tx
 	return &Tx{
-		ctx:            ctx,
-		config:         cfg,
-		AccessToken:    NewAccessTokenClient(cfg),
-		Agent:          NewAgentClient(cfg),
-		Allocation:     NewAllocationClient(cfg),
-		AuditEntry:     NewAuditEntryClient(cfg),
-		Device:         NewDeviceClient(cfg),
-		Domain:         NewDomainClient(cfg),
-		Fence:          NewFenceClient(cfg),
-		Image:          NewImageClient(cfg),
-		JoinToken:      NewJoinTokenClient(cfg),
-		Kernel:         NewKernelClient(cfg),
-		LoginSession:   NewLoginSessionClient(cfg),
-		Membership:     NewMembershipClient(cfg),
-		Project:        NewProjectClient(cfg),
-		QuotaScope:     NewQuotaScopeClient(cfg),
-		Registry:       NewRegistryClient(cfg),
-		ResourceGroup:  NewResourceGroupClient(cfg),
-		ResourcePolicy: NewResourcePolicyClient(cfg),
-		Session:        NewSessionClient(cfg),
-		SessionEvent:   NewSessionEventClient(cfg),
-		SessionMount:   NewSessionMountClient(cfg),
-		SlotType:       NewSlotTypeClient(cfg),
-		StorageProxy:   NewStorageProxyClient(cfg),
-		User:           NewUserClient(cfg),
-		Vfolder:        NewVfolderClient(cfg),
-		Volume:         NewVolumeClient(cfg),
+		ctx:              ctx,
+		config:           cfg,
+		AccessToken:      NewAccessTokenClient(cfg),
+		Agent:            NewAgentClient(cfg),
+		Allocation:       NewAllocationClient(cfg),
+		AuditEntry:       NewAuditEntryClient(cfg),
+		Device:           NewDeviceClient(cfg),
+		Domain:           NewDomainClient(cfg),
+		ExternalIdentity: NewExternalIdentityClient(cfg),
+		Fence:            NewFenceClient(cfg),
+		GroupGrant:       NewGroupGrantClient(cfg),
+		IdentityProvider: NewIdentityProviderClient(cfg),
+		Image:            NewImageClient(cfg),
+		Invitation:       NewInvitationClient(cfg),
+		JoinToken:        NewJoinTokenClient(cfg),
+		Kernel:           NewKernelClient(cfg),
+		Keypair:          NewKeypairClient(cfg),
+		LoginAttempt:     NewLoginAttemptClient(cfg),
+		LoginSession:     NewLoginSessionClient(cfg),
+		Membership:       NewMembershipClient(cfg),
+		PolicyAttachment: NewPolicyAttachmentClient(cfg),
+		Project:          NewProjectClient(cfg),
+		QuotaScope:       NewQuotaScopeClient(cfg),
+		RecoveryCode:     NewRecoveryCodeClient(cfg),
+		Registry:         NewRegistryClient(cfg),
+		ResourceGroup:    NewResourceGroupClient(cfg),
+		ResourcePolicy:   NewResourcePolicyClient(cfg),
+		ResourcePreset:   NewResourcePresetClient(cfg),
+		Retention:        NewRetentionClient(cfg),
+		Role:             NewRoleClient(cfg),
+		RoleGrant:        NewRoleGrantClient(cfg),
+		SSHKey:           NewSSHKeyClient(cfg),
+		Session:          NewSessionClient(cfg),
+		SessionEvent:     NewSessionEventClient(cfg),
+		SessionMount:     NewSessionMountClient(cfg),
+		SlotType:         NewSlotTypeClient(cfg),
+		StorageProxy:     NewStorageProxyClient(cfg),
+		Task:             NewTaskClient(cfg),
+		User:             NewUserClient(cfg),
+		Vfolder:          NewVfolderClient(cfg),
+		Volume:           NewVolumeClient(cfg),
+		VolumeGrant:      NewVolumeGrantClient(cfg),
 	}, nil
 }
 
@@ -270,33 +345,48 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	cfg := c.config
 	cfg.driver = &txDriver{tx: tx, drv: c.driver}
 	return &Tx{
-		ctx:            ctx,
-		config:         cfg,
-		AccessToken:    NewAccessTokenClient(cfg),
-		Agent:          NewAgentClient(cfg),
-		Allocation:     NewAllocationClient(cfg),
-		AuditEntry:     NewAuditEntryClient(cfg),
-		Device:         NewDeviceClient(cfg),
-		Domain:         NewDomainClient(cfg),
-		Fence:          NewFenceClient(cfg),
-		Image:          NewImageClient(cfg),
-		JoinToken:      NewJoinTokenClient(cfg),
-		Kernel:         NewKernelClient(cfg),
-		LoginSession:   NewLoginSessionClient(cfg),
-		Membership:     NewMembershipClient(cfg),
-		Project:        NewProjectClient(cfg),
-		QuotaScope:     NewQuotaScopeClient(cfg),
-		Registry:       NewRegistryClient(cfg),
-		ResourceGroup:  NewResourceGroupClient(cfg),
-		ResourcePolicy: NewResourcePolicyClient(cfg),
-		Session:        NewSessionClient(cfg),
-		SessionEvent:   NewSessionEventClient(cfg),
-		SessionMount:   NewSessionMountClient(cfg),
-		SlotType:       NewSlotTypeClient(cfg),
-		StorageProxy:   NewStorageProxyClient(cfg),
-		User:           NewUserClient(cfg),
-		Vfolder:        NewVfolderClient(cfg),
-		Volume:         NewVolumeClient(cfg),
+		ctx:              ctx,
+		config:           cfg,
+		AccessToken:      NewAccessTokenClient(cfg),
+		Agent:            NewAgentClient(cfg),
+		Allocation:       NewAllocationClient(cfg),
+		AuditEntry:       NewAuditEntryClient(cfg),
+		Device:           NewDeviceClient(cfg),
+		Domain:           NewDomainClient(cfg),
+		ExternalIdentity: NewExternalIdentityClient(cfg),
+		Fence:            NewFenceClient(cfg),
+		GroupGrant:       NewGroupGrantClient(cfg),
+		IdentityProvider: NewIdentityProviderClient(cfg),
+		Image:            NewImageClient(cfg),
+		Invitation:       NewInvitationClient(cfg),
+		JoinToken:        NewJoinTokenClient(cfg),
+		Kernel:           NewKernelClient(cfg),
+		Keypair:          NewKeypairClient(cfg),
+		LoginAttempt:     NewLoginAttemptClient(cfg),
+		LoginSession:     NewLoginSessionClient(cfg),
+		Membership:       NewMembershipClient(cfg),
+		PolicyAttachment: NewPolicyAttachmentClient(cfg),
+		Project:          NewProjectClient(cfg),
+		QuotaScope:       NewQuotaScopeClient(cfg),
+		RecoveryCode:     NewRecoveryCodeClient(cfg),
+		Registry:         NewRegistryClient(cfg),
+		ResourceGroup:    NewResourceGroupClient(cfg),
+		ResourcePolicy:   NewResourcePolicyClient(cfg),
+		ResourcePreset:   NewResourcePresetClient(cfg),
+		Retention:        NewRetentionClient(cfg),
+		Role:             NewRoleClient(cfg),
+		RoleGrant:        NewRoleGrantClient(cfg),
+		SSHKey:           NewSSHKeyClient(cfg),
+		Session:          NewSessionClient(cfg),
+		SessionEvent:     NewSessionEventClient(cfg),
+		SessionMount:     NewSessionMountClient(cfg),
+		SlotType:         NewSlotTypeClient(cfg),
+		StorageProxy:     NewStorageProxyClient(cfg),
+		Task:             NewTaskClient(cfg),
+		User:             NewUserClient(cfg),
+		Vfolder:          NewVfolderClient(cfg),
+		Volume:           NewVolumeClient(cfg),
+		VolumeGrant:      NewVolumeGrantClient(cfg),
 	}, nil
 }
 
@@ -326,11 +416,13 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.AccessToken, c.Agent, c.Allocation, c.AuditEntry, c.Device, c.Domain, c.Fence,
-		c.Image, c.JoinToken, c.Kernel, c.LoginSession, c.Membership, c.Project,
-		c.QuotaScope, c.Registry, c.ResourceGroup, c.ResourcePolicy, c.Session,
-		c.SessionEvent, c.SessionMount, c.SlotType, c.StorageProxy, c.User, c.Vfolder,
-		c.Volume,
+		c.AccessToken, c.Agent, c.Allocation, c.AuditEntry, c.Device, c.Domain,
+		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.Image,
+		c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt, c.LoginSession,
+		c.Membership, c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode,
+		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
+		c.Role, c.RoleGrant, c.SSHKey, c.Session, c.SessionEvent, c.SessionMount,
+		c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder, c.Volume, c.VolumeGrant,
 	} {
 		n.Use(hooks...)
 	}
@@ -340,11 +432,13 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.AccessToken, c.Agent, c.Allocation, c.AuditEntry, c.Device, c.Domain, c.Fence,
-		c.Image, c.JoinToken, c.Kernel, c.LoginSession, c.Membership, c.Project,
-		c.QuotaScope, c.Registry, c.ResourceGroup, c.ResourcePolicy, c.Session,
-		c.SessionEvent, c.SessionMount, c.SlotType, c.StorageProxy, c.User, c.Vfolder,
-		c.Volume,
+		c.AccessToken, c.Agent, c.Allocation, c.AuditEntry, c.Device, c.Domain,
+		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.Image,
+		c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt, c.LoginSession,
+		c.Membership, c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode,
+		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
+		c.Role, c.RoleGrant, c.SSHKey, c.Session, c.SessionEvent, c.SessionMount,
+		c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder, c.Volume, c.VolumeGrant,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -365,28 +459,54 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Device.mutate(ctx, m)
 	case *DomainMutation:
 		return c.Domain.mutate(ctx, m)
+	case *ExternalIdentityMutation:
+		return c.ExternalIdentity.mutate(ctx, m)
 	case *FenceMutation:
 		return c.Fence.mutate(ctx, m)
+	case *GroupGrantMutation:
+		return c.GroupGrant.mutate(ctx, m)
+	case *IdentityProviderMutation:
+		return c.IdentityProvider.mutate(ctx, m)
 	case *ImageMutation:
 		return c.Image.mutate(ctx, m)
+	case *InvitationMutation:
+		return c.Invitation.mutate(ctx, m)
 	case *JoinTokenMutation:
 		return c.JoinToken.mutate(ctx, m)
 	case *KernelMutation:
 		return c.Kernel.mutate(ctx, m)
+	case *KeypairMutation:
+		return c.Keypair.mutate(ctx, m)
+	case *LoginAttemptMutation:
+		return c.LoginAttempt.mutate(ctx, m)
 	case *LoginSessionMutation:
 		return c.LoginSession.mutate(ctx, m)
 	case *MembershipMutation:
 		return c.Membership.mutate(ctx, m)
+	case *PolicyAttachmentMutation:
+		return c.PolicyAttachment.mutate(ctx, m)
 	case *ProjectMutation:
 		return c.Project.mutate(ctx, m)
 	case *QuotaScopeMutation:
 		return c.QuotaScope.mutate(ctx, m)
+	case *RecoveryCodeMutation:
+		return c.RecoveryCode.mutate(ctx, m)
 	case *RegistryMutation:
 		return c.Registry.mutate(ctx, m)
 	case *ResourceGroupMutation:
 		return c.ResourceGroup.mutate(ctx, m)
 	case *ResourcePolicyMutation:
 		return c.ResourcePolicy.mutate(ctx, m)
+	case *ResourcePresetMutation:
+		return c.ResourcePreset.mutate(ctx, m)
+	case *RetentionMutation:
+		return c.Retention.mutate(ctx, m)
+	case *RoleMutation:
+		return c.Role.mutate(ctx, m)
+	case *RoleGrantMutation:
+		return c.RoleGrant.mutate(ctx, m)
+	case *SSHKeyMutation:
+		return c.SSHKey.mutate(ctx, m)
 	case *SessionMutation:
 		return c.Session.mutate(ctx, m)
 	case *SessionEventMutation:
@@ -397,12 +517,16 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.SlotType.mutate(ctx, m)
 	case *StorageProxyMutation:
 		return c.StorageProxy.mutate(ctx, m)
+	case *TaskMutation:
+		return c.Task.mutate(ctx, m)
 	case *UserMutation:
 		return c.User.mutate(ctx, m)
 	case *VfolderMutation:
 		return c.Vfolder.mutate(ctx, m)
 	case *VolumeMutation:
 		return c.Volume.mutate(ctx, m)
+	case *VolumeGrantMutation:
+		return c.VolumeGrant.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("ent: unknown mutation type %T", m)
 	}
@@ -525,6 +649,22 @@ func (c *AccessTokenClient) QueryUser(_m *AccessToken) *UserQuery {
 			sqlgraph.From(accesstoken.Table, accesstoken.FieldID, id),
 			sqlgraph.To(user.Table, user.FieldID),
 			sqlgraph.Edge(sqlgraph.M2O, true, accesstoken.UserTable, accesstoken.UserColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryProject queries the project edge of a AccessToken.
+func (c *AccessTokenClient) QueryProject(_m *AccessToken) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(accesstoken.Table, accesstoken.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, accesstoken.ProjectTable, accesstoken.ProjectColumn),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -1314,15 +1454,31 @@ func (c *DomainClient) QueryUsers(_m *Domain) *UserQuery {
 	return query
 }
 
-// QueryPolicy queries the policy edge of a Domain.
-func (c *DomainClient) QueryPolicy(_m *Domain) *ResourcePolicyQuery {
-	query := (&ResourcePolicyClient{config: c.config}).Query()
+// QueryPolicies queries the policies edge of a Domain.
+func (c *DomainClient) QueryPolicies(_m *Domain) *PolicyAttachmentQuery {
+	query := (&PolicyAttachmentClient{config: c.config}).Query()
 	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
 		id := _m.ID
 		step := sqlgraph.NewStep(
 			sqlgraph.From(domain.Table, domain.FieldID, id),
-			sqlgraph.To(resourcepolicy.Table, resourcepolicy.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, false, domain.PolicyTable, domain.PolicyColumn),
+			sqlgraph.To(policyattachment.Table, policyattachment.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, domain.PoliciesTable, domain.PoliciesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryRegistries queries the registries edge of a Domain.
+func (c *DomainClient) QueryRegistries(_m *Domain) *RegistryQuery {
+	query := (&RegistryClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(domain.Table, domain.FieldID, id),
+			sqlgraph.To(registry.Table, registry.FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, false, domain.RegistriesTable, domain.RegistriesPrimaryKey...),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -1353,6 +1509,172 @@ func (c *DomainClient) mutate(ctx context.Context, m *DomainMutation) (Value, er
 		return (&DomainDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Domain mutation op: %q", m.Op())
+	}
+}
+
+// ExternalIdentityClient is a client for the ExternalIdentity schema.
+type ExternalIdentityClient struct {
+	config
+}
+
+// NewExternalIdentityClient returns a client for the ExternalIdentity from the given config.
+func NewExternalIdentityClient(c config) *ExternalIdentityClient {
+	return &ExternalIdentityClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `externalidentity.Hooks(f(g(h())))`.
+func (c *ExternalIdentityClient) Use(hooks ...Hook) {
+	c.hooks.ExternalIdentity = append(c.hooks.ExternalIdentity, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `externalidentity.Intercept(f(g(h())))`.
+func (c *ExternalIdentityClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ExternalIdentity = append(c.inters.ExternalIdentity, interceptors...)
+}
+
+// Create returns a builder for creating a ExternalIdentity entity.
+func (c *ExternalIdentityClient) Create() *ExternalIdentityCreate {
+	mutation := newExternalIdentityMutation(c.config, OpCreate)
+	return &ExternalIdentityCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ExternalIdentity entities.
+func (c *ExternalIdentityClient) CreateBulk(builders ...*ExternalIdentityCreate) *ExternalIdentityCreateBulk {
+	return &ExternalIdentityCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ExternalIdentityClient) MapCreateBulk(slice any, setFunc func(*ExternalIdentityCreate, int)) *ExternalIdentityCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ExternalIdentityCreateBulk{err: fmt.Errorf("calling to ExternalIdentityClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ExternalIdentityCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ExternalIdentityCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ExternalIdentity.
+func (c *ExternalIdentityClient) Update() *ExternalIdentityUpdate {
+	mutation := newExternalIdentityMutation(c.config, OpUpdate)
+	return &ExternalIdentityUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ExternalIdentityClient) UpdateOne(_m *ExternalIdentity) *ExternalIdentityUpdateOne {
+	mutation := newExternalIdentityMutation(c.config, OpUpdateOne, withExternalIdentity(_m))
+	return &ExternalIdentityUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ExternalIdentityClient) UpdateOneID(id uuid.UUID) *ExternalIdentityUpdateOne {
+	mutation := newExternalIdentityMutation(c.config, OpUpdateOne, withExternalIdentityID(id))
+	return &ExternalIdentityUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ExternalIdentity.
+func (c *ExternalIdentityClient) Delete() *ExternalIdentityDelete {
+	mutation := newExternalIdentityMutation(c.config, OpDelete)
+	return &ExternalIdentityDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ExternalIdentityClient) DeleteOne(_m *ExternalIdentity) *ExternalIdentityDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ExternalIdentityClient) DeleteOneID(id uuid.UUID) *ExternalIdentityDeleteOne {
+	builder := c.Delete().Where(externalidentity.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ExternalIdentityDeleteOne{builder}
+}
+
+// Query returns a query builder for ExternalIdentity.
+func (c *ExternalIdentityClient) Query() *ExternalIdentityQuery {
+	return &ExternalIdentityQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeExternalIdentity},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ExternalIdentity entity by its id.
+func (c *ExternalIdentityClient) Get(ctx context.Context, id uuid.UUID) (*ExternalIdentity, error) {
+	return c.Query().Where(externalidentity.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ExternalIdentityClient) GetX(ctx context.Context, id uuid.UUID) *ExternalIdentity {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryProvider queries the provider edge of a ExternalIdentity.
+func (c *ExternalIdentityClient) QueryProvider(_m *ExternalIdentity) *IdentityProviderQuery {
+	query := (&IdentityProviderClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(externalidentity.Table, externalidentity.FieldID, id),
+			sqlgraph.To(identityprovider.Table, identityprovider.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, externalidentity.ProviderTable, externalidentity.ProviderColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryUser queries the user edge of a ExternalIdentity.
+func (c *ExternalIdentityClient) QueryUser(_m *ExternalIdentity) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(externalidentity.Table, externalidentity.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, externalidentity.UserTable, externalidentity.UserColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ExternalIdentityClient) Hooks() []Hook {
+	return c.hooks.ExternalIdentity
+}
+
+// Interceptors returns the client interceptors.
+func (c *ExternalIdentityClient) Interceptors() []Interceptor {
+	inters := c.inters.ExternalIdentity
+	return append(inters[:len(inters):len(inters)], externalidentity.Interceptors[:]...)
+}
+
+func (c *ExternalIdentityClient) mutate(ctx context.Context, m *ExternalIdentityMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ExternalIdentityCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ExternalIdentityUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ExternalIdentityUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ExternalIdentityDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ExternalIdentity mutation op: %q", m.Op())
 	}
 }
 
@@ -1487,6 +1809,402 @@ func (c *FenceClient) mutate(ctx context.Context, m *FenceMutation) (Value, erro
 		return (&FenceDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Fence mutation op: %q", m.Op())
+	}
+}
+
+// GroupGrantClient is a client for the GroupGrant schema.
+type GroupGrantClient struct {
+	config
+}
+
+// NewGroupGrantClient returns a client for the GroupGrant from the given config.
+func NewGroupGrantClient(c config) *GroupGrantClient {
+	return &GroupGrantClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `groupgrant.Hooks(f(g(h())))`.
+func (c *GroupGrantClient) Use(hooks ...Hook) {
+	c.hooks.GroupGrant = append(c.hooks.GroupGrant, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `groupgrant.Intercept(f(g(h())))`.
+func (c *GroupGrantClient) Intercept(interceptors ...Interceptor) {
+	c.inters.GroupGrant = append(c.inters.GroupGrant, interceptors...)
+}
+
+// Create returns a builder for creating a GroupGrant entity.
+func (c *GroupGrantClient) Create() *GroupGrantCreate {
+	mutation := newGroupGrantMutation(c.config, OpCreate)
+	return &GroupGrantCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of GroupGrant entities.
+func (c *GroupGrantClient) CreateBulk(builders ...*GroupGrantCreate) *GroupGrantCreateBulk {
+	return &GroupGrantCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *GroupGrantClient) MapCreateBulk(slice any, setFunc func(*GroupGrantCreate, int)) *GroupGrantCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &GroupGrantCreateBulk{err: fmt.Errorf("calling to GroupGrantClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*GroupGrantCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &GroupGrantCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for GroupGrant.
+func (c *GroupGrantClient) Update() *GroupGrantUpdate {
+	mutation := newGroupGrantMutation(c.config, OpUpdate)
+	return &GroupGrantUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *GroupGrantClient) UpdateOne(_m *GroupGrant) *GroupGrantUpdateOne {
+	mutation := newGroupGrantMutation(c.config, OpUpdateOne, withGroupGrant(_m))
+	return &GroupGrantUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *GroupGrantClient) UpdateOneID(id uuid.UUID) *GroupGrantUpdateOne {
+	mutation := newGroupGrantMutation(c.config, OpUpdateOne, withGroupGrantID(id))
+	return &GroupGrantUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for GroupGrant.
+func (c *GroupGrantClient) Delete() *GroupGrantDelete {
+	mutation := newGroupGrantMutation(c.config, OpDelete)
+	return &GroupGrantDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *GroupGrantClient) DeleteOne(_m *GroupGrant) *GroupGrantDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *GroupGrantClient) DeleteOneID(id uuid.UUID) *GroupGrantDeleteOne {
+	builder := c.Delete().Where(groupgrant.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &GroupGrantDeleteOne{builder}
+}
+
+// Query returns a query builder for GroupGrant.
+func (c *GroupGrantClient) Query() *GroupGrantQuery {
+	return &GroupGrantQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeGroupGrant},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a GroupGrant entity by its id.
+func (c *GroupGrantClient) Get(ctx context.Context, id uuid.UUID) (*GroupGrant, error) {
+	return c.Query().Where(groupgrant.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *GroupGrantClient) GetX(ctx context.Context, id uuid.UUID) *GroupGrant {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryResourceGroup queries the resource_group edge of a GroupGrant.
+func (c *GroupGrantClient) QueryResourceGroup(_m *GroupGrant) *ResourceGroupQuery {
+	query := (&ResourceGroupClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(groupgrant.Table, groupgrant.FieldID, id),
+			sqlgraph.To(resourcegroup.Table, resourcegroup.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, groupgrant.ResourceGroupTable, groupgrant.ResourceGroupColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryDomain queries the domain edge of a GroupGrant.
+func (c *GroupGrantClient) QueryDomain(_m *GroupGrant) *DomainQuery {
+	query := (&DomainClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(groupgrant.Table, groupgrant.FieldID, id),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, groupgrant.DomainTable, groupgrant.DomainColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryProject queries the project edge of a GroupGrant.
+func (c *GroupGrantClient) QueryProject(_m *GroupGrant) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(groupgrant.Table, groupgrant.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, groupgrant.ProjectTable, groupgrant.ProjectColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryUser queries the user edge of a GroupGrant.
+func (c *GroupGrantClient) QueryUser(_m *GroupGrant) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(groupgrant.Table, groupgrant.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, groupgrant.UserTable, groupgrant.UserColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryKeypair queries the keypair edge of a GroupGrant.
+func (c *GroupGrantClient) QueryKeypair(_m *GroupGrant) *KeypairQuery {
+	query := (&KeypairClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(groupgrant.Table, groupgrant.FieldID, id),
+			sqlgraph.To(keypair.Table, keypair.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, groupgrant.KeypairTable, groupgrant.KeypairColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *GroupGrantClient) Hooks() []Hook {
+	return c.hooks.GroupGrant
+}
+
+// Interceptors returns the client interceptors.
+func (c *GroupGrantClient) Interceptors() []Interceptor {
+	inters := c.inters.GroupGrant
+	return append(inters[:len(inters):len(inters)], groupgrant.Interceptors[:]...)
+}
+
+func (c *GroupGrantClient) mutate(ctx context.Context, m *GroupGrantMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&GroupGrantCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&GroupGrantUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&GroupGrantUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&GroupGrantDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown GroupGrant mutation op: %q", m.Op())
+	}
+}
+
+// IdentityProviderClient is a client for the IdentityProvider schema.
+type IdentityProviderClient struct {
+	config
+}
+
+// NewIdentityProviderClient returns a client for the IdentityProvider from the given config.
+func NewIdentityProviderClient(c config) *IdentityProviderClient {
+	return &IdentityProviderClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `identityprovider.Hooks(f(g(h())))`.
+func (c *IdentityProviderClient) Use(hooks ...Hook) {
+	c.hooks.IdentityProvider = append(c.hooks.IdentityProvider, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `identityprovider.Intercept(f(g(h())))`.
+func (c *IdentityProviderClient) Intercept(interceptors ...Interceptor) {
+	c.inters.IdentityProvider = append(c.inters.IdentityProvider, interceptors...)
+}
+
+// Create returns a builder for creating a IdentityProvider entity.
+func (c *IdentityProviderClient) Create() *IdentityProviderCreate {
+	mutation := newIdentityProviderMutation(c.config, OpCreate)
+	return &IdentityProviderCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of IdentityProvider entities.
+func (c *IdentityProviderClient) CreateBulk(builders ...*IdentityProviderCreate) *IdentityProviderCreateBulk {
+	return &IdentityProviderCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *IdentityProviderClient) MapCreateBulk(slice any, setFunc func(*IdentityProviderCreate, int)) *IdentityProviderCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &IdentityProviderCreateBulk{err: fmt.Errorf("calling to IdentityProviderClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*IdentityProviderCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &IdentityProviderCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for IdentityProvider.
+func (c *IdentityProviderClient) Update() *IdentityProviderUpdate {
+	mutation := newIdentityProviderMutation(c.config, OpUpdate)
+	return &IdentityProviderUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *IdentityProviderClient) UpdateOne(_m *IdentityProvider) *IdentityProviderUpdateOne {
+	mutation := newIdentityProviderMutation(c.config, OpUpdateOne, withIdentityProvider(_m))
+	return &IdentityProviderUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *IdentityProviderClient) UpdateOneID(id uuid.UUID) *IdentityProviderUpdateOne {
+	mutation := newIdentityProviderMutation(c.config, OpUpdateOne, withIdentityProviderID(id))
+	return &IdentityProviderUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for IdentityProvider.
+func (c *IdentityProviderClient) Delete() *IdentityProviderDelete {
+	mutation := newIdentityProviderMutation(c.config, OpDelete)
+	return &IdentityProviderDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *IdentityProviderClient) DeleteOne(_m *IdentityProvider) *IdentityProviderDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *IdentityProviderClient) DeleteOneID(id uuid.UUID) *IdentityProviderDeleteOne {
+	builder := c.Delete().Where(identityprovider.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &IdentityProviderDeleteOne{builder}
+}
+
+// Query returns a query builder for IdentityProvider.
+func (c *IdentityProviderClient) Query() *IdentityProviderQuery {
+	return &IdentityProviderQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeIdentityProvider},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a IdentityProvider entity by its id.
+func (c *IdentityProviderClient) Get(ctx context.Context, id uuid.UUID) (*IdentityProvider, error) {
+	return c.Query().Where(identityprovider.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *IdentityProviderClient) GetX(ctx context.Context, id uuid.UUID) *IdentityProvider {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryDomain queries the domain edge of a IdentityProvider.
+func (c *IdentityProviderClient) QueryDomain(_m *IdentityProvider) *DomainQuery {
+	query := (&DomainClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(identityprovider.Table, identityprovider.FieldID, id),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, identityprovider.DomainTable, identityprovider.DomainColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryProject queries the project edge of a IdentityProvider.
+func (c *IdentityProviderClient) QueryProject(_m *IdentityProvider) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(identityprovider.Table, identityprovider.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, identityprovider.ProjectTable, identityprovider.ProjectColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryIdentities queries the identities edge of a IdentityProvider.
+func (c *IdentityProviderClient) QueryIdentities(_m *IdentityProvider) *ExternalIdentityQuery {
+	query := (&ExternalIdentityClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(identityprovider.Table, identityprovider.FieldID, id),
+			sqlgraph.To(externalidentity.Table, externalidentity.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, identityprovider.IdentitiesTable, identityprovider.IdentitiesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *IdentityProviderClient) Hooks() []Hook {
+	return c.hooks.IdentityProvider
+}
+
+// Interceptors returns the client interceptors.
+func (c *IdentityProviderClient) Interceptors() []Interceptor {
+	inters := c.inters.IdentityProvider
+	return append(inters[:len(inters):len(inters)], identityprovider.Interceptors[:]...)
+}
+
+func (c *IdentityProviderClient) mutate(ctx context.Context, m *IdentityProviderMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&IdentityProviderCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&IdentityProviderUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&IdentityProviderUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&IdentityProviderDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown IdentityProvider mutation op: %q", m.Op())
 	}
 }
 
@@ -1637,6 +2355,172 @@ func (c *ImageClient) mutate(ctx context.Context, m *ImageMutation) (Value, erro
 		return (&ImageDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Image mutation op: %q", m.Op())
+	}
+}
+
+// InvitationClient is a client for the Invitation schema.
+type InvitationClient struct {
+	config
+}
+
+// NewInvitationClient returns a client for the Invitation from the given config.
+func NewInvitationClient(c config) *InvitationClient {
+	return &InvitationClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `invitation.Hooks(f(g(h())))`.
+func (c *InvitationClient) Use(hooks ...Hook) {
+	c.hooks.Invitation = append(c.hooks.Invitation, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `invitation.Intercept(f(g(h())))`.
+func (c *InvitationClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Invitation = append(c.inters.Invitation, interceptors...)
+}
+
+// Create returns a builder for creating a Invitation entity.
+func (c *InvitationClient) Create() *InvitationCreate {
+	mutation := newInvitationMutation(c.config, OpCreate)
+	return &InvitationCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Invitation entities.
+func (c *InvitationClient) CreateBulk(builders ...*InvitationCreate) *InvitationCreateBulk {
+	return &InvitationCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *InvitationClient) MapCreateBulk(slice any, setFunc func(*InvitationCreate, int)) *InvitationCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &InvitationCreateBulk{err: fmt.Errorf("calling to InvitationClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*InvitationCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &InvitationCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Invitation.
+func (c *InvitationClient) Update() *InvitationUpdate {
+	mutation := newInvitationMutation(c.config, OpUpdate)
+	return &InvitationUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *InvitationClient) UpdateOne(_m *Invitation) *InvitationUpdateOne {
+	mutation := newInvitationMutation(c.config, OpUpdateOne, withInvitation(_m))
+	return &InvitationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *InvitationClient) UpdateOneID(id uuid.UUID) *InvitationUpdateOne {
+	mutation := newInvitationMutation(c.config, OpUpdateOne, withInvitationID(id))
+	return &InvitationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Invitation.
+func (c *InvitationClient) Delete() *InvitationDelete {
+	mutation := newInvitationMutation(c.config, OpDelete)
+	return &InvitationDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *InvitationClient) DeleteOne(_m *Invitation) *InvitationDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *InvitationClient) DeleteOneID(id uuid.UUID) *InvitationDeleteOne {
+	builder := c.Delete().Where(invitation.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &InvitationDeleteOne{builder}
+}
+
+// Query returns a query builder for Invitation.
+func (c *InvitationClient) Query() *InvitationQuery {
+	return &InvitationQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeInvitation},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Invitation entity by its id.
+func (c *InvitationClient) Get(ctx context.Context, id uuid.UUID) (*Invitation, error) {
+	return c.Query().Where(invitation.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *InvitationClient) GetX(ctx context.Context, id uuid.UUID) *Invitation {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryDomain queries the domain edge of a Invitation.
+func (c *InvitationClient) QueryDomain(_m *Invitation) *DomainQuery {
+	query := (&DomainClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(invitation.Table, invitation.FieldID, id),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, invitation.DomainTable, invitation.DomainColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryProject queries the project edge of a Invitation.
+func (c *InvitationClient) QueryProject(_m *Invitation) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(invitation.Table, invitation.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, invitation.ProjectTable, invitation.ProjectColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *InvitationClient) Hooks() []Hook {
+	return c.hooks.Invitation
+}
+
+// Interceptors returns the client interceptors.
+func (c *InvitationClient) Interceptors() []Interceptor {
+	inters := c.inters.Invitation
+	return append(inters[:len(inters):len(inters)], invitation.Interceptors[:]...)
+}
+
+func (c *InvitationClient) mutate(ctx context.Context, m *InvitationMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&InvitationCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&InvitationUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&InvitationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&InvitationDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Invitation mutation op: %q", m.Op())
 	}
 }
 
@@ -1956,6 +2840,306 @@ func (c *KernelClient) mutate(ctx context.Context, m *KernelMutation) (Value, er
 	}
 }
 
+// KeypairClient is a client for the Keypair schema.
+type KeypairClient struct {
+	config
+}
+
+// NewKeypairClient returns a client for the Keypair from the given config.
+func NewKeypairClient(c config) *KeypairClient {
+	return &KeypairClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `keypair.Hooks(f(g(h())))`.
+func (c *KeypairClient) Use(hooks ...Hook) {
+	c.hooks.Keypair = append(c.hooks.Keypair, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `keypair.Intercept(f(g(h())))`.
+func (c *KeypairClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Keypair = append(c.inters.Keypair, interceptors...)
+}
+
+// Create returns a builder for creating a Keypair entity.
+func (c *KeypairClient) Create() *KeypairCreate {
+	mutation := newKeypairMutation(c.config, OpCreate)
+	return &KeypairCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Keypair entities.
+func (c *KeypairClient) CreateBulk(builders ...*KeypairCreate) *KeypairCreateBulk {
+	return &KeypairCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *KeypairClient) MapCreateBulk(slice any, setFunc func(*KeypairCreate, int)) *KeypairCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &KeypairCreateBulk{err: fmt.Errorf("calling to KeypairClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*KeypairCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &KeypairCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Keypair.
+func (c *KeypairClient) Update() *KeypairUpdate {
+	mutation := newKeypairMutation(c.config, OpUpdate)
+	return &KeypairUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *KeypairClient) UpdateOne(_m *Keypair) *KeypairUpdateOne {
+	mutation := newKeypairMutation(c.config, OpUpdateOne, withKeypair(_m))
+	return &KeypairUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *KeypairClient) UpdateOneID(id uuid.UUID) *KeypairUpdateOne {
+	mutation := newKeypairMutation(c.config, OpUpdateOne, withKeypairID(id))
+	return &KeypairUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Keypair.
+func (c *KeypairClient) Delete() *KeypairDelete {
+	mutation := newKeypairMutation(c.config, OpDelete)
+	return &KeypairDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *KeypairClient) DeleteOne(_m *Keypair) *KeypairDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *KeypairClient) DeleteOneID(id uuid.UUID) *KeypairDeleteOne {
+	builder := c.Delete().Where(keypair.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &KeypairDeleteOne{builder}
+}
+
+// Query returns a query builder for Keypair.
+func (c *KeypairClient) Query() *KeypairQuery {
+	return &KeypairQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeKeypair},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Keypair entity by its id.
+func (c *KeypairClient) Get(ctx context.Context, id uuid.UUID) (*Keypair, error) {
+	return c.Query().Where(keypair.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *KeypairClient) GetX(ctx context.Context, id uuid.UUID) *Keypair {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryUser queries the user edge of a Keypair.
+func (c *KeypairClient) QueryUser(_m *Keypair) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(keypair.Table, keypair.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, keypair.UserTable, keypair.UserColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryPolicies queries the policies edge of a Keypair.
+func (c *KeypairClient) QueryPolicies(_m *Keypair) *PolicyAttachmentQuery {
+	query := (&PolicyAttachmentClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(keypair.Table, keypair.FieldID, id),
+			sqlgraph.To(policyattachment.Table, policyattachment.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, keypair.PoliciesTable, keypair.PoliciesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *KeypairClient) Hooks() []Hook {
+	return c.hooks.Keypair
+}
+
+// Interceptors returns the client interceptors.
+func (c *KeypairClient) Interceptors() []Interceptor {
+	inters := c.inters.Keypair
+	return append(inters[:len(inters):len(inters)], keypair.Interceptors[:]...)
+}
+
+func (c *KeypairClient) mutate(ctx context.Context, m *KeypairMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&KeypairCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&KeypairUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&KeypairUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&KeypairDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Keypair mutation op: %q", m.Op())
+	}
+}
+
+// LoginAttemptClient is a client for the LoginAttempt schema.
+type LoginAttemptClient struct {
+	config
+}
+
+// NewLoginAttemptClient returns a client for the LoginAttempt from the given config.
+func NewLoginAttemptClient(c config) *LoginAttemptClient {
+	return &LoginAttemptClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `loginattempt.Hooks(f(g(h())))`.
+func (c *LoginAttemptClient) Use(hooks ...Hook) {
+	c.hooks.LoginAttempt = append(c.hooks.LoginAttempt, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `loginattempt.Intercept(f(g(h())))`.
+func (c *LoginAttemptClient) Intercept(interceptors ...Interceptor) {
+	c.inters.LoginAttempt = append(c.inters.LoginAttempt, interceptors...)
+}
+
+// Create returns a builder for creating a LoginAttempt entity.
+func (c *LoginAttemptClient) Create() *LoginAttemptCreate {
+	mutation := newLoginAttemptMutation(c.config, OpCreate)
+	return &LoginAttemptCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of LoginAttempt entities.
+func (c *LoginAttemptClient) CreateBulk(builders ...*LoginAttemptCreate) *LoginAttemptCreateBulk {
+	return &LoginAttemptCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *LoginAttemptClient) MapCreateBulk(slice any, setFunc func(*LoginAttemptCreate, int)) *LoginAttemptCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &LoginAttemptCreateBulk{err: fmt.Errorf("calling to LoginAttemptClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*LoginAttemptCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &LoginAttemptCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for LoginAttempt.
+func (c *LoginAttemptClient) Update() *LoginAttemptUpdate {
+	mutation := newLoginAttemptMutation(c.config, OpUpdate)
+	return &LoginAttemptUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *LoginAttemptClient) UpdateOne(_m *LoginAttempt) *LoginAttemptUpdateOne {
+	mutation := newLoginAttemptMutation(c.config, OpUpdateOne, withLoginAttempt(_m))
+	return &LoginAttemptUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *LoginAttemptClient) UpdateOneID(id uuid.UUID) *LoginAttemptUpdateOne {
+	mutation := newLoginAttemptMutation(c.config, OpUpdateOne, withLoginAttemptID(id))
+	return &LoginAttemptUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for LoginAttempt.
+func (c *LoginAttemptClient) Delete() *LoginAttemptDelete {
+	mutation := newLoginAttemptMutation(c.config, OpDelete)
+	return &LoginAttemptDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *LoginAttemptClient) DeleteOne(_m *LoginAttempt) *LoginAttemptDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *LoginAttemptClient) DeleteOneID(id uuid.UUID) *LoginAttemptDeleteOne {
+	builder := c.Delete().Where(loginattempt.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &LoginAttemptDeleteOne{builder}
+}
+
+// Query returns a query builder for LoginAttempt.
+func (c *LoginAttemptClient) Query() *LoginAttemptQuery {
+	return &LoginAttemptQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeLoginAttempt},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a LoginAttempt entity by its id.
+func (c *LoginAttemptClient) Get(ctx context.Context, id uuid.UUID) (*LoginAttempt, error) {
+	return c.Query().Where(loginattempt.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *LoginAttemptClient) GetX(ctx context.Context, id uuid.UUID) *LoginAttempt {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *LoginAttemptClient) Hooks() []Hook {
+	return c.hooks.LoginAttempt
+}
+
+// Interceptors returns the client interceptors.
+func (c *LoginAttemptClient) Interceptors() []Interceptor {
+	inters := c.inters.LoginAttempt
+	return append(inters[:len(inters):len(inters)], loginattempt.Interceptors[:]...)
+}
+
+func (c *LoginAttemptClient) mutate(ctx context.Context, m *LoginAttemptMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&LoginAttemptCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&LoginAttemptUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&LoginAttemptUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&LoginAttemptDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown LoginAttempt mutation op: %q", m.Op())
+	}
+}
+
 // LoginSessionClient is a client for the LoginSession schema.
 type LoginSessionClient struct {
 	config
@@ -2272,6 +3456,252 @@ func (c *MembershipClient) mutate(ctx context.Context, m *MembershipMutation) (V
 	}
 }
 
+// PolicyAttachmentClient is a client for the PolicyAttachment schema.
+type PolicyAttachmentClient struct {
+	config
+}
+
+// NewPolicyAttachmentClient returns a client for the PolicyAttachment from the given config.
+func NewPolicyAttachmentClient(c config) *PolicyAttachmentClient {
+	return &PolicyAttachmentClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `policyattachment.Hooks(f(g(h())))`.
+func (c *PolicyAttachmentClient) Use(hooks ...Hook) {
+	c.hooks.PolicyAttachment = append(c.hooks.PolicyAttachment, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `policyattachment.Intercept(f(g(h())))`.
+func (c *PolicyAttachmentClient) Intercept(interceptors ...Interceptor) {
+	c.inters.PolicyAttachment = append(c.inters.PolicyAttachment, interceptors...)
+}
+
+// Create returns a builder for creating a PolicyAttachment entity.
+func (c *PolicyAttachmentClient) Create() *PolicyAttachmentCreate {
+	mutation := newPolicyAttachmentMutation(c.config, OpCreate)
+	return &PolicyAttachmentCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of PolicyAttachment entities.
+func (c *PolicyAttachmentClient) CreateBulk(builders ...*PolicyAttachmentCreate) *PolicyAttachmentCreateBulk {
+	return &PolicyAttachmentCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *PolicyAttachmentClient) MapCreateBulk(slice any, setFunc func(*PolicyAttachmentCreate, int)) *PolicyAttachmentCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &PolicyAttachmentCreateBulk{err: fmt.Errorf("calling to PolicyAttachmentClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*PolicyAttachmentCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &PolicyAttachmentCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for PolicyAttachment.
+func (c *PolicyAttachmentClient) Update() *PolicyAttachmentUpdate {
+	mutation := newPolicyAttachmentMutation(c.config, OpUpdate)
+	return &PolicyAttachmentUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *PolicyAttachmentClient) UpdateOne(_m *PolicyAttachment) *PolicyAttachmentUpdateOne {
+	mutation := newPolicyAttachmentMutation(c.config, OpUpdateOne, withPolicyAttachment(_m))
+	return &PolicyAttachmentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *PolicyAttachmentClient) UpdateOneID(id uuid.UUID) *PolicyAttachmentUpdateOne {
+	mutation := newPolicyAttachmentMutation(c.config, OpUpdateOne, withPolicyAttachmentID(id))
+	return &PolicyAttachmentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for PolicyAttachment.
+func (c *PolicyAttachmentClient) Delete() *PolicyAttachmentDelete {
+	mutation := newPolicyAttachmentMutation(c.config, OpDelete)
+	return &PolicyAttachmentDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *PolicyAttachmentClient) DeleteOne(_m *PolicyAttachment) *PolicyAttachmentDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *PolicyAttachmentClient) DeleteOneID(id uuid.UUID) *PolicyAttachmentDeleteOne {
+	builder := c.Delete().Where(policyattachment.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &PolicyAttachmentDeleteOne{builder}
+}
+
+// Query returns a query builder for PolicyAttachment.
+func (c *PolicyAttachmentClient) Query() *PolicyAttachmentQuery {
+	return &PolicyAttachmentQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypePolicyAttachment},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a PolicyAttachment entity by its id.
+func (c *PolicyAttachmentClient) Get(ctx context.Context, id uuid.UUID) (*PolicyAttachment, error) {
+	return c.Query().Where(policyattachment.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *PolicyAttachmentClient) GetX(ctx context.Context, id uuid.UUID) *PolicyAttachment {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryPolicy queries the policy edge of a PolicyAttachment.
+func (c *PolicyAttachmentClient) QueryPolicy(_m *PolicyAttachment) *ResourcePolicyQuery {
+	query := (&ResourcePolicyClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(policyattachment.Table, policyattachment.FieldID, id),
+			sqlgraph.To(resourcepolicy.Table, resourcepolicy.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, policyattachment.PolicyTable, policyattachment.PolicyColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryDomain queries the domain edge of a PolicyAttachment.
+func (c *PolicyAttachmentClient) QueryDomain(_m *PolicyAttachment) *DomainQuery {
+	query := (&DomainClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(policyattachment.Table, policyattachment.FieldID, id),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, policyattachment.DomainTable, policyattachment.DomainColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryProject queries the project edge of a PolicyAttachment.
+func (c *PolicyAttachmentClient) QueryProject(_m *PolicyAttachment) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(policyattachment.Table, policyattachment.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, policyattachment.ProjectTable, policyattachment.ProjectColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryUser queries the user edge of a PolicyAttachment.
+func (c *PolicyAttachmentClient) QueryUser(_m *PolicyAttachment) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(policyattachment.Table, policyattachment.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, policyattachment.UserTable, policyattachment.UserColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryKeypair queries the keypair edge of a PolicyAttachment.
+func (c *PolicyAttachmentClient) QueryKeypair(_m *PolicyAttachment) *KeypairQuery {
+	query := (&KeypairClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(policyattachment.Table, policyattachment.FieldID, id),
+			sqlgraph.To(keypair.Table, keypair.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, policyattachment.KeypairTable, policyattachment.KeypairColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryWithinProject queries the within_project edge of a PolicyAttachment.
+func (c *PolicyAttachmentClient) QueryWithinProject(_m *PolicyAttachment) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(policyattachment.Table, policyattachment.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, policyattachment.WithinProjectTable, policyattachment.WithinProjectColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryResourceGroup queries the resource_group edge of a PolicyAttachment.
+func (c *PolicyAttachmentClient) QueryResourceGroup(_m *PolicyAttachment) *ResourceGroupQuery {
+	query := (&ResourceGroupClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(policyattachment.Table, policyattachment.FieldID, id),
+			sqlgraph.To(resourcegroup.Table, resourcegroup.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, policyattachment.ResourceGroupTable, policyattachment.ResourceGroupColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *PolicyAttachmentClient) Hooks() []Hook {
+	return c.hooks.PolicyAttachment
+}
+
+// Interceptors returns the client interceptors.
+func (c *PolicyAttachmentClient) Interceptors() []Interceptor {
+	inters := c.inters.PolicyAttachment
+	return append(inters[:len(inters):len(inters)], policyattachment.Interceptors[:]...)
+}
+
+func (c *PolicyAttachmentClient) mutate(ctx context.Context, m *PolicyAttachmentMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&PolicyAttachmentCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&PolicyAttachmentUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&PolicyAttachmentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&PolicyAttachmentDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown PolicyAttachment mutation op: %q", m.Op())
+	}
+}
+
 // ProjectClient is a client for the Project schema.
 type ProjectClient struct {
 	config
@@ -2412,15 +3842,15 @@ func (c *ProjectClient) QueryMemberships(_m *Project) *MembershipQuery {
 	return query
 }
 
-// QueryPolicy queries the policy edge of a Project.
-func (c *ProjectClient) QueryPolicy(_m *Project) *ResourcePolicyQuery {
-	query := (&ResourcePolicyClient{config: c.config}).Query()
+// QueryPolicies queries the policies edge of a Project.
+func (c *ProjectClient) QueryPolicies(_m *Project) *PolicyAttachmentQuery {
+	query := (&PolicyAttachmentClient{config: c.config}).Query()
 	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
 		id := _m.ID
 		step := sqlgraph.NewStep(
 			sqlgraph.From(project.Table, project.FieldID, id),
-			sqlgraph.To(resourcepolicy.Table, resourcepolicy.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, false, project.PolicyTable, project.PolicyColumn),
+			sqlgraph.To(policyattachment.Table, policyattachment.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, project.PoliciesTable, project.PoliciesColumn),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -2604,6 +4034,156 @@ func (c *QuotaScopeClient) mutate(ctx context.Context, m *QuotaScopeMutation) (V
 	}
 }
 
+// RecoveryCodeClient is a client for the RecoveryCode schema.
+type RecoveryCodeClient struct {
+	config
+}
+
+// NewRecoveryCodeClient returns a client for the RecoveryCode from the given config.
+func NewRecoveryCodeClient(c config) *RecoveryCodeClient {
+	return &RecoveryCodeClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `recoverycode.Hooks(f(g(h())))`.
+func (c *RecoveryCodeClient) Use(hooks ...Hook) {
+	c.hooks.RecoveryCode = append(c.hooks.RecoveryCode, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `recoverycode.Intercept(f(g(h())))`.
+func (c *RecoveryCodeClient) Intercept(interceptors ...Interceptor) {
+	c.inters.RecoveryCode = append(c.inters.RecoveryCode, interceptors...)
+}
+
+// Create returns a builder for creating a RecoveryCode entity.
+func (c *RecoveryCodeClient) Create() *RecoveryCodeCreate {
+	mutation := newRecoveryCodeMutation(c.config, OpCreate)
+	return &RecoveryCodeCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of RecoveryCode entities.
+func (c *RecoveryCodeClient) CreateBulk(builders ...*RecoveryCodeCreate) *RecoveryCodeCreateBulk {
+	return &RecoveryCodeCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *RecoveryCodeClient) MapCreateBulk(slice any, setFunc func(*RecoveryCodeCreate, int)) *RecoveryCodeCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &RecoveryCodeCreateBulk{err: fmt.Errorf("calling to RecoveryCodeClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*RecoveryCodeCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &RecoveryCodeCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for RecoveryCode.
+func (c *RecoveryCodeClient) Update() *RecoveryCodeUpdate {
+	mutation := newRecoveryCodeMutation(c.config, OpUpdate)
+	return &RecoveryCodeUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *RecoveryCodeClient) UpdateOne(_m *RecoveryCode) *RecoveryCodeUpdateOne {
+	mutation := newRecoveryCodeMutation(c.config, OpUpdateOne, withRecoveryCode(_m))
+	return &RecoveryCodeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *RecoveryCodeClient) UpdateOneID(id uuid.UUID) *RecoveryCodeUpdateOne {
+	mutation := newRecoveryCodeMutation(c.config, OpUpdateOne, withRecoveryCodeID(id))
+	return &RecoveryCodeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for RecoveryCode.
+func (c *RecoveryCodeClient) Delete() *RecoveryCodeDelete {
+	mutation := newRecoveryCodeMutation(c.config, OpDelete)
+	return &RecoveryCodeDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *RecoveryCodeClient) DeleteOne(_m *RecoveryCode) *RecoveryCodeDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *RecoveryCodeClient) DeleteOneID(id uuid.UUID) *RecoveryCodeDeleteOne {
+	builder := c.Delete().Where(recoverycode.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &RecoveryCodeDeleteOne{builder}
+}
+
+// Query returns a query builder for RecoveryCode.
+func (c *RecoveryCodeClient) Query() *RecoveryCodeQuery {
+	return &RecoveryCodeQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeRecoveryCode},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a RecoveryCode entity by its id.
+func (c *RecoveryCodeClient) Get(ctx context.Context, id uuid.UUID) (*RecoveryCode, error) {
+	return c.Query().Where(recoverycode.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *RecoveryCodeClient) GetX(ctx context.Context, id uuid.UUID) *RecoveryCode {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryUser queries the user edge of a RecoveryCode.
+func (c *RecoveryCodeClient) QueryUser(_m *RecoveryCode) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(recoverycode.Table, recoverycode.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, recoverycode.UserTable, recoverycode.UserColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *RecoveryCodeClient) Hooks() []Hook {
+	return c.hooks.RecoveryCode
+}
+
+// Interceptors returns the client interceptors.
+func (c *RecoveryCodeClient) Interceptors() []Interceptor {
+	inters := c.inters.RecoveryCode
+	return append(inters[:len(inters):len(inters)], recoverycode.Interceptors[:]...)
+}
+
+func (c *RecoveryCodeClient) mutate(ctx context.Context, m *RecoveryCodeMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&RecoveryCodeCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&RecoveryCodeUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&RecoveryCodeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&RecoveryCodeDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown RecoveryCode mutation op: %q", m.Op())
+	}
+}
+
 // RegistryClient is a client for the Registry schema.
 type RegistryClient struct {
 	config
@@ -2721,6 +4301,22 @@ func (c *RegistryClient) QueryImages(_m *Registry) *ImageQuery {
 			sqlgraph.From(registry.Table, registry.FieldID, id),
 			sqlgraph.To(image.Table, image.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, registry.ImagesTable, registry.ImagesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryDomains queries the domains edge of a Registry.
+func (c *RegistryClient) QueryDomains(_m *Registry) *DomainQuery {
+	query := (&DomainClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(registry.Table, registry.FieldID, id),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, true, registry.DomainsTable, registry.DomainsPrimaryKey...),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -2878,6 +4474,38 @@ func (c *ResourceGroupClient) QueryAgents(_m *ResourceGroup) *AgentQuery {
 	return query
 }
 
+// QueryGrants queries the grants edge of a ResourceGroup.
+func (c *ResourceGroupClient) QueryGrants(_m *ResourceGroup) *GroupGrantQuery {
+	query := (&GroupGrantClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resourcegroup.Table, resourcegroup.FieldID, id),
+			sqlgraph.To(groupgrant.Table, groupgrant.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, resourcegroup.GrantsTable, resourcegroup.GrantsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryPresets queries the presets edge of a ResourceGroup.
+func (c *ResourceGroupClient) QueryPresets(_m *ResourceGroup) *ResourcePresetQuery {
+	query := (&ResourcePresetClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resourcegroup.Table, resourcegroup.FieldID, id),
+			sqlgraph.To(resourcepreset.Table, resourcepreset.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, resourcegroup.PresetsTable, resourcegroup.PresetsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // Hooks returns the client hooks.
 func (c *ResourceGroupClient) Hooks() []Hook {
 	return c.hooks.ResourceGroup
@@ -3012,6 +4640,22 @@ func (c *ResourcePolicyClient) GetX(ctx context.Context, id uuid.UUID) *Resource
 	return obj
 }
 
+// QueryAttachments queries the attachments edge of a ResourcePolicy.
+func (c *ResourcePolicyClient) QueryAttachments(_m *ResourcePolicy) *PolicyAttachmentQuery {
+	query := (&PolicyAttachmentClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resourcepolicy.Table, resourcepolicy.FieldID, id),
+			sqlgraph.To(policyattachment.Table, policyattachment.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, resourcepolicy.AttachmentsTable, resourcepolicy.AttachmentsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // Hooks returns the client hooks.
 func (c *ResourcePolicyClient) Hooks() []Hook {
 	return c.hooks.ResourcePolicy
@@ -3035,6 +4679,756 @@ func (c *ResourcePolicyClient) mutate(ctx context.Context, m *ResourcePolicyMuta
 		return (&ResourcePolicyDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown ResourcePolicy mutation op: %q", m.Op())
+	}
+}
+
+// ResourcePresetClient is a client for the ResourcePreset schema.
+type ResourcePresetClient struct {
+	config
+}
+
+// NewResourcePresetClient returns a client for the ResourcePreset from the given config.
+func NewResourcePresetClient(c config) *ResourcePresetClient {
+	return &ResourcePresetClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `resourcepreset.Hooks(f(g(h())))`.
+func (c *ResourcePresetClient) Use(hooks ...Hook) {
+	c.hooks.ResourcePreset = append(c.hooks.ResourcePreset, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `resourcepreset.Intercept(f(g(h())))`.
+func (c *ResourcePresetClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ResourcePreset = append(c.inters.ResourcePreset, interceptors...)
+}
+
+// Create returns a builder for creating a ResourcePreset entity.
+func (c *ResourcePresetClient) Create() *ResourcePresetCreate {
+	mutation := newResourcePresetMutation(c.config, OpCreate)
+	return &ResourcePresetCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ResourcePreset entities.
+func (c *ResourcePresetClient) CreateBulk(builders ...*ResourcePresetCreate) *ResourcePresetCreateBulk {
+	return &ResourcePresetCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ResourcePresetClient) MapCreateBulk(slice any, setFunc func(*ResourcePresetCreate, int)) *ResourcePresetCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ResourcePresetCreateBulk{err: fmt.Errorf("calling to ResourcePresetClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ResourcePresetCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ResourcePresetCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ResourcePreset.
+func (c *ResourcePresetClient) Update() *ResourcePresetUpdate {
+	mutation := newResourcePresetMutation(c.config, OpUpdate)
+	return &ResourcePresetUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ResourcePresetClient) UpdateOne(_m *ResourcePreset) *ResourcePresetUpdateOne {
+	mutation := newResourcePresetMutation(c.config, OpUpdateOne, withResourcePreset(_m))
+	return &ResourcePresetUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ResourcePresetClient) UpdateOneID(id uuid.UUID) *ResourcePresetUpdateOne {
+	mutation := newResourcePresetMutation(c.config, OpUpdateOne, withResourcePresetID(id))
+	return &ResourcePresetUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ResourcePreset.
+func (c *ResourcePresetClient) Delete() *ResourcePresetDelete {
+	mutation := newResourcePresetMutation(c.config, OpDelete)
+	return &ResourcePresetDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ResourcePresetClient) DeleteOne(_m *ResourcePreset) *ResourcePresetDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ResourcePresetClient) DeleteOneID(id uuid.UUID) *ResourcePresetDeleteOne {
+	builder := c.Delete().Where(resourcepreset.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ResourcePresetDeleteOne{builder}
+}
+
+// Query returns a query builder for ResourcePreset.
+func (c *ResourcePresetClient) Query() *ResourcePresetQuery {
+	return &ResourcePresetQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeResourcePreset},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ResourcePreset entity by its id.
+func (c *ResourcePresetClient) Get(ctx context.Context, id uuid.UUID) (*ResourcePreset, error) {
+	return c.Query().Where(resourcepreset.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ResourcePresetClient) GetX(ctx context.Context, id uuid.UUID) *ResourcePreset {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryResourceGroup queries the resource_group edge of a ResourcePreset.
+func (c *ResourcePresetClient) QueryResourceGroup(_m *ResourcePreset) *ResourceGroupQuery {
+	query := (&ResourceGroupClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resourcepreset.Table, resourcepreset.FieldID, id),
+			sqlgraph.To(resourcegroup.Table, resourcegroup.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, resourcepreset.ResourceGroupTable, resourcepreset.ResourceGroupColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ResourcePresetClient) Hooks() []Hook {
+	return c.hooks.ResourcePreset
+}
+
+// Interceptors returns the client interceptors.
+func (c *ResourcePresetClient) Interceptors() []Interceptor {
+	inters := c.inters.ResourcePreset
+	return append(inters[:len(inters):len(inters)], resourcepreset.Interceptors[:]...)
+}
+
+func (c *ResourcePresetClient) mutate(ctx context.Context, m *ResourcePresetMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ResourcePresetCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ResourcePresetUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ResourcePresetUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ResourcePresetDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ResourcePreset mutation op: %q", m.Op())
+	}
+}
+
+// RetentionClient is a client for the Retention schema.
+type RetentionClient struct {
+	config
+}
+
+// NewRetentionClient returns a client for the Retention from the given config.
+func NewRetentionClient(c config) *RetentionClient {
+	return &RetentionClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `retention.Hooks(f(g(h())))`.
+func (c *RetentionClient) Use(hooks ...Hook) {
+	c.hooks.Retention = append(c.hooks.Retention, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `retention.Intercept(f(g(h())))`.
+func (c *RetentionClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Retention = append(c.inters.Retention, interceptors...)
+}
+
+// Create returns a builder for creating a Retention entity.
+func (c *RetentionClient) Create() *RetentionCreate {
+	mutation := newRetentionMutation(c.config, OpCreate)
+	return &RetentionCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Retention entities.
+func (c *RetentionClient) CreateBulk(builders ...*RetentionCreate) *RetentionCreateBulk {
+	return &RetentionCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *RetentionClient) MapCreateBulk(slice any, setFunc func(*RetentionCreate, int)) *RetentionCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &RetentionCreateBulk{err: fmt.Errorf("calling to RetentionClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*RetentionCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &RetentionCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Retention.
+func (c *RetentionClient) Update() *RetentionUpdate {
+	mutation := newRetentionMutation(c.config, OpUpdate)
+	return &RetentionUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *RetentionClient) UpdateOne(_m *Retention) *RetentionUpdateOne {
+	mutation := newRetentionMutation(c.config, OpUpdateOne, withRetention(_m))
+	return &RetentionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *RetentionClient) UpdateOneID(id uuid.UUID) *RetentionUpdateOne {
+	mutation := newRetentionMutation(c.config, OpUpdateOne, withRetentionID(id))
+	return &RetentionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Retention.
+func (c *RetentionClient) Delete() *RetentionDelete {
+	mutation := newRetentionMutation(c.config, OpDelete)
+	return &RetentionDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *RetentionClient) DeleteOne(_m *Retention) *RetentionDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *RetentionClient) DeleteOneID(id uuid.UUID) *RetentionDeleteOne {
+	builder := c.Delete().Where(retention.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &RetentionDeleteOne{builder}
+}
+
+// Query returns a query builder for Retention.
+func (c *RetentionClient) Query() *RetentionQuery {
+	return &RetentionQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeRetention},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Retention entity by its id.
+func (c *RetentionClient) Get(ctx context.Context, id uuid.UUID) (*Retention, error) {
+	return c.Query().Where(retention.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *RetentionClient) GetX(ctx context.Context, id uuid.UUID) *Retention {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *RetentionClient) Hooks() []Hook {
+	return c.hooks.Retention
+}
+
+// Interceptors returns the client interceptors.
+func (c *RetentionClient) Interceptors() []Interceptor {
+	inters := c.inters.Retention
+	return append(inters[:len(inters):len(inters)], retention.Interceptors[:]...)
+}
+
+func (c *RetentionClient) mutate(ctx context.Context, m *RetentionMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&RetentionCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&RetentionUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&RetentionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&RetentionDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Retention mutation op: %q", m.Op())
+	}
+}
+
+// RoleClient is a client for the Role schema.
+type RoleClient struct {
+	config
+}
+
+// NewRoleClient returns a client for the Role from the given config.
+func NewRoleClient(c config) *RoleClient {
+	return &RoleClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `role.Hooks(f(g(h())))`.
+func (c *RoleClient) Use(hooks ...Hook) {
+	c.hooks.Role = append(c.hooks.Role, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `role.Intercept(f(g(h())))`.
+func (c *RoleClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Role = append(c.inters.Role, interceptors...)
+}
+
+// Create returns a builder for creating a Role entity.
+func (c *RoleClient) Create() *RoleCreate {
+	mutation := newRoleMutation(c.config, OpCreate)
+	return &RoleCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Role entities.
+func (c *RoleClient) CreateBulk(builders ...*RoleCreate) *RoleCreateBulk {
+	return &RoleCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *RoleClient) MapCreateBulk(slice any, setFunc func(*RoleCreate, int)) *RoleCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &RoleCreateBulk{err: fmt.Errorf("calling to RoleClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*RoleCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &RoleCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Role.
+func (c *RoleClient) Update() *RoleUpdate {
+	mutation := newRoleMutation(c.config, OpUpdate)
+	return &RoleUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *RoleClient) UpdateOne(_m *Role) *RoleUpdateOne {
+	mutation := newRoleMutation(c.config, OpUpdateOne, withRole(_m))
+	return &RoleUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *RoleClient) UpdateOneID(id uuid.UUID) *RoleUpdateOne {
+	mutation := newRoleMutation(c.config, OpUpdateOne, withRoleID(id))
+	return &RoleUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Role.
+func (c *RoleClient) Delete() *RoleDelete {
+	mutation := newRoleMutation(c.config, OpDelete)
+	return &RoleDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *RoleClient) DeleteOne(_m *Role) *RoleDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *RoleClient) DeleteOneID(id uuid.UUID) *RoleDeleteOne {
+	builder := c.Delete().Where(role.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &RoleDeleteOne{builder}
+}
+
+// Query returns a query builder for Role.
+func (c *RoleClient) Query() *RoleQuery {
+	return &RoleQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeRole},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Role entity by its id.
+func (c *RoleClient) Get(ctx context.Context, id uuid.UUID) (*Role, error) {
+	return c.Query().Where(role.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *RoleClient) GetX(ctx context.Context, id uuid.UUID) *Role {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryGrants queries the grants edge of a Role.
+func (c *RoleClient) QueryGrants(_m *Role) *RoleGrantQuery {
+	query := (&RoleGrantClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(role.Table, role.FieldID, id),
+			sqlgraph.To(rolegrant.Table, rolegrant.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, role.GrantsTable, role.GrantsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *RoleClient) Hooks() []Hook {
+	return c.hooks.Role
+}
+
+// Interceptors returns the client interceptors.
+func (c *RoleClient) Interceptors() []Interceptor {
+	inters := c.inters.Role
+	return append(inters[:len(inters):len(inters)], role.Interceptors[:]...)
+}
+
+func (c *RoleClient) mutate(ctx context.Context, m *RoleMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&RoleCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&RoleUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&RoleUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&RoleDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Role mutation op: %q", m.Op())
+	}
+}
+
+// RoleGrantClient is a client for the RoleGrant schema.
+type RoleGrantClient struct {
+	config
+}
+
+// NewRoleGrantClient returns a client for the RoleGrant from the given config.
+func NewRoleGrantClient(c config) *RoleGrantClient {
+	return &RoleGrantClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `rolegrant.Hooks(f(g(h())))`.
+func (c *RoleGrantClient) Use(hooks ...Hook) {
+	c.hooks.RoleGrant = append(c.hooks.RoleGrant, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `rolegrant.Intercept(f(g(h())))`.
+func (c *RoleGrantClient) Intercept(interceptors ...Interceptor) {
+	c.inters.RoleGrant = append(c.inters.RoleGrant, interceptors...)
+}
+
+// Create returns a builder for creating a RoleGrant entity.
+func (c *RoleGrantClient) Create() *RoleGrantCreate {
+	mutation := newRoleGrantMutation(c.config, OpCreate)
+	return &RoleGrantCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of RoleGrant entities.
+func (c *RoleGrantClient) CreateBulk(builders ...*RoleGrantCreate) *RoleGrantCreateBulk {
+	return &RoleGrantCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *RoleGrantClient) MapCreateBulk(slice any, setFunc func(*RoleGrantCreate, int)) *RoleGrantCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &RoleGrantCreateBulk{err: fmt.Errorf("calling to RoleGrantClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*RoleGrantCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &RoleGrantCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for RoleGrant.
+func (c *RoleGrantClient) Update() *RoleGrantUpdate {
+	mutation := newRoleGrantMutation(c.config, OpUpdate)
+	return &RoleGrantUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *RoleGrantClient) UpdateOne(_m *RoleGrant) *RoleGrantUpdateOne {
+	mutation := newRoleGrantMutation(c.config, OpUpdateOne, withRoleGrant(_m))
+	return &RoleGrantUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *RoleGrantClient) UpdateOneID(id uuid.UUID) *RoleGrantUpdateOne {
+	mutation := newRoleGrantMutation(c.config, OpUpdateOne, withRoleGrantID(id))
+	return &RoleGrantUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for RoleGrant.
+func (c *RoleGrantClient) Delete() *RoleGrantDelete {
+	mutation := newRoleGrantMutation(c.config, OpDelete)
+	return &RoleGrantDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *RoleGrantClient) DeleteOne(_m *RoleGrant) *RoleGrantDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *RoleGrantClient) DeleteOneID(id uuid.UUID) *RoleGrantDeleteOne {
+	builder := c.Delete().Where(rolegrant.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &RoleGrantDeleteOne{builder}
+}
+
+// Query returns a query builder for RoleGrant.
+func (c *RoleGrantClient) Query() *RoleGrantQuery {
+	return &RoleGrantQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeRoleGrant},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a RoleGrant entity by its id.
+func (c *RoleGrantClient) Get(ctx context.Context, id uuid.UUID) (*RoleGrant, error) {
+	return c.Query().Where(rolegrant.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *RoleGrantClient) GetX(ctx context.Context, id uuid.UUID) *RoleGrant {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryRole queries the role edge of a RoleGrant.
+func (c *RoleGrantClient) QueryRole(_m *RoleGrant) *RoleQuery {
+	query := (&RoleClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(rolegrant.Table, rolegrant.FieldID, id),
+			sqlgraph.To(role.Table, role.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, rolegrant.RoleTable, rolegrant.RoleColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryUser queries the user edge of a RoleGrant.
+func (c *RoleGrantClient) QueryUser(_m *RoleGrant) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(rolegrant.Table, rolegrant.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, rolegrant.UserTable, rolegrant.UserColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *RoleGrantClient) Hooks() []Hook {
+	return c.hooks.RoleGrant
+}
+
+// Interceptors returns the client interceptors.
+func (c *RoleGrantClient) Interceptors() []Interceptor {
+	inters := c.inters.RoleGrant
+	return append(inters[:len(inters):len(inters)], rolegrant.Interceptors[:]...)
+}
+
+func (c *RoleGrantClient) mutate(ctx context.Context, m *RoleGrantMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&RoleGrantCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&RoleGrantUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&RoleGrantUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&RoleGrantDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown RoleGrant mutation op: %q", m.Op())
+	}
+}
+
+// SSHKeyClient is a client for the SSHKey schema.
+type SSHKeyClient struct {
+	config
+}
+
+// NewSSHKeyClient returns a client for the SSHKey from the given config.
+func NewSSHKeyClient(c config) *SSHKeyClient {
+	return &SSHKeyClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `sshkey.Hooks(f(g(h())))`.
+func (c *SSHKeyClient) Use(hooks ...Hook) {
+	c.hooks.SSHKey = append(c.hooks.SSHKey, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `sshkey.Intercept(f(g(h())))`.
+func (c *SSHKeyClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SSHKey = append(c.inters.SSHKey, interceptors...)
+}
+
+// Create returns a builder for creating a SSHKey entity.
+func (c *SSHKeyClient) Create() *SSHKeyCreate {
+	mutation := newSSHKeyMutation(c.config, OpCreate)
+	return &SSHKeyCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SSHKey entities.
+func (c *SSHKeyClient) CreateBulk(builders ...*SSHKeyCreate) *SSHKeyCreateBulk {
+	return &SSHKeyCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SSHKeyClient) MapCreateBulk(slice any, setFunc func(*SSHKeyCreate, int)) *SSHKeyCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SSHKeyCreateBulk{err: fmt.Errorf("calling to SSHKeyClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SSHKeyCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SSHKeyCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SSHKey.
+func (c *SSHKeyClient) Update() *SSHKeyUpdate {
+	mutation := newSSHKeyMutation(c.config, OpUpdate)
+	return &SSHKeyUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SSHKeyClient) UpdateOne(_m *SSHKey) *SSHKeyUpdateOne {
+	mutation := newSSHKeyMutation(c.config, OpUpdateOne, withSSHKey(_m))
+	return &SSHKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SSHKeyClient) UpdateOneID(id uuid.UUID) *SSHKeyUpdateOne {
+	mutation := newSSHKeyMutation(c.config, OpUpdateOne, withSSHKeyID(id))
+	return &SSHKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SSHKey.
+func (c *SSHKeyClient) Delete() *SSHKeyDelete {
+	mutation := newSSHKeyMutation(c.config, OpDelete)
+	return &SSHKeyDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SSHKeyClient) DeleteOne(_m *SSHKey) *SSHKeyDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SSHKeyClient) DeleteOneID(id uuid.UUID) *SSHKeyDeleteOne {
+	builder := c.Delete().Where(sshkey.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SSHKeyDeleteOne{builder}
+}
+
+// Query returns a query builder for SSHKey.
+func (c *SSHKeyClient) Query() *SSHKeyQuery {
+	return &SSHKeyQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSSHKey},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SSHKey entity by its id.
+func (c *SSHKeyClient) Get(ctx context.Context, id uuid.UUID) (*SSHKey, error) {
+	return c.Query().Where(sshkey.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SSHKeyClient) GetX(ctx context.Context, id uuid.UUID) *SSHKey {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryUser queries the user edge of a SSHKey.
+func (c *SSHKeyClient) QueryUser(_m *SSHKey) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sshkey.Table, sshkey.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, sshkey.UserTable, sshkey.UserColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *SSHKeyClient) Hooks() []Hook {
+	return c.hooks.SSHKey
+}
+
+// Interceptors returns the client interceptors.
+func (c *SSHKeyClient) Interceptors() []Interceptor {
+	inters := c.inters.SSHKey
+	return append(inters[:len(inters):len(inters)], sshkey.Interceptors[:]...)
+}
+
+func (c *SSHKeyClient) mutate(ctx context.Context, m *SSHKeyMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SSHKeyCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SSHKeyUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SSHKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SSHKeyDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown SSHKey mutation op: %q", m.Op())
 	}
 }
 
@@ -3900,6 +6294,140 @@ func (c *StorageProxyClient) mutate(ctx context.Context, m *StorageProxyMutation
 	}
 }
 
+// TaskClient is a client for the Task schema.
+type TaskClient struct {
+	config
+}
+
+// NewTaskClient returns a client for the Task from the given config.
+func NewTaskClient(c config) *TaskClient {
+	return &TaskClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `task.Hooks(f(g(h())))`.
+func (c *TaskClient) Use(hooks ...Hook) {
+	c.hooks.Task = append(c.hooks.Task, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `task.Intercept(f(g(h())))`.
+func (c *TaskClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Task = append(c.inters.Task, interceptors...)
+}
+
+// Create returns a builder for creating a Task entity.
+func (c *TaskClient) Create() *TaskCreate {
+	mutation := newTaskMutation(c.config, OpCreate)
+	return &TaskCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Task entities.
+func (c *TaskClient) CreateBulk(builders ...*TaskCreate) *TaskCreateBulk {
+	return &TaskCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *TaskClient) MapCreateBulk(slice any, setFunc func(*TaskCreate, int)) *TaskCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &TaskCreateBulk{err: fmt.Errorf("calling to TaskClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*TaskCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &TaskCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Task.
+func (c *TaskClient) Update() *TaskUpdate {
+	mutation := newTaskMutation(c.config, OpUpdate)
+	return &TaskUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *TaskClient) UpdateOne(_m *Task) *TaskUpdateOne {
+	mutation := newTaskMutation(c.config, OpUpdateOne, withTask(_m))
+	return &TaskUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *TaskClient) UpdateOneID(id uuid.UUID) *TaskUpdateOne {
+	mutation := newTaskMutation(c.config, OpUpdateOne, withTaskID(id))
+	return &TaskUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Task.
+func (c *TaskClient) Delete() *TaskDelete {
+	mutation := newTaskMutation(c.config, OpDelete)
+	return &TaskDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *TaskClient) DeleteOne(_m *Task) *TaskDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *TaskClient) DeleteOneID(id uuid.UUID) *TaskDeleteOne {
+	builder := c.Delete().Where(task.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &TaskDeleteOne{builder}
+}
+
+// Query returns a query builder for Task.
+func (c *TaskClient) Query() *TaskQuery {
+	return &TaskQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeTask},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Task entity by its id.
+func (c *TaskClient) Get(ctx context.Context, id uuid.UUID) (*Task, error) {
+	return c.Query().Where(task.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *TaskClient) GetX(ctx context.Context, id uuid.UUID) *Task {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *TaskClient) Hooks() []Hook {
+	return c.hooks.Task
+}
+
+// Interceptors returns the client interceptors.
+func (c *TaskClient) Interceptors() []Interceptor {
+	inters := c.inters.Task
+	return append(inters[:len(inters):len(inters)], task.Interceptors[:]...)
+}
+
+func (c *TaskClient) mutate(ctx context.Context, m *TaskMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&TaskCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&TaskUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&TaskUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&TaskDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Task mutation op: %q", m.Op())
+	}
+}
+
 // UserClient is a client for the User schema.
 type UserClient struct {
 	config
@@ -4040,15 +6568,95 @@ func (c *UserClient) QueryMemberships(_m *User) *MembershipQuery {
 	return query
 }
 
-// QueryPolicy queries the policy edge of a User.
-func (c *UserClient) QueryPolicy(_m *User) *ResourcePolicyQuery {
-	query := (&ResourcePolicyClient{config: c.config}).Query()
+// QueryPolicies queries the policies edge of a User.
+func (c *UserClient) QueryPolicies(_m *User) *PolicyAttachmentQuery {
+	query := (&PolicyAttachmentClient{config: c.config}).Query()
 	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
 		id := _m.ID
 		step := sqlgraph.NewStep(
 			sqlgraph.From(user.Table, user.FieldID, id),
-			sqlgraph.To(resourcepolicy.Table, resourcepolicy.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, false, user.PolicyTable, user.PolicyColumn),
+			sqlgraph.To(policyattachment.Table, policyattachment.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, user.PoliciesTable, user.PoliciesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryKeypairs queries the keypairs edge of a User.
+func (c *UserClient) QueryKeypairs(_m *User) *KeypairQuery {
+	query := (&KeypairClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(user.Table, user.FieldID, id),
+			sqlgraph.To(keypair.Table, keypair.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, user.KeypairsTable, user.KeypairsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QuerySSHKeys queries the ssh_keys edge of a User.
+func (c *UserClient) QuerySSHKeys(_m *User) *SSHKeyQuery {
+	query := (&SSHKeyClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(user.Table, user.FieldID, id),
+			sqlgraph.To(sshkey.Table, sshkey.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, user.SSHKeysTable, user.SSHKeysColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryRecoveryCodes queries the recovery_codes edge of a User.
+func (c *UserClient) QueryRecoveryCodes(_m *User) *RecoveryCodeQuery {
+	query := (&RecoveryCodeClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(user.Table, user.FieldID, id),
+			sqlgraph.To(recoverycode.Table, recoverycode.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, user.RecoveryCodesTable, user.RecoveryCodesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryExternalIdentities queries the external_identities edge of a User.
+func (c *UserClient) QueryExternalIdentities(_m *User) *ExternalIdentityQuery {
+	query := (&ExternalIdentityClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(user.Table, user.FieldID, id),
+			sqlgraph.To(externalidentity.Table, externalidentity.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, user.ExternalIdentitiesTable, user.ExternalIdentitiesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryRoleGrants queries the role_grants edge of a User.
+func (c *UserClient) QueryRoleGrants(_m *User) *RoleGrantQuery {
+	query := (&RoleGrantClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(user.Table, user.FieldID, id),
+			sqlgraph.To(rolegrant.Table, rolegrant.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, user.RoleGrantsTable, user.RoleGrantsColumn),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -4452,6 +7060,22 @@ func (c *VolumeClient) QueryProxy(_m *Volume) *StorageProxyQuery {
 	return query
 }
 
+// QueryGrants queries the grants edge of a Volume.
+func (c *VolumeClient) QueryGrants(_m *Volume) *VolumeGrantQuery {
+	query := (&VolumeGrantClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(volume.Table, volume.FieldID, id),
+			sqlgraph.To(volumegrant.Table, volumegrant.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, volume.GrantsTable, volume.GrantsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // Hooks returns the client hooks.
 func (c *VolumeClient) Hooks() []Hook {
 	return c.hooks.Volume
@@ -4478,19 +7102,223 @@ func (c *VolumeClient) mutate(ctx context.Context, m *VolumeMutation) (Value, er
 	}
 }
 
+// VolumeGrantClient is a client for the VolumeGrant schema.
+type VolumeGrantClient struct {
+	config
+}
+
+// NewVolumeGrantClient returns a client for the VolumeGrant from the given config.
+func NewVolumeGrantClient(c config) *VolumeGrantClient {
+	return &VolumeGrantClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `volumegrant.Hooks(f(g(h())))`.
+func (c *VolumeGrantClient) Use(hooks ...Hook) {
+	c.hooks.VolumeGrant = append(c.hooks.VolumeGrant, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `volumegrant.Intercept(f(g(h())))`.
+func (c *VolumeGrantClient) Intercept(interceptors ...Interceptor) {
+	c.inters.VolumeGrant = append(c.inters.VolumeGrant, interceptors...)
+}
+
+// Create returns a builder for creating a VolumeGrant entity.
+func (c *VolumeGrantClient) Create() *VolumeGrantCreate {
+	mutation := newVolumeGrantMutation(c.config, OpCreate)
+	return &VolumeGrantCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of VolumeGrant entities.
+func (c *VolumeGrantClient) CreateBulk(builders ...*VolumeGrantCreate) *VolumeGrantCreateBulk {
+	return &VolumeGrantCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *VolumeGrantClient) MapCreateBulk(slice any, setFunc func(*VolumeGrantCreate, int)) *VolumeGrantCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &VolumeGrantCreateBulk{err: fmt.Errorf("calling to VolumeGrantClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*VolumeGrantCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &VolumeGrantCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for VolumeGrant.
+func (c *VolumeGrantClient) Update() *VolumeGrantUpdate {
+	mutation := newVolumeGrantMutation(c.config, OpUpdate)
+	return &VolumeGrantUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *VolumeGrantClient) UpdateOne(_m *VolumeGrant) *VolumeGrantUpdateOne {
+	mutation := newVolumeGrantMutation(c.config, OpUpdateOne, withVolumeGrant(_m))
+	return &VolumeGrantUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *VolumeGrantClient) UpdateOneID(id uuid.UUID) *VolumeGrantUpdateOne {
+	mutation := newVolumeGrantMutation(c.config, OpUpdateOne, withVolumeGrantID(id))
+	return &VolumeGrantUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for VolumeGrant.
+func (c *VolumeGrantClient) Delete() *VolumeGrantDelete {
+	mutation := newVolumeGrantMutation(c.config, OpDelete)
+	return &VolumeGrantDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *VolumeGrantClient) DeleteOne(_m *VolumeGrant) *VolumeGrantDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *VolumeGrantClient) DeleteOneID(id uuid.UUID) *VolumeGrantDeleteOne {
+	builder := c.Delete().Where(volumegrant.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &VolumeGrantDeleteOne{builder}
+}
+
+// Query returns a query builder for VolumeGrant.
+func (c *VolumeGrantClient) Query() *VolumeGrantQuery {
+	return &VolumeGrantQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeVolumeGrant},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a VolumeGrant entity by its id.
+func (c *VolumeGrantClient) Get(ctx context.Context, id uuid.UUID) (*VolumeGrant, error) {
+	return c.Query().Where(volumegrant.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *VolumeGrantClient) GetX(ctx context.Context, id uuid.UUID) *VolumeGrant {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryVolume queries the volume edge of a VolumeGrant.
+func (c *VolumeGrantClient) QueryVolume(_m *VolumeGrant) *VolumeQuery {
+	query := (&VolumeClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(volumegrant.Table, volumegrant.FieldID, id),
+			sqlgraph.To(volume.Table, volume.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, volumegrant.VolumeTable, volumegrant.VolumeColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryDomain queries the domain edge of a VolumeGrant.
+func (c *VolumeGrantClient) QueryDomain(_m *VolumeGrant) *DomainQuery {
+	query := (&DomainClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(volumegrant.Table, volumegrant.FieldID, id),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, volumegrant.DomainTable, volumegrant.DomainColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryProject queries the project edge of a VolumeGrant.
+func (c *VolumeGrantClient) QueryProject(_m *VolumeGrant) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(volumegrant.Table, volumegrant.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, volumegrant.ProjectTable, volumegrant.ProjectColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryUser queries the user edge of a VolumeGrant.
+func (c *VolumeGrantClient) QueryUser(_m *VolumeGrant) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(volumegrant.Table, volumegrant.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, volumegrant.UserTable, volumegrant.UserColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *VolumeGrantClient) Hooks() []Hook {
+	return c.hooks.VolumeGrant
+}
+
+// Interceptors returns the client interceptors.
+func (c *VolumeGrantClient) Interceptors() []Interceptor {
+	inters := c.inters.VolumeGrant
+	return append(inters[:len(inters):len(inters)], volumegrant.Interceptors[:]...)
+}
+
+func (c *VolumeGrantClient) mutate(ctx context.Context, m *VolumeGrantMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&VolumeGrantCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&VolumeGrantUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&VolumeGrantUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&VolumeGrantDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown VolumeGrant mutation op: %q", m.Op())
+	}
+}
+
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		AccessToken, Agent, Allocation, AuditEntry, Device, Domain, Fence, Image,
-		JoinToken, Kernel, LoginSession, Membership, Project, QuotaScope, Registry,
-		ResourceGroup, ResourcePolicy, Session, SessionEvent, SessionMount, SlotType,
-		StorageProxy, User, Vfolder, Volume []ent.Hook
+		AccessToken, Agent, Allocation, AuditEntry, Device, Domain, ExternalIdentity,
+		Fence, GroupGrant, IdentityProvider, Image, Invitation, JoinToken, Kernel,
+		Keypair, LoginAttempt, LoginSession, Membership, PolicyAttachment, Project,
+		QuotaScope, RecoveryCode, Registry, ResourceGroup, ResourcePolicy,
+		ResourcePreset, Retention, Role, RoleGrant, SSHKey, Session, SessionEvent,
+		SessionMount, SlotType, StorageProxy, Task, User, Vfolder, Volume,
+		VolumeGrant []ent.Hook
 	}
 	inters struct {
-		AccessToken, Agent, Allocation, AuditEntry, Device, Domain, Fence, Image,
-		JoinToken, Kernel, LoginSession, Membership, Project, QuotaScope, Registry,
-		ResourceGroup, ResourcePolicy, Session, SessionEvent, SessionMount, SlotType,
-		StorageProxy, User, Vfolder, Volume []ent.Interceptor
+		AccessToken, Agent, Allocation, AuditEntry, Device, Domain, ExternalIdentity,
+		Fence, GroupGrant, IdentityProvider, Image, Invitation, JoinToken, Kernel,
+		Keypair, LoginAttempt, LoginSession, Membership, PolicyAttachment, Project,
+		QuotaScope, RecoveryCode, Registry, ResourceGroup, ResourcePolicy,
+		ResourcePreset, Retention, Role, RoleGrant, SSHKey, Session, SessionEvent,
+		SessionMount, SlotType, StorageProxy, Task, User, Vfolder, Volume,
+		VolumeGrant []ent.Interceptor
 	}
 )
 

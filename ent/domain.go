@@ -10,7 +10,6 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/domain"
-	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/google/uuid"
 )
 
@@ -27,11 +26,20 @@ type Domain struct {
 	Description string `json:"description,omitempty"`
 	// Active holds the value of the "active" field.
 	Active bool `json:"active,omitempty"`
+	// RegistriesRestricted holds the value of the "registries_restricted" field.
+	RegistriesRestricted bool `json:"registries_restricted,omitempty"`
+	// TotpRequired holds the value of the "totp_required" field.
+	TotpRequired bool `json:"totp_required,omitempty"`
+	// PasswordMinLength holds the value of the "password_min_length" field.
+	PasswordMinLength int `json:"password_min_length,omitempty"`
+	// PasswordMaxAgeDays holds the value of the "password_max_age_days" field.
+	PasswordMaxAgeDays int `json:"password_max_age_days,omitempty"`
+	// SignUp holds the value of the "sign_up" field.
+	SignUp domain.SignUp `json:"sign_up,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the DomainQuery when eager-loading is set.
-	Edges         DomainEdges `json:"edges"`
-	domain_policy *uuid.UUID
-	selectValues  sql.SelectValues
+	Edges        DomainEdges `json:"edges"`
+	selectValues sql.SelectValues
 }
 
 // DomainEdges holds the relations/edges for other nodes in the graph.
@@ -40,16 +48,20 @@ type DomainEdges struct {
 	Projects []*Project `json:"projects,omitempty"`
 	// Users holds the value of the users edge.
 	Users []*User `json:"users,omitempty"`
-	// Policy holds the value of the policy edge.
-	Policy *ResourcePolicy `json:"policy,omitempty"`
+	// Policies holds the value of the policies edge.
+	Policies []*PolicyAttachment `json:"policies,omitempty"`
+	// Registries holds the value of the registries edge.
+	Registries []*Registry `json:"registries,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [3]bool
+	loadedTypes [4]bool
 	// totalCount holds the count of the edges above.
-	totalCount [3]map[string]int
+	totalCount [4]map[string]int
 
-	namedProjects map[string][]*Project
-	namedUsers    map[string][]*User
+	namedProjects   map[string][]*Project
+	namedUsers      map[string][]*User
+	namedPolicies   map[string][]*PolicyAttachment
+	namedRegistries map[string][]*Registry
 }
 
 // ProjectsOrErr returns the Projects value or an error if the edge
@@ -70,15 +82,22 @@ func (e DomainEdges) UsersOrErr() ([]*User, error) {
 	return nil, &NotLoadedError{edge: "users"}
 }
 
-// PolicyOrErr returns the Policy value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e DomainEdges) PolicyOrErr() (*ResourcePolicy, error) {
-	if e.Policy != nil {
-		return e.Policy, nil
-	} else if e.loadedTypes[2] {
-		return nil, &NotFoundError{label: resourcepolicy.Label}
+// PoliciesOrErr returns the Policies value or an error if the edge
+// was not loaded in eager-loading.
+func (e DomainEdges) PoliciesOrErr() ([]*PolicyAttachment, error) {
+	if e.loadedTypes[2] {
+		return e.Policies, nil
 	}
-	return nil, &NotLoadedError{edge: "policy"}
+	return nil, &NotLoadedError{edge: "policies"}
+}
+
+// RegistriesOrErr returns the Registries value or an error if the edge
+// was not loaded in eager-loading.
+func (e DomainEdges) RegistriesOrErr() ([]*Registry, error) {
+	if e.loadedTypes[3] {
+		return e.Registries, nil
+	}
+	return nil, &NotLoadedError{edge: "registries"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -86,16 +105,16 @@ func (*Domain) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case domain.FieldActive:
+		case domain.FieldActive, domain.FieldRegistriesRestricted, domain.FieldTotpRequired:
 			values[i] = new(sql.NullBool)
-		case domain.FieldName, domain.FieldDescription:
+		case domain.FieldPasswordMinLength, domain.FieldPasswordMaxAgeDays:
+			values[i] = new(sql.NullInt64)
+		case domain.FieldName, domain.FieldDescription, domain.FieldSignUp:
 			values[i] = new(sql.NullString)
 		case domain.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
 		case domain.FieldID:
 			values[i] = new(uuid.UUID)
-		case domain.ForeignKeys[0]: // domain_policy
-			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
 		default:
 			values[i] = new(sql.UnknownType)
 		}
@@ -141,12 +160,35 @@ func (_m *Domain) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Active = value.Bool
 			}
-		case domain.ForeignKeys[0]:
-			if value, ok := values[i].(*sql.NullScanner); !ok {
-				return fmt.Errorf("unexpected type %T for field domain_policy", values[i])
+		case domain.FieldRegistriesRestricted:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field registries_restricted", values[i])
 			} else if value.Valid {
-				_m.domain_policy = new(uuid.UUID)
-				*_m.domain_policy = *value.S.(*uuid.UUID)
+				_m.RegistriesRestricted = value.Bool
+			}
+		case domain.FieldTotpRequired:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field totp_required", values[i])
+			} else if value.Valid {
+				_m.TotpRequired = value.Bool
+			}
+		case domain.FieldPasswordMinLength:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field password_min_length", values[i])
+			} else if value.Valid {
+				_m.PasswordMinLength = int(value.Int64)
+			}
+		case domain.FieldPasswordMaxAgeDays:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field password_max_age_days", values[i])
+			} else if value.Valid {
+				_m.PasswordMaxAgeDays = int(value.Int64)
+			}
+		case domain.FieldSignUp:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field sign_up", values[i])
+			} else if value.Valid {
+				_m.SignUp = domain.SignUp(value.String)
 			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
@@ -171,9 +213,14 @@ func (_m *Domain) QueryUsers() *UserQuery {
 	return NewDomainClient(_m.config).QueryUsers(_m)
 }
 
-// QueryPolicy queries the "policy" edge of the Domain entity.
-func (_m *Domain) QueryPolicy() *ResourcePolicyQuery {
-	return NewDomainClient(_m.config).QueryPolicy(_m)
+// QueryPolicies queries the "policies" edge of the Domain entity.
+func (_m *Domain) QueryPolicies() *PolicyAttachmentQuery {
+	return NewDomainClient(_m.config).QueryPolicies(_m)
+}
+
+// QueryRegistries queries the "registries" edge of the Domain entity.
+func (_m *Domain) QueryRegistries() *RegistryQuery {
+	return NewDomainClient(_m.config).QueryRegistries(_m)
 }
 
 // Update returns a builder for updating this Domain.
@@ -210,6 +257,21 @@ func (_m *Domain) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("active=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Active))
+	builder.WriteString(", ")
+	builder.WriteString("registries_restricted=")
+	builder.WriteString(fmt.Sprintf("%v", _m.RegistriesRestricted))
+	builder.WriteString(", ")
+	builder.WriteString("totp_required=")
+	builder.WriteString(fmt.Sprintf("%v", _m.TotpRequired))
+	builder.WriteString(", ")
+	builder.WriteString("password_min_length=")
+	builder.WriteString(fmt.Sprintf("%v", _m.PasswordMinLength))
+	builder.WriteString(", ")
+	builder.WriteString("password_max_age_days=")
+	builder.WriteString(fmt.Sprintf("%v", _m.PasswordMaxAgeDays))
+	builder.WriteString(", ")
+	builder.WriteString("sign_up=")
+	builder.WriteString(fmt.Sprintf("%v", _m.SignUp))
 	builder.WriteByte(')')
 	return builder.String()
 }
@@ -259,6 +321,54 @@ func (_m *Domain) appendNamedUsers(name string, edges ...*User) {
 		_m.Edges.namedUsers[name] = []*User{}
 	} else {
 		_m.Edges.namedUsers[name] = append(_m.Edges.namedUsers[name], edges...)
+	}
+}
+
+// NamedPolicies returns the Policies named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Domain) NamedPolicies(name string) ([]*PolicyAttachment, error) {
+	if _m.Edges.namedPolicies == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedPolicies[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Domain) appendNamedPolicies(name string, edges ...*PolicyAttachment) {
+	if _m.Edges.namedPolicies == nil {
+		_m.Edges.namedPolicies = make(map[string][]*PolicyAttachment)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedPolicies[name] = []*PolicyAttachment{}
+	} else {
+		_m.Edges.namedPolicies[name] = append(_m.Edges.namedPolicies[name], edges...)
+	}
+}
+
+// NamedRegistries returns the Registries named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Domain) NamedRegistries(name string) ([]*Registry, error) {
+	if _m.Edges.namedRegistries == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedRegistries[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Domain) appendNamedRegistries(name string, edges ...*Registry) {
+	if _m.Edges.namedRegistries == nil {
+		_m.Edges.namedRegistries = make(map[string][]*Registry)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedRegistries[name] = []*Registry{}
+	} else {
+		_m.Edges.namedRegistries[name] = append(_m.Edges.namedRegistries[name], edges...)
 	}
 }
 

@@ -13,8 +13,9 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
-	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
@@ -75,6 +76,76 @@ func (_c *DomainCreate) SetNillableActive(v *bool) *DomainCreate {
 	return _c
 }
 
+// SetRegistriesRestricted sets the "registries_restricted" field.
+func (_c *DomainCreate) SetRegistriesRestricted(v bool) *DomainCreate {
+	_c.mutation.SetRegistriesRestricted(v)
+	return _c
+}
+
+// SetNillableRegistriesRestricted sets the "registries_restricted" field if the given value is not nil.
+func (_c *DomainCreate) SetNillableRegistriesRestricted(v *bool) *DomainCreate {
+	if v != nil {
+		_c.SetRegistriesRestricted(*v)
+	}
+	return _c
+}
+
+// SetTotpRequired sets the "totp_required" field.
+func (_c *DomainCreate) SetTotpRequired(v bool) *DomainCreate {
+	_c.mutation.SetTotpRequired(v)
+	return _c
+}
+
+// SetNillableTotpRequired sets the "totp_required" field if the given value is not nil.
+func (_c *DomainCreate) SetNillableTotpRequired(v *bool) *DomainCreate {
+	if v != nil {
+		_c.SetTotpRequired(*v)
+	}
+	return _c
+}
+
+// SetPasswordMinLength sets the "password_min_length" field.
+func (_c *DomainCreate) SetPasswordMinLength(v int) *DomainCreate {
+	_c.mutation.SetPasswordMinLength(v)
+	return _c
+}
+
+// SetNillablePasswordMinLength sets the "password_min_length" field if the given value is not nil.
+func (_c *DomainCreate) SetNillablePasswordMinLength(v *int) *DomainCreate {
+	if v != nil {
+		_c.SetPasswordMinLength(*v)
+	}
+	return _c
+}
+
+// SetPasswordMaxAgeDays sets the "password_max_age_days" field.
+func (_c *DomainCreate) SetPasswordMaxAgeDays(v int) *DomainCreate {
+	_c.mutation.SetPasswordMaxAgeDays(v)
+	return _c
+}
+
+// SetNillablePasswordMaxAgeDays sets the "password_max_age_days" field if the given value is not nil.
+func (_c *DomainCreate) SetNillablePasswordMaxAgeDays(v *int) *DomainCreate {
+	if v != nil {
+		_c.SetPasswordMaxAgeDays(*v)
+	}
+	return _c
+}
+
+// SetSignUp sets the "sign_up" field.
+func (_c *DomainCreate) SetSignUp(v domain.SignUp) *DomainCreate {
+	_c.mutation.SetSignUp(v)
+	return _c
+}
+
+// SetNillableSignUp sets the "sign_up" field if the given value is not nil.
+func (_c *DomainCreate) SetNillableSignUp(v *domain.SignUp) *DomainCreate {
+	if v != nil {
+		_c.SetSignUp(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *DomainCreate) SetID(v uuid.UUID) *DomainCreate {
 	_c.mutation.SetID(v)
@@ -119,23 +190,34 @@ func (_c *DomainCreate) AddUsers(v ...*User) *DomainCreate {
 	return _c.AddUserIDs(ids...)
 }
 
-// SetPolicyID sets the "policy" edge to the ResourcePolicy entity by ID.
-func (_c *DomainCreate) SetPolicyID(id uuid.UUID) *DomainCreate {
-	_c.mutation.SetPolicyID(id)
+// AddPolicyIDs adds the "policies" edge to the PolicyAttachment entity by IDs.
+func (_c *DomainCreate) AddPolicyIDs(ids ...uuid.UUID) *DomainCreate {
+	_c.mutation.AddPolicyIDs(ids...)
 	return _c
 }
 
-// SetNillablePolicyID sets the "policy" edge to the ResourcePolicy entity by ID if the given value is not nil.
-func (_c *DomainCreate) SetNillablePolicyID(id *uuid.UUID) *DomainCreate {
-	if id != nil {
-		_c = _c.SetPolicyID(*id)
+// AddPolicies adds the "policies" edges to the PolicyAttachment entity.
+func (_c *DomainCreate) AddPolicies(v ...*PolicyAttachment) *DomainCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
 	}
+	return _c.AddPolicyIDs(ids...)
+}
+
+// AddRegistryIDs adds the "registries" edge to the Registry entity by IDs.
+func (_c *DomainCreate) AddRegistryIDs(ids ...uuid.UUID) *DomainCreate {
+	_c.mutation.AddRegistryIDs(ids...)
 	return _c
 }
 
-// SetPolicy sets the "policy" edge to the ResourcePolicy entity.
-func (_c *DomainCreate) SetPolicy(v *ResourcePolicy) *DomainCreate {
-	return _c.SetPolicyID(v.ID)
+// AddRegistries adds the "registries" edges to the Registry entity.
+func (_c *DomainCreate) AddRegistries(v ...*Registry) *DomainCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddRegistryIDs(ids...)
 }
 
 // Mutation returns the DomainMutation object of the builder.
@@ -185,6 +267,26 @@ func (_c *DomainCreate) defaults() {
 		v := domain.DefaultActive
 		_c.mutation.SetActive(v)
 	}
+	if _, ok := _c.mutation.RegistriesRestricted(); !ok {
+		v := domain.DefaultRegistriesRestricted
+		_c.mutation.SetRegistriesRestricted(v)
+	}
+	if _, ok := _c.mutation.TotpRequired(); !ok {
+		v := domain.DefaultTotpRequired
+		_c.mutation.SetTotpRequired(v)
+	}
+	if _, ok := _c.mutation.PasswordMinLength(); !ok {
+		v := domain.DefaultPasswordMinLength
+		_c.mutation.SetPasswordMinLength(v)
+	}
+	if _, ok := _c.mutation.PasswordMaxAgeDays(); !ok {
+		v := domain.DefaultPasswordMaxAgeDays
+		_c.mutation.SetPasswordMaxAgeDays(v)
+	}
+	if _, ok := _c.mutation.SignUp(); !ok {
+		v := domain.DefaultSignUp
+		_c.mutation.SetSignUp(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := domain.DefaultID()
 		_c.mutation.SetID(v)
@@ -209,6 +311,26 @@ func (_c *DomainCreate) check() error {
 	}
 	if _, ok := _c.mutation.Active(); !ok {
 		return &ValidationError{Name: "active", err: errors.New(`ent: missing required field "Domain.active"`)}
+	}
+	if _, ok := _c.mutation.RegistriesRestricted(); !ok {
+		return &ValidationError{Name: "registries_restricted", err: errors.New(`ent: missing required field "Domain.registries_restricted"`)}
+	}
+	if _, ok := _c.mutation.TotpRequired(); !ok {
+		return &ValidationError{Name: "totp_required", err: errors.New(`ent: missing required field "Domain.totp_required"`)}
+	}
+	if _, ok := _c.mutation.PasswordMinLength(); !ok {
+		return &ValidationError{Name: "password_min_length", err: errors.New(`ent: missing required field "Domain.password_min_length"`)}
+	}
+	if _, ok := _c.mutation.PasswordMaxAgeDays(); !ok {
+		return &ValidationError{Name: "password_max_age_days", err: errors.New(`ent: missing required field "Domain.password_max_age_days"`)}
+	}
+	if _, ok := _c.mutation.SignUp(); !ok {
+		return &ValidationError{Name: "sign_up", err: errors.New(`ent: missing required field "Domain.sign_up"`)}
+	}
+	if v, ok := _c.mutation.SignUp(); ok {
+		if err := domain.SignUpValidator(v); err != nil {
+			return &ValidationError{Name: "sign_up", err: fmt.Errorf(`ent: validator failed for field "Domain.sign_up": %w`, err)}
+		}
 	}
 	return nil
 }
@@ -262,6 +384,26 @@ func (_c *DomainCreate) createSpec() (*Domain, *sqlgraph.CreateSpec) {
 		_spec.SetField(domain.FieldActive, field.TypeBool, value)
 		_node.Active = value
 	}
+	if value, ok := _c.mutation.RegistriesRestricted(); ok {
+		_spec.SetField(domain.FieldRegistriesRestricted, field.TypeBool, value)
+		_node.RegistriesRestricted = value
+	}
+	if value, ok := _c.mutation.TotpRequired(); ok {
+		_spec.SetField(domain.FieldTotpRequired, field.TypeBool, value)
+		_node.TotpRequired = value
+	}
+	if value, ok := _c.mutation.PasswordMinLength(); ok {
+		_spec.SetField(domain.FieldPasswordMinLength, field.TypeInt, value)
+		_node.PasswordMinLength = value
+	}
+	if value, ok := _c.mutation.PasswordMaxAgeDays(); ok {
+		_spec.SetField(domain.FieldPasswordMaxAgeDays, field.TypeInt, value)
+		_node.PasswordMaxAgeDays = value
+	}
+	if value, ok := _c.mutation.SignUp(); ok {
+		_spec.SetField(domain.FieldSignUp, field.TypeEnum, value)
+		_node.SignUp = value
+	}
 	if nodes := _c.mutation.ProjectsIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
@@ -294,21 +436,36 @@ func (_c *DomainCreate) createSpec() (*Domain, *sqlgraph.CreateSpec) {
 		}
 		_spec.Edges = append(_spec.Edges, edge)
 	}
-	if nodes := _c.mutation.PolicyIDs(); len(nodes) > 0 {
+	if nodes := _c.mutation.PoliciesIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
+			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   domain.PolicyTable,
-			Columns: []string{domain.PolicyColumn},
+			Table:   domain.PoliciesTable,
+			Columns: []string{domain.PoliciesColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcepolicy.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
-		_node.domain_policy = &nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.RegistriesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   domain.RegistriesTable,
+			Columns: domain.RegistriesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
 		_spec.Edges = append(_spec.Edges, edge)
 	}
 	return _node, _spec
@@ -396,6 +553,78 @@ func (u *DomainUpsert) SetActive(v bool) *DomainUpsert {
 // UpdateActive sets the "active" field to the value that was provided on create.
 func (u *DomainUpsert) UpdateActive() *DomainUpsert {
 	u.SetExcluded(domain.FieldActive)
+	return u
+}
+
+// SetRegistriesRestricted sets the "registries_restricted" field.
+func (u *DomainUpsert) SetRegistriesRestricted(v bool) *DomainUpsert {
+	u.Set(domain.FieldRegistriesRestricted, v)
+	return u
+}
+
+// UpdateRegistriesRestricted sets the "registries_restricted" field to the value that was provided on create.
+func (u *DomainUpsert) UpdateRegistriesRestricted() *DomainUpsert {
+	u.SetExcluded(domain.FieldRegistriesRestricted)
+	return u
+}
+
+// SetTotpRequired sets the "totp_required" field.
+func (u *DomainUpsert) SetTotpRequired(v bool) *DomainUpsert {
+	u.Set(domain.FieldTotpRequired, v)
+	return u
+}
+
+// UpdateTotpRequired sets the "totp_required" field to the value that was provided on create.
+func (u *DomainUpsert) UpdateTotpRequired() *DomainUpsert {
+	u.SetExcluded(domain.FieldTotpRequired)
+	return u
+}
+
+// SetPasswordMinLength sets the "password_min_length" field.
+func (u *DomainUpsert) SetPasswordMinLength(v int) *DomainUpsert {
+	u.Set(domain.FieldPasswordMinLength, v)
+	return u
+}
+
+// UpdatePasswordMinLength sets the "password_min_length" field to the value that was provided on create.
+func (u *DomainUpsert) UpdatePasswordMinLength() *DomainUpsert {
+	u.SetExcluded(domain.FieldPasswordMinLength)
+	return u
+}
+
+// AddPasswordMinLength adds v to the "password_min_length" field.
+func (u *DomainUpsert) AddPasswordMinLength(v int) *DomainUpsert {
+	u.Add(domain.FieldPasswordMinLength, v)
+	return u
+}
+
+// SetPasswordMaxAgeDays sets the "password_max_age_days" field.
+func (u *DomainUpsert) SetPasswordMaxAgeDays(v int) *DomainUpsert {
+	u.Set(domain.FieldPasswordMaxAgeDays, v)
+	return u
+}
+
+// UpdatePasswordMaxAgeDays sets the "password_max_age_days" field to the value that was provided on create.
+func (u *DomainUpsert) UpdatePasswordMaxAgeDays() *DomainUpsert {
+	u.SetExcluded(domain.FieldPasswordMaxAgeDays)
+	return u
+}
+
+// AddPasswordMaxAgeDays adds v to the "password_max_age_days" field.
+func (u *DomainUpsert) AddPasswordMaxAgeDays(v int) *DomainUpsert {
+	u.Add(domain.FieldPasswordMaxAgeDays, v)
+	return u
+}
+
+// SetSignUp sets the "sign_up" field.
+func (u *DomainUpsert) SetSignUp(v domain.SignUp) *DomainUpsert {
+	u.Set(domain.FieldSignUp, v)
+	return u
+}
+
+// UpdateSignUp sets the "sign_up" field to the value that was provided on create.
+func (u *DomainUpsert) UpdateSignUp() *DomainUpsert {
+	u.SetExcluded(domain.FieldSignUp)
 	return u
 }
 
@@ -489,6 +718,90 @@ func (u *DomainUpsertOne) SetActive(v bool) *DomainUpsertOne {
 func (u *DomainUpsertOne) UpdateActive() *DomainUpsertOne {
 	return u.Update(func(s *DomainUpsert) {
 		s.UpdateActive()
+	})
+}
+
+// SetRegistriesRestricted sets the "registries_restricted" field.
+func (u *DomainUpsertOne) SetRegistriesRestricted(v bool) *DomainUpsertOne {
+	return u.Update(func(s *DomainUpsert) {
+		s.SetRegistriesRestricted(v)
+	})
+}
+
+// UpdateRegistriesRestricted sets the "registries_restricted" field to the value that was provided on create.
+func (u *DomainUpsertOne) UpdateRegistriesRestricted() *DomainUpsertOne {
+	return u.Update(func(s *DomainUpsert) {
+		s.UpdateRegistriesRestricted()
+	})
+}
+
+// SetTotpRequired sets the "totp_required" field.
+func (u *DomainUpsertOne) SetTotpRequired(v bool) *DomainUpsertOne {
+	return u.Update(func(s *DomainUpsert) {
+		s.SetTotpRequired(v)
+	})
+}
+
+// UpdateTotpRequired sets the "totp_required" field to the value that was provided on create.
+func (u *DomainUpsertOne) UpdateTotpRequired() *DomainUpsertOne {
+	return u.Update(func(s *DomainUpsert) {
+		s.UpdateTotpRequired()
+	})
+}
+
+// SetPasswordMinLength sets the "password_min_length" field.
+func (u *DomainUpsertOne) SetPasswordMinLength(v int) *DomainUpsertOne {
+	return u.Update(func(s *DomainUpsert) {
+		s.SetPasswordMinLength(v)
+	})
+}
+
+// AddPasswordMinLength adds v to the "password_min_length" field.
+func (u *DomainUpsertOne) AddPasswordMinLength(v int) *DomainUpsertOne {
+	return u.Update(func(s *DomainUpsert) {
+		s.AddPasswordMinLength(v)
+	})
+}
+
+// UpdatePasswordMinLength sets the "password_min_length" field to the value that was provided on create.
+func (u *DomainUpsertOne) UpdatePasswordMinLength() *DomainUpsertOne {
+	return u.Update(func(s *DomainUpsert) {
+		s.UpdatePasswordMinLength()
+	})
+}
+
+// SetPasswordMaxAgeDays sets the "password_max_age_days" field.
+func (u *DomainUpsertOne) SetPasswordMaxAgeDays(v int) *DomainUpsertOne {
+	return u.Update(func(s *DomainUpsert) {
+		s.SetPasswordMaxAgeDays(v)
+	})
+}
+
+// AddPasswordMaxAgeDays adds v to the "password_max_age_days" field.
+func (u *DomainUpsertOne) AddPasswordMaxAgeDays(v int) *DomainUpsertOne {
+	return u.Update(func(s *DomainUpsert) {
+		s.AddPasswordMaxAgeDays(v)
+	})
+}
+
+// UpdatePasswordMaxAgeDays sets the "password_max_age_days" field to the value that was provided on create.
+func (u *DomainUpsertOne) UpdatePasswordMaxAgeDays() *DomainUpsertOne {
+	return u.Update(func(s *DomainUpsert) {
+		s.UpdatePasswordMaxAgeDays()
+	})
+}
+
+// SetSignUp sets the "sign_up" field.
+func (u *DomainUpsertOne) SetSignUp(v domain.SignUp) *DomainUpsertOne {
+	return u.Update(func(s *DomainUpsert) {
+		s.SetSignUp(v)
+	})
+}
+
+// UpdateSignUp sets the "sign_up" field to the value that was provided on create.
+func (u *DomainUpsertOne) UpdateSignUp() *DomainUpsertOne {
+	return u.Update(func(s *DomainUpsert) {
+		s.UpdateSignUp()
 	})
 }
 
@@ -749,6 +1062,90 @@ func (u *DomainUpsertBulk) SetActive(v bool) *DomainUpsertBulk {
 func (u *DomainUpsertBulk) UpdateActive() *DomainUpsertBulk {
 	return u.Update(func(s *DomainUpsert) {
 		s.UpdateActive()
+	})
+}
+
+// SetRegistriesRestricted sets the "registries_restricted" field.
+func (u *DomainUpsertBulk) SetRegistriesRestricted(v bool) *DomainUpsertBulk {
+	return u.Update(func(s *DomainUpsert) {
+		s.SetRegistriesRestricted(v)
+	})
+}
+
+// UpdateRegistriesRestricted sets the "registries_restricted" field to the value that was provided on create.
+func (u *DomainUpsertBulk) UpdateRegistriesRestricted() *DomainUpsertBulk {
+	return u.Update(func(s *DomainUpsert) {
+		s.UpdateRegistriesRestricted()
+	})
+}
+
+// SetTotpRequired sets the "totp_required" field.
+func (u *DomainUpsertBulk) SetTotpRequired(v bool) *DomainUpsertBulk {
+	return u.Update(func(s *DomainUpsert) {
+		s.SetTotpRequired(v)
+	})
+}
+
+// UpdateTotpRequired sets the "totp_required" field to the value that was provided on create.
+func (u *DomainUpsertBulk) UpdateTotpRequired() *DomainUpsertBulk {
+	return u.Update(func(s *DomainUpsert) {
+		s.UpdateTotpRequired()
+	})
+}
+
+// SetPasswordMinLength sets the "password_min_length" field.
+func (u *DomainUpsertBulk) SetPasswordMinLength(v int) *DomainUpsertBulk {
+	return u.Update(func(s *DomainUpsert) {
+		s.SetPasswordMinLength(v)
+	})
+}
+
+// AddPasswordMinLength adds v to the "password_min_length" field.
+func (u *DomainUpsertBulk) AddPasswordMinLength(v int) *DomainUpsertBulk {
+	return u.Update(func(s *DomainUpsert) {
+		s.AddPasswordMinLength(v)
+	})
+}
+
+// UpdatePasswordMinLength sets the "password_min_length" field to the value that was provided on create.
+func (u *DomainUpsertBulk) UpdatePasswordMinLength() *DomainUpsertBulk {
+	return u.Update(func(s *DomainUpsert) {
+		s.UpdatePasswordMinLength()
+	})
+}
+
+// SetPasswordMaxAgeDays sets the "password_max_age_days" field.
+func (u *DomainUpsertBulk) SetPasswordMaxAgeDays(v int) *DomainUpsertBulk {
+	return u.Update(func(s *DomainUpsert) {
+		s.SetPasswordMaxAgeDays(v)
+	})
+}
+
+// AddPasswordMaxAgeDays adds v to the "password_max_age_days" field.
+func (u *DomainUpsertBulk) AddPasswordMaxAgeDays(v int) *DomainUpsertBulk {
+	return u.Update(func(s *DomainUpsert) {
+		s.AddPasswordMaxAgeDays(v)
+	})
+}
+
+// UpdatePasswordMaxAgeDays sets the "password_max_age_days" field to the value that was provided on create.
+func (u *DomainUpsertBulk) UpdatePasswordMaxAgeDays() *DomainUpsertBulk {
+	return u.Update(func(s *DomainUpsert) {
+		s.UpdatePasswordMaxAgeDays()
+	})
+}
+
+// SetSignUp sets the "sign_up" field.
+func (u *DomainUpsertBulk) SetSignUp(v domain.SignUp) *DomainUpsertBulk {
+	return u.Update(func(s *DomainUpsert) {
+		s.SetSignUp(v)
+	})
+}
+
+// UpdateSignUp sets the "sign_up" field to the value that was provided on create.
+func (u *DomainUpsertBulk) UpdateSignUp() *DomainUpsertBulk {
+	return u.Update(func(s *DomainUpsert) {
+		s.UpdateSignUp()
 	})
 }
 

@@ -14,9 +14,10 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
-	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
@@ -24,18 +25,20 @@ import (
 // DomainQuery is the builder for querying Domain entities.
 type DomainQuery struct {
 	config
-	ctx               *QueryContext
-	order             []domain.OrderOption
-	inters            []Interceptor
-	predicates        []predicate.Domain
-	withProjects      *ProjectQuery
-	withUsers         *UserQuery
-	withPolicy        *ResourcePolicyQuery
-	withFKs           bool
-	loadTotal         []func(context.Context, []*Domain) error
-	modifiers         []func(*sql.Selector)
-	withNamedProjects map[string]*ProjectQuery
-	withNamedUsers    map[string]*UserQuery
+	ctx                 *QueryContext
+	order               []domain.OrderOption
+	inters              []Interceptor
+	predicates          []predicate.Domain
+	withProjects        *ProjectQuery
+	withUsers           *UserQuery
+	withPolicies        *PolicyAttachmentQuery
+	withRegistries      *RegistryQuery
+	loadTotal           []func(context.Context, []*Domain) error
+	modifiers           []func(*sql.Selector)
+	withNamedProjects   map[string]*ProjectQuery
+	withNamedUsers      map[string]*UserQuery
+	withNamedPolicies   map[string]*PolicyAttachmentQuery
+	withNamedRegistries map[string]*RegistryQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -116,9 +119,9 @@ func (_q *DomainQuery) QueryUsers() *UserQuery {
 	return query
 }
 
-// QueryPolicy chains the current query on the "policy" edge.
-func (_q *DomainQuery) QueryPolicy() *ResourcePolicyQuery {
-	query := (&ResourcePolicyClient{config: _q.config}).Query()
+// QueryPolicies chains the current query on the "policies" edge.
+func (_q *DomainQuery) QueryPolicies() *PolicyAttachmentQuery {
+	query := (&PolicyAttachmentClient{config: _q.config}).Query()
 	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
 		if err := _q.prepareQuery(ctx); err != nil {
 			return nil, err
@@ -129,8 +132,30 @@ func (_q *DomainQuery) QueryPolicy() *ResourcePolicyQuery {
 		}
 		step := sqlgraph.NewStep(
 			sqlgraph.From(domain.Table, domain.FieldID, selector),
-			sqlgraph.To(resourcepolicy.Table, resourcepolicy.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, false, domain.PolicyTable, domain.PolicyColumn),
+			sqlgraph.To(policyattachment.Table, policyattachment.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, domain.PoliciesTable, domain.PoliciesColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryRegistries chains the current query on the "registries" edge.
+func (_q *DomainQuery) QueryRegistries() *RegistryQuery {
+	query := (&RegistryClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(domain.Table, domain.FieldID, selector),
+			sqlgraph.To(registry.Table, registry.FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, false, domain.RegistriesTable, domain.RegistriesPrimaryKey...),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -325,14 +350,15 @@ func (_q *DomainQuery) Clone() *DomainQuery {
 		return nil
 	}
 	return &DomainQuery{
-		config:       _q.config,
-		ctx:          _q.ctx.Clone(),
-		order:        append([]domain.OrderOption{}, _q.order...),
-		inters:       append([]Interceptor{}, _q.inters...),
-		predicates:   append([]predicate.Domain{}, _q.predicates...),
-		withProjects: _q.withProjects.Clone(),
-		withUsers:    _q.withUsers.Clone(),
-		withPolicy:   _q.withPolicy.Clone(),
+		config:         _q.config,
+		ctx:            _q.ctx.Clone(),
+		order:          append([]domain.OrderOption{}, _q.order...),
+		inters:         append([]Interceptor{}, _q.inters...),
+		predicates:     append([]predicate.Domain{}, _q.predicates...),
+		withProjects:   _q.withProjects.Clone(),
+		withUsers:      _q.withUsers.Clone(),
+		withPolicies:   _q.withPolicies.Clone(),
+		withRegistries: _q.withRegistries.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -362,14 +388,25 @@ func (_q *DomainQuery) WithUsers(opts ...func(*UserQuery)) *DomainQuery {
 	return _q
 }
 
-// WithPolicy tells the query-builder to eager-load the nodes that are connected to
-// the "policy" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *DomainQuery) WithPolicy(opts ...func(*ResourcePolicyQuery)) *DomainQuery {
-	query := (&ResourcePolicyClient{config: _q.config}).Query()
+// WithPolicies tells the query-builder to eager-load the nodes that are connected to
+// the "policies" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *DomainQuery) WithPolicies(opts ...func(*PolicyAttachmentQuery)) *DomainQuery {
+	query := (&PolicyAttachmentClient{config: _q.config}).Query()
 	for _, opt := range opts {
 		opt(query)
 	}
-	_q.withPolicy = query
+	_q.withPolicies = query
+	return _q
+}
+
+// WithRegistries tells the query-builder to eager-load the nodes that are connected to
+// the "registries" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *DomainQuery) WithRegistries(opts ...func(*RegistryQuery)) *DomainQuery {
+	query := (&RegistryClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withRegistries = query
 	return _q
 }
 
@@ -450,20 +487,14 @@ func (_q *DomainQuery) prepareQuery(ctx context.Context) error {
 func (_q *DomainQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Domain, error) {
 	var (
 		nodes       = []*Domain{}
-		withFKs     = _q.withFKs
 		_spec       = _q.querySpec()
-		loadedTypes = [3]bool{
+		loadedTypes = [4]bool{
 			_q.withProjects != nil,
 			_q.withUsers != nil,
-			_q.withPolicy != nil,
+			_q.withPolicies != nil,
+			_q.withRegistries != nil,
 		}
 	)
-	if _q.withPolicy != nil {
-		withFKs = true
-	}
-	if withFKs {
-		_spec.Node.Columns = append(_spec.Node.Columns, domain.ForeignKeys...)
-	}
 	_spec.ScanValues = func(columns []string) ([]any, error) {
 		return (*Domain).scanValues(nil, columns)
 	}
@@ -499,9 +530,17 @@ func (_q *DomainQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Domai
 			return nil, err
 		}
 	}
-	if query := _q.withPolicy; query != nil {
-		if err := _q.loadPolicy(ctx, query, nodes, nil,
-			func(n *Domain, e *ResourcePolicy) { n.Edges.Policy = e }); err != nil {
+	if query := _q.withPolicies; query != nil {
+		if err := _q.loadPolicies(ctx, query, nodes,
+			func(n *Domain) { n.Edges.Policies = []*PolicyAttachment{} },
+			func(n *Domain, e *PolicyAttachment) { n.Edges.Policies = append(n.Edges.Policies, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withRegistries; query != nil {
+		if err := _q.loadRegistries(ctx, query, nodes,
+			func(n *Domain) { n.Edges.Registries = []*Registry{} },
+			func(n *Domain, e *Registry) { n.Edges.Registries = append(n.Edges.Registries, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -516,6 +555,20 @@ func (_q *DomainQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Domai
 		if err := _q.loadUsers(ctx, query, nodes,
 			func(n *Domain) { n.appendNamedUsers(name) },
 			func(n *Domain, e *User) { n.appendNamedUsers(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedPolicies {
+		if err := _q.loadPolicies(ctx, query, nodes,
+			func(n *Domain) { n.appendNamedPolicies(name) },
+			func(n *Domain, e *PolicyAttachment) { n.appendNamedPolicies(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedRegistries {
+		if err := _q.loadRegistries(ctx, query, nodes,
+			func(n *Domain) { n.appendNamedRegistries(name) },
+			func(n *Domain, e *Registry) { n.appendNamedRegistries(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -537,7 +590,6 @@ func (_q *DomainQuery) loadProjects(ctx context.Context, query *ProjectQuery, no
 			init(nodes[i])
 		}
 	}
-	query.withFKs = true
 	if len(query.ctx.Fields) > 0 {
 		query.ctx.AppendFieldOnce(project.FieldDomainID)
 	}
@@ -568,7 +620,6 @@ func (_q *DomainQuery) loadUsers(ctx context.Context, query *UserQuery, nodes []
 			init(nodes[i])
 		}
 	}
-	query.withFKs = true
 	if len(query.ctx.Fields) > 0 {
 		query.ctx.AppendFieldOnce(user.FieldDomainID)
 	}
@@ -589,34 +640,96 @@ func (_q *DomainQuery) loadUsers(ctx context.Context, query *UserQuery, nodes []
 	}
 	return nil
 }
-func (_q *DomainQuery) loadPolicy(ctx context.Context, query *ResourcePolicyQuery, nodes []*Domain, init func(*Domain), assign func(*Domain, *ResourcePolicy)) error {
-	ids := make([]uuid.UUID, 0, len(nodes))
-	nodeids := make(map[uuid.UUID][]*Domain)
+func (_q *DomainQuery) loadPolicies(ctx context.Context, query *PolicyAttachmentQuery, nodes []*Domain, init func(*Domain), assign func(*Domain, *PolicyAttachment)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*Domain)
 	for i := range nodes {
-		if nodes[i].domain_policy == nil {
-			continue
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
 		}
-		fk := *nodes[i].domain_policy
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
 	}
-	if len(ids) == 0 {
-		return nil
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(policyattachment.FieldDomainID)
 	}
-	query.Where(resourcepolicy.IDIn(ids...))
+	query.Where(predicate.PolicyAttachment(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(domain.PoliciesColumn), fks...))
+	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {
 		return err
 	}
 	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "domain_policy" returned %v`, n.ID)
+		fk := n.DomainID
+		if fk == nil {
+			return fmt.Errorf(`foreign-key "domain_id" is nil for node %v`, n.ID)
 		}
-		for i := range nodes {
-			assign(nodes[i], n)
+		node, ok := nodeids[*fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "domain_id" returned %v for node %v`, *fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *DomainQuery) loadRegistries(ctx context.Context, query *RegistryQuery, nodes []*Domain, init func(*Domain), assign func(*Domain, *Registry)) error {
+	edgeIDs := make([]driver.Value, len(nodes))
+	byID := make(map[uuid.UUID]*Domain)
+	nids := make(map[uuid.UUID]map[*Domain]struct{})
+	for i, node := range nodes {
+		edgeIDs[i] = node.ID
+		byID[node.ID] = node
+		if init != nil {
+			init(node)
+		}
+	}
+	query.Where(func(s *sql.Selector) {
+		joinT := sql.Table(domain.RegistriesTable)
+		s.Join(joinT).On(s.C(registry.FieldID), joinT.C(domain.RegistriesPrimaryKey[1]))
+		s.Where(sql.InValues(joinT.C(domain.RegistriesPrimaryKey[0]), edgeIDs...))
+		columns := s.SelectedColumns()
+		s.Select(joinT.C(domain.RegistriesPrimaryKey[0]))
+		s.AppendSelect(columns...)
+		s.SetDistinct(false)
+	})
+	if err := query.prepareQuery(ctx); err != nil {
+		return err
+	}
+	qr := QuerierFunc(func(ctx context.Context, q Query) (Value, error) {
+		return query.sqlAll(ctx, func(_ context.Context, spec *sqlgraph.QuerySpec) {
+			assign := spec.Assign
+			values := spec.ScanValues
+			spec.ScanValues = func(columns []string) ([]any, error) {
+				values, err := values(columns[1:])
+				if err != nil {
+					return nil, err
+				}
+				return append([]any{new(uuid.UUID)}, values...), nil
+			}
+			spec.Assign = func(columns []string, values []any) error {
+				outValue := *values[0].(*uuid.UUID)
+				inValue := *values[1].(*uuid.UUID)
+				if nids[inValue] == nil {
+					nids[inValue] = map[*Domain]struct{}{byID[outValue]: {}}
+					return assign(columns[1:], values[1:])
+				}
+				nids[inValue][byID[outValue]] = struct{}{}
+				return nil
+			}
+		})
+	})
+	neighbors, err := withInterceptors[[]*Registry](ctx, query, qr, query.inters)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected "registries" node returned %v`, n.ID)
+		}
+		for kn := range nodes {
+			assign(kn, n)
 		}
 	}
 	return nil
@@ -766,6 +879,34 @@ func (_q *DomainQuery) WithNamedUsers(name string, opts ...func(*UserQuery)) *Do
 		_q.withNamedUsers = make(map[string]*UserQuery)
 	}
 	_q.withNamedUsers[name] = query
+	return _q
+}
+
+// WithNamedPolicies tells the query-builder to eager-load the nodes that are connected to the "policies"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *DomainQuery) WithNamedPolicies(name string, opts ...func(*PolicyAttachmentQuery)) *DomainQuery {
+	query := (&PolicyAttachmentClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedPolicies == nil {
+		_q.withNamedPolicies = make(map[string]*PolicyAttachmentQuery)
+	}
+	_q.withNamedPolicies[name] = query
+	return _q
+}
+
+// WithNamedRegistries tells the query-builder to eager-load the nodes that are connected to the "registries"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *DomainQuery) WithNamedRegistries(name string, opts ...func(*RegistryQuery)) *DomainQuery {
+	query := (&RegistryClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedRegistries == nil {
+		_q.withNamedRegistries = make(map[string]*RegistryQuery)
+	}
+	_q.withNamedRegistries[name] = query
 	return _q
 }
 

@@ -11,9 +11,10 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
-	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
@@ -74,6 +75,90 @@ func (_u *DomainUpdate) SetNillableActive(v *bool) *DomainUpdate {
 	return _u
 }
 
+// SetRegistriesRestricted sets the "registries_restricted" field.
+func (_u *DomainUpdate) SetRegistriesRestricted(v bool) *DomainUpdate {
+	_u.mutation.SetRegistriesRestricted(v)
+	return _u
+}
+
+// SetNillableRegistriesRestricted sets the "registries_restricted" field if the given value is not nil.
+func (_u *DomainUpdate) SetNillableRegistriesRestricted(v *bool) *DomainUpdate {
+	if v != nil {
+		_u.SetRegistriesRestricted(*v)
+	}
+	return _u
+}
+
+// SetTotpRequired sets the "totp_required" field.
+func (_u *DomainUpdate) SetTotpRequired(v bool) *DomainUpdate {
+	_u.mutation.SetTotpRequired(v)
+	return _u
+}
+
+// SetNillableTotpRequired sets the "totp_required" field if the given value is not nil.
+func (_u *DomainUpdate) SetNillableTotpRequired(v *bool) *DomainUpdate {
+	if v != nil {
+		_u.SetTotpRequired(*v)
+	}
+	return _u
+}
+
+// SetPasswordMinLength sets the "password_min_length" field.
+func (_u *DomainUpdate) SetPasswordMinLength(v int) *DomainUpdate {
+	_u.mutation.ResetPasswordMinLength()
+	_u.mutation.SetPasswordMinLength(v)
+	return _u
+}
+
+// SetNillablePasswordMinLength sets the "password_min_length" field if the given value is not nil.
+func (_u *DomainUpdate) SetNillablePasswordMinLength(v *int) *DomainUpdate {
+	if v != nil {
+		_u.SetPasswordMinLength(*v)
+	}
+	return _u
+}
+
+// AddPasswordMinLength adds value to the "password_min_length" field.
+func (_u *DomainUpdate) AddPasswordMinLength(v int) *DomainUpdate {
+	_u.mutation.AddPasswordMinLength(v)
+	return _u
+}
+
+// SetPasswordMaxAgeDays sets the "password_max_age_days" field.
+func (_u *DomainUpdate) SetPasswordMaxAgeDays(v int) *DomainUpdate {
+	_u.mutation.ResetPasswordMaxAgeDays()
+	_u.mutation.SetPasswordMaxAgeDays(v)
+	return _u
+}
+
+// SetNillablePasswordMaxAgeDays sets the "password_max_age_days" field if the given value is not nil.
+func (_u *DomainUpdate) SetNillablePasswordMaxAgeDays(v *int) *DomainUpdate {
+	if v != nil {
+		_u.SetPasswordMaxAgeDays(*v)
+	}
+	return _u
+}
+
+// AddPasswordMaxAgeDays adds value to the "password_max_age_days" field.
+func (_u *DomainUpdate) AddPasswordMaxAgeDays(v int) *DomainUpdate {
+	_u.mutation.AddPasswordMaxAgeDays(v)
+	return _u
+}
+
+// SetSignUp sets the "sign_up" field.
+func (_u *DomainUpdate) SetSignUp(v domain.SignUp) *DomainUpdate {
+	_u.mutation.SetSignUp(v)
+	return _u
+}
+
+// SetNillableSignUp sets the "sign_up" field if the given value is not nil.
+func (_u *DomainUpdate) SetNillableSignUp(v *domain.SignUp) *DomainUpdate {
+	if v != nil {
+		_u.SetSignUp(*v)
+	}
+	return _u
+}
+
 // AddProjectIDs adds the "projects" edge to the Project entity by IDs.
 func (_u *DomainUpdate) AddProjectIDs(ids ...uuid.UUID) *DomainUpdate {
 	_u.mutation.AddProjectIDs(ids...)
@@ -104,23 +189,34 @@ func (_u *DomainUpdate) AddUsers(v ...*User) *DomainUpdate {
 	return _u.AddUserIDs(ids...)
 }
 
-// SetPolicyID sets the "policy" edge to the ResourcePolicy entity by ID.
-func (_u *DomainUpdate) SetPolicyID(id uuid.UUID) *DomainUpdate {
-	_u.mutation.SetPolicyID(id)
+// AddPolicyIDs adds the "policies" edge to the PolicyAttachment entity by IDs.
+func (_u *DomainUpdate) AddPolicyIDs(ids ...uuid.UUID) *DomainUpdate {
+	_u.mutation.AddPolicyIDs(ids...)
 	return _u
 }
 
-// SetNillablePolicyID sets the "policy" edge to the ResourcePolicy entity by ID if the given value is not nil.
-func (_u *DomainUpdate) SetNillablePolicyID(id *uuid.UUID) *DomainUpdate {
-	if id != nil {
-		_u = _u.SetPolicyID(*id)
+// AddPolicies adds the "policies" edges to the PolicyAttachment entity.
+func (_u *DomainUpdate) AddPolicies(v ...*PolicyAttachment) *DomainUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
 	}
+	return _u.AddPolicyIDs(ids...)
+}
+
+// AddRegistryIDs adds the "registries" edge to the Registry entity by IDs.
+func (_u *DomainUpdate) AddRegistryIDs(ids ...uuid.UUID) *DomainUpdate {
+	_u.mutation.AddRegistryIDs(ids...)
 	return _u
 }
 
-// SetPolicy sets the "policy" edge to the ResourcePolicy entity.
-func (_u *DomainUpdate) SetPolicy(v *ResourcePolicy) *DomainUpdate {
-	return _u.SetPolicyID(v.ID)
+// AddRegistries adds the "registries" edges to the Registry entity.
+func (_u *DomainUpdate) AddRegistries(v ...*Registry) *DomainUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddRegistryIDs(ids...)
 }
 
 // Mutation returns the DomainMutation object of the builder.
@@ -170,10 +266,46 @@ func (_u *DomainUpdate) RemoveUsers(v ...*User) *DomainUpdate {
 	return _u.RemoveUserIDs(ids...)
 }
 
-// ClearPolicy clears the "policy" edge to the ResourcePolicy entity.
-func (_u *DomainUpdate) ClearPolicy() *DomainUpdate {
-	_u.mutation.ClearPolicy()
+// ClearPolicies clears all "policies" edges to the PolicyAttachment entity.
+func (_u *DomainUpdate) ClearPolicies() *DomainUpdate {
+	_u.mutation.ClearPolicies()
 	return _u
+}
+
+// RemovePolicyIDs removes the "policies" edge to PolicyAttachment entities by IDs.
+func (_u *DomainUpdate) RemovePolicyIDs(ids ...uuid.UUID) *DomainUpdate {
+	_u.mutation.RemovePolicyIDs(ids...)
+	return _u
+}
+
+// RemovePolicies removes "policies" edges to PolicyAttachment entities.
+func (_u *DomainUpdate) RemovePolicies(v ...*PolicyAttachment) *DomainUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemovePolicyIDs(ids...)
+}
+
+// ClearRegistries clears all "registries" edges to the Registry entity.
+func (_u *DomainUpdate) ClearRegistries() *DomainUpdate {
+	_u.mutation.ClearRegistries()
+	return _u
+}
+
+// RemoveRegistryIDs removes the "registries" edge to Registry entities by IDs.
+func (_u *DomainUpdate) RemoveRegistryIDs(ids ...uuid.UUID) *DomainUpdate {
+	_u.mutation.RemoveRegistryIDs(ids...)
+	return _u
+}
+
+// RemoveRegistries removes "registries" edges to Registry entities.
+func (_u *DomainUpdate) RemoveRegistries(v ...*Registry) *DomainUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveRegistryIDs(ids...)
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -210,6 +342,11 @@ func (_u *DomainUpdate) check() error {
 			return &ValidationError{Name: "name", err: fmt.Errorf(`ent: validator failed for field "Domain.name": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.SignUp(); ok {
+		if err := domain.SignUpValidator(v); err != nil {
+			return &ValidationError{Name: "sign_up", err: fmt.Errorf(`ent: validator failed for field "Domain.sign_up": %w`, err)}
+		}
+	}
 	return nil
 }
 
@@ -239,6 +376,27 @@ func (_u *DomainUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.Active(); ok {
 		_spec.SetField(domain.FieldActive, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.RegistriesRestricted(); ok {
+		_spec.SetField(domain.FieldRegistriesRestricted, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.TotpRequired(); ok {
+		_spec.SetField(domain.FieldTotpRequired, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.PasswordMinLength(); ok {
+		_spec.SetField(domain.FieldPasswordMinLength, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedPasswordMinLength(); ok {
+		_spec.AddField(domain.FieldPasswordMinLength, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.PasswordMaxAgeDays(); ok {
+		_spec.SetField(domain.FieldPasswordMaxAgeDays, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedPasswordMaxAgeDays(); ok {
+		_spec.AddField(domain.FieldPasswordMaxAgeDays, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.SignUp(); ok {
+		_spec.SetField(domain.FieldSignUp, field.TypeEnum, value)
 	}
 	if _u.mutation.ProjectsCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -330,28 +488,89 @@ func (_u *DomainUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 		}
 		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
-	if _u.mutation.PolicyCleared() {
+	if _u.mutation.PoliciesCleared() {
 		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
+			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   domain.PolicyTable,
-			Columns: []string{domain.PolicyColumn},
+			Table:   domain.PoliciesTable,
+			Columns: []string{domain.PoliciesColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcepolicy.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
 			},
 		}
 		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
 	}
-	if nodes := _u.mutation.PolicyIDs(); len(nodes) > 0 {
+	if nodes := _u.mutation.RemovedPoliciesIDs(); len(nodes) > 0 && !_u.mutation.PoliciesCleared() {
 		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
+			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   domain.PolicyTable,
-			Columns: []string{domain.PolicyColumn},
+			Table:   domain.PoliciesTable,
+			Columns: []string{domain.PoliciesColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcepolicy.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.PoliciesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   domain.PoliciesTable,
+			Columns: []string{domain.PoliciesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.RegistriesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   domain.RegistriesTable,
+			Columns: domain.RegistriesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedRegistriesIDs(); len(nodes) > 0 && !_u.mutation.RegistriesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   domain.RegistriesTable,
+			Columns: domain.RegistriesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RegistriesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   domain.RegistriesTable,
+			Columns: domain.RegistriesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -423,6 +642,90 @@ func (_u *DomainUpdateOne) SetNillableActive(v *bool) *DomainUpdateOne {
 	return _u
 }
 
+// SetRegistriesRestricted sets the "registries_restricted" field.
+func (_u *DomainUpdateOne) SetRegistriesRestricted(v bool) *DomainUpdateOne {
+	_u.mutation.SetRegistriesRestricted(v)
+	return _u
+}
+
+// SetNillableRegistriesRestricted sets the "registries_restricted" field if the given value is not nil.
+func (_u *DomainUpdateOne) SetNillableRegistriesRestricted(v *bool) *DomainUpdateOne {
+	if v != nil {
+		_u.SetRegistriesRestricted(*v)
+	}
+	return _u
+}
+
+// SetTotpRequired sets the "totp_required" field.
+func (_u *DomainUpdateOne) SetTotpRequired(v bool) *DomainUpdateOne {
+	_u.mutation.SetTotpRequired(v)
+	return _u
+}
+
+// SetNillableTotpRequired sets the "totp_required" field if the given value is not nil.
+func (_u *DomainUpdateOne) SetNillableTotpRequired(v *bool) *DomainUpdateOne {
+	if v != nil {
+		_u.SetTotpRequired(*v)
+	}
+	return _u
+}
+
+// SetPasswordMinLength sets the "password_min_length" field.
+func (_u *DomainUpdateOne) SetPasswordMinLength(v int) *DomainUpdateOne {
+	_u.mutation.ResetPasswordMinLength()
+	_u.mutation.SetPasswordMinLength(v)
+	return _u
+}
+
+// SetNillablePasswordMinLength sets the "password_min_length" field if the given value is not nil.
+func (_u *DomainUpdateOne) SetNillablePasswordMinLength(v *int) *DomainUpdateOne {
+	if v != nil {
+		_u.SetPasswordMinLength(*v)
+	}
+	return _u
+}
+
+// AddPasswordMinLength adds value to the "password_min_length" field.
+func (_u *DomainUpdateOne) AddPasswordMinLength(v int) *DomainUpdateOne {
+	_u.mutation.AddPasswordMinLength(v)
+	return _u
+}
+
+// SetPasswordMaxAgeDays sets the "password_max_age_days" field.
+func (_u *DomainUpdateOne) SetPasswordMaxAgeDays(v int) *DomainUpdateOne {
+	_u.mutation.ResetPasswordMaxAgeDays()
+	_u.mutation.SetPasswordMaxAgeDays(v)
+	return _u
+}
+
+// SetNillablePasswordMaxAgeDays sets the "password_max_age_days" field if the given value is not nil.
+func (_u *DomainUpdateOne) SetNillablePasswordMaxAgeDays(v *int) *DomainUpdateOne {
+	if v != nil {
+		_u.SetPasswordMaxAgeDays(*v)
+	}
+	return _u
+}
+
+// AddPasswordMaxAgeDays adds value to the "password_max_age_days" field.
+func (_u *DomainUpdateOne) AddPasswordMaxAgeDays(v int) *DomainUpdateOne {
+	_u.mutation.AddPasswordMaxAgeDays(v)
+	return _u
+}
+
+// SetSignUp sets the "sign_up" field.
+func (_u *DomainUpdateOne) SetSignUp(v domain.SignUp) *DomainUpdateOne {
+	_u.mutation.SetSignUp(v)
+	return _u
+}
+
+// SetNillableSignUp sets the "sign_up" field if the given value is not nil.
+func (_u *DomainUpdateOne) SetNillableSignUp(v *domain.SignUp) *DomainUpdateOne {
+	if v != nil {
+		_u.SetSignUp(*v)
+	}
+	return _u
+}
+
 // AddProjectIDs adds the "projects" edge to the Project entity by IDs.
 func (_u *DomainUpdateOne) AddProjectIDs(ids ...uuid.UUID) *DomainUpdateOne {
 	_u.mutation.AddProjectIDs(ids...)
@@ -453,23 +756,34 @@ func (_u *DomainUpdateOne) AddUsers(v ...*User) *DomainUpdateOne {
 	return _u.AddUserIDs(ids...)
 }
 
-// SetPolicyID sets the "policy" edge to the ResourcePolicy entity by ID.
-func (_u *DomainUpdateOne) SetPolicyID(id uuid.UUID) *DomainUpdateOne {
-	_u.mutation.SetPolicyID(id)
+// AddPolicyIDs adds the "policies" edge to the PolicyAttachment entity by IDs.
+func (_u *DomainUpdateOne) AddPolicyIDs(ids ...uuid.UUID) *DomainUpdateOne {
+	_u.mutation.AddPolicyIDs(ids...)
 	return _u
 }
 
-// SetNillablePolicyID sets the "policy" edge to the ResourcePolicy entity by ID if the given value is not nil.
-func (_u *DomainUpdateOne) SetNillablePolicyID(id *uuid.UUID) *DomainUpdateOne {
-	if id != nil {
-		_u = _u.SetPolicyID(*id)
+// AddPolicies adds the "policies" edges to the PolicyAttachment entity.
+func (_u *DomainUpdateOne) AddPolicies(v ...*PolicyAttachment) *DomainUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
 	}
+	return _u.AddPolicyIDs(ids...)
+}
+
+// AddRegistryIDs adds the "registries" edge to the Registry entity by IDs.
+func (_u *DomainUpdateOne) AddRegistryIDs(ids ...uuid.UUID) *DomainUpdateOne {
+	_u.mutation.AddRegistryIDs(ids...)
 	return _u
 }
 
-// SetPolicy sets the "policy" edge to the ResourcePolicy entity.
-func (_u *DomainUpdateOne) SetPolicy(v *ResourcePolicy) *DomainUpdateOne {
-	return _u.SetPolicyID(v.ID)
+// AddRegistries adds the "registries" edges to the Registry entity.
+func (_u *DomainUpdateOne) AddRegistries(v ...*Registry) *DomainUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddRegistryIDs(ids...)
 }
 
 // Mutation returns the DomainMutation object of the builder.
@@ -519,10 +833,46 @@ func (_u *DomainUpdateOne) RemoveUsers(v ...*User) *DomainUpdateOne {
 	return _u.RemoveUserIDs(ids...)
 }
 
-// ClearPolicy clears the "policy" edge to the ResourcePolicy entity.
-func (_u *DomainUpdateOne) ClearPolicy() *DomainUpdateOne {
-	_u.mutation.ClearPolicy()
+// ClearPolicies clears all "policies" edges to the PolicyAttachment entity.
+func (_u *DomainUpdateOne) ClearPolicies() *DomainUpdateOne {
+	_u.mutation.ClearPolicies()
 	return _u
+}
+
+// RemovePolicyIDs removes the "policies" edge to PolicyAttachment entities by IDs.
+func (_u *DomainUpdateOne) RemovePolicyIDs(ids ...uuid.UUID) *DomainUpdateOne {
+	_u.mutation.RemovePolicyIDs(ids...)
+	return _u
+}
+
+// RemovePolicies removes "policies" edges to PolicyAttachment entities.
+func (_u *DomainUpdateOne) RemovePolicies(v ...*PolicyAttachment) *DomainUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemovePolicyIDs(ids...)
+}
+
+// ClearRegistries clears all "registries" edges to the Registry entity.
+func (_u *DomainUpdateOne) ClearRegistries() *DomainUpdateOne {
+	_u.mutation.ClearRegistries()
+	return _u
+}
+
+// RemoveRegistryIDs removes the "registries" edge to Registry entities by IDs.
+func (_u *DomainUpdateOne) RemoveRegistryIDs(ids ...uuid.UUID) *DomainUpdateOne {
+	_u.mutation.RemoveRegistryIDs(ids...)
+	return _u
+}
+
+// RemoveRegistries removes "registries" edges to Registry entities.
+func (_u *DomainUpdateOne) RemoveRegistries(v ...*Registry) *DomainUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveRegistryIDs(ids...)
 }
 
 // Where appends a list predicates to the DomainUpdate builder.
@@ -572,6 +922,11 @@ func (_u *DomainUpdateOne) check() error {
 			return &ValidationError{Name: "name", err: fmt.Errorf(`ent: validator failed for field "Domain.name": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.SignUp(); ok {
+		if err := domain.SignUpValidator(v); err != nil {
+			return &ValidationError{Name: "sign_up", err: fmt.Errorf(`ent: validator failed for field "Domain.sign_up": %w`, err)}
+		}
+	}
 	return nil
 }
 
@@ -618,6 +973,27 @@ func (_u *DomainUpdateOne) sqlSave(ctx context.Context) (_node *Domain, err erro
 	}
 	if value, ok := _u.mutation.Active(); ok {
 		_spec.SetField(domain.FieldActive, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.RegistriesRestricted(); ok {
+		_spec.SetField(domain.FieldRegistriesRestricted, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.TotpRequired(); ok {
+		_spec.SetField(domain.FieldTotpRequired, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.PasswordMinLength(); ok {
+		_spec.SetField(domain.FieldPasswordMinLength, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedPasswordMinLength(); ok {
+		_spec.AddField(domain.FieldPasswordMinLength, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.PasswordMaxAgeDays(); ok {
+		_spec.SetField(domain.FieldPasswordMaxAgeDays, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedPasswordMaxAgeDays(); ok {
+		_spec.AddField(domain.FieldPasswordMaxAgeDays, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.SignUp(); ok {
+		_spec.SetField(domain.FieldSignUp, field.TypeEnum, value)
 	}
 	if _u.mutation.ProjectsCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -709,28 +1085,89 @@ func (_u *DomainUpdateOne) sqlSave(ctx context.Context) (_node *Domain, err erro
 		}
 		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
-	if _u.mutation.PolicyCleared() {
+	if _u.mutation.PoliciesCleared() {
 		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
+			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   domain.PolicyTable,
-			Columns: []string{domain.PolicyColumn},
+			Table:   domain.PoliciesTable,
+			Columns: []string{domain.PoliciesColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcepolicy.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
 			},
 		}
 		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
 	}
-	if nodes := _u.mutation.PolicyIDs(); len(nodes) > 0 {
+	if nodes := _u.mutation.RemovedPoliciesIDs(); len(nodes) > 0 && !_u.mutation.PoliciesCleared() {
 		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
+			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   domain.PolicyTable,
-			Columns: []string{domain.PolicyColumn},
+			Table:   domain.PoliciesTable,
+			Columns: []string{domain.PoliciesColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcepolicy.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.PoliciesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   domain.PoliciesTable,
+			Columns: []string{domain.PoliciesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.RegistriesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   domain.RegistriesTable,
+			Columns: domain.RegistriesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedRegistriesIDs(); len(nodes) > 0 && !_u.mutation.RegistriesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   domain.RegistriesTable,
+			Columns: domain.RegistriesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RegistriesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   domain.RegistriesTable,
+			Columns: domain.RegistriesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

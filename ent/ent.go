@@ -18,25 +18,40 @@ import (
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/externalidentity"
 	"github.com/berthhq/berth/ent/fence"
+	"github.com/berthhq/berth/ent/groupgrant"
+	"github.com/berthhq/berth/ent/identityprovider"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/keypair"
+	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/resourcepreset"
+	"github.com/berthhq/berth/ent/retention"
+	"github.com/berthhq/berth/ent/role"
+	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
+	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
+	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/ent/volumegrant"
 )
 
 // ent aliases to avoid import conflicts in user's code.
@@ -97,31 +112,46 @@ var (
 func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
-			accesstoken.Table:    accesstoken.ValidColumn,
-			agent.Table:          agent.ValidColumn,
-			allocation.Table:     allocation.ValidColumn,
-			auditentry.Table:     auditentry.ValidColumn,
-			device.Table:         device.ValidColumn,
-			domain.Table:         domain.ValidColumn,
-			fence.Table:          fence.ValidColumn,
-			image.Table:          image.ValidColumn,
-			jointoken.Table:      jointoken.ValidColumn,
-			kernel.Table:         kernel.ValidColumn,
-			loginsession.Table:   loginsession.ValidColumn,
-			membership.Table:     membership.ValidColumn,
-			project.Table:        project.ValidColumn,
-			quotascope.Table:     quotascope.ValidColumn,
-			registry.Table:       registry.ValidColumn,
-			resourcegroup.Table:  resourcegroup.ValidColumn,
-			resourcepolicy.Table: resourcepolicy.ValidColumn,
-			session.Table:        session.ValidColumn,
-			sessionevent.Table:   sessionevent.ValidColumn,
-			sessionmount.Table:   sessionmount.ValidColumn,
-			slottype.Table:       slottype.ValidColumn,
-			storageproxy.Table:   storageproxy.ValidColumn,
-			user.Table:           user.ValidColumn,
-			vfolder.Table:        vfolder.ValidColumn,
-			volume.Table:         volume.ValidColumn,
+			accesstoken.Table:      accesstoken.ValidColumn,
+			agent.Table:            agent.ValidColumn,
+			allocation.Table:       allocation.ValidColumn,
+			auditentry.Table:       auditentry.ValidColumn,
+			device.Table:           device.ValidColumn,
+			domain.Table:           domain.ValidColumn,
+			externalidentity.Table: externalidentity.ValidColumn,
+			fence.Table:            fence.ValidColumn,
+			groupgrant.Table:       groupgrant.ValidColumn,
+			identityprovider.Table: identityprovider.ValidColumn,
+			image.Table:            image.ValidColumn,
+			invitation.Table:       invitation.ValidColumn,
+			jointoken.Table:        jointoken.ValidColumn,
+			kernel.Table:           kernel.ValidColumn,
+			keypair.Table:          keypair.ValidColumn,
+			loginattempt.Table:     loginattempt.ValidColumn,
+			loginsession.Table:     loginsession.ValidColumn,
+			membership.Table:       membership.ValidColumn,
+			policyattachment.Table: policyattachment.ValidColumn,
+			project.Table:          project.ValidColumn,
+			quotascope.Table:       quotascope.ValidColumn,
+			recoverycode.Table:     recoverycode.ValidColumn,
+			registry.Table:         registry.ValidColumn,
+			resourcegroup.Table:    resourcegroup.ValidColumn,
+			resourcepolicy.Table:   resourcepolicy.ValidColumn,
+			resourcepreset.Table:   resourcepreset.ValidColumn,
+			retention.Table:        retention.ValidColumn,
+			role.Table:             role.ValidColumn,
+			rolegrant.Table:        rolegrant.ValidColumn,
+			sshkey.Table:           sshkey.ValidColumn,
+			session.Table:          session.ValidColumn,
+			sessionevent.Table:     sessionevent.ValidColumn,
+			sessionmount.Table:     sessionmount.ValidColumn,
+			slottype.Table:         slottype.ValidColumn,
+			storageproxy.Table:     storageproxy.ValidColumn,
+			task.Table:             task.ValidColumn,
+			user.Table:             user.ValidColumn,
+			vfolder.Table:          vfolder.ValidColumn,
+			volume.Table:           volume.ValidColumn,
+			volumegrant.Table:      volumegrant.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

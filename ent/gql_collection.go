@@ -16,25 +16,40 @@ import (
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/externalidentity"
 	"github.com/berthhq/berth/ent/fence"
+	"github.com/berthhq/berth/ent/groupgrant"
+	"github.com/berthhq/berth/ent/identityprovider"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/keypair"
+	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/resourcepreset"
+	"github.com/berthhq/berth/ent/retention"
+	"github.com/berthhq/berth/ent/role"
+	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
+	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
+	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/google/uuid"
 )
 
@@ -74,6 +89,21 @@ func (_q *AccessTokenQuery) collectField(ctx context.Context, oneNode bool, opCt
 				selectedFields = append(selectedFields, accesstoken.FieldUserID)
 				fieldSeen[accesstoken.FieldUserID] = struct{}{}
 			}
+
+		case "project":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withProject = query
+			if _, ok := fieldSeen[accesstoken.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, accesstoken.FieldProjectID)
+				fieldSeen[accesstoken.FieldProjectID] = struct{}{}
+			}
 		case "createdAt":
 			if _, ok := fieldSeen[accesstoken.FieldCreatedAt]; !ok {
 				selectedFields = append(selectedFields, accesstoken.FieldCreatedAt)
@@ -88,6 +118,16 @@ func (_q *AccessTokenQuery) collectField(ctx context.Context, oneNode bool, opCt
 			if _, ok := fieldSeen[accesstoken.FieldPrefix]; !ok {
 				selectedFields = append(selectedFields, accesstoken.FieldPrefix)
 				fieldSeen[accesstoken.FieldPrefix] = struct{}{}
+			}
+		case "scopes":
+			if _, ok := fieldSeen[accesstoken.FieldScopes]; !ok {
+				selectedFields = append(selectedFields, accesstoken.FieldScopes)
+				fieldSeen[accesstoken.FieldScopes] = struct{}{}
+			}
+		case "projectID":
+			if _, ok := fieldSeen[accesstoken.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, accesstoken.FieldProjectID)
+				fieldSeen[accesstoken.FieldProjectID] = struct{}{}
 			}
 		case "expiresAt":
 			if _, ok := fieldSeen[accesstoken.FieldExpiresAt]; !ok {
@@ -531,10 +571,45 @@ func (_q *AuditEntryQuery) collectField(ctx context.Context, oneNode bool, opCtx
 				selectedFields = append(selectedFields, auditentry.FieldActorID)
 				fieldSeen[auditentry.FieldActorID] = struct{}{}
 			}
+		case "actorEmail":
+			if _, ok := fieldSeen[auditentry.FieldActorEmail]; !ok {
+				selectedFields = append(selectedFields, auditentry.FieldActorEmail)
+				fieldSeen[auditentry.FieldActorEmail] = struct{}{}
+			}
+		case "actedAsID":
+			if _, ok := fieldSeen[auditentry.FieldActedAsID]; !ok {
+				selectedFields = append(selectedFields, auditentry.FieldActedAsID)
+				fieldSeen[auditentry.FieldActedAsID] = struct{}{}
+			}
+		case "credentialID":
+			if _, ok := fieldSeen[auditentry.FieldCredentialID]; !ok {
+				selectedFields = append(selectedFields, auditentry.FieldCredentialID)
+				fieldSeen[auditentry.FieldCredentialID] = struct{}{}
+			}
 		case "action":
 			if _, ok := fieldSeen[auditentry.FieldAction]; !ok {
 				selectedFields = append(selectedFields, auditentry.FieldAction)
 				fieldSeen[auditentry.FieldAction] = struct{}{}
+			}
+		case "entity":
+			if _, ok := fieldSeen[auditentry.FieldEntity]; !ok {
+				selectedFields = append(selectedFields, auditentry.FieldEntity)
+				fieldSeen[auditentry.FieldEntity] = struct{}{}
+			}
+		case "entityID":
+			if _, ok := fieldSeen[auditentry.FieldEntityID]; !ok {
+				selectedFields = append(selectedFields, auditentry.FieldEntityID)
+				fieldSeen[auditentry.FieldEntityID] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[auditentry.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, auditentry.FieldDomainID)
+				fieldSeen[auditentry.FieldDomainID] = struct{}{}
+			}
+		case "projectID":
+			if _, ok := fieldSeen[auditentry.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, auditentry.FieldProjectID)
+				fieldSeen[auditentry.FieldProjectID] = struct{}{}
 			}
 		case "requestID":
 			if _, ok := fieldSeen[auditentry.FieldRequestID]; !ok {
@@ -555,6 +630,11 @@ func (_q *AuditEntryQuery) collectField(ctx context.Context, oneNode bool, opCtx
 			if _, ok := fieldSeen[auditentry.FieldMessage]; !ok {
 				selectedFields = append(selectedFields, auditentry.FieldMessage)
 				fieldSeen[auditentry.FieldMessage] = struct{}{}
+			}
+		case "durationUs":
+			if _, ok := fieldSeen[auditentry.FieldDurationUs]; !ok {
+				selectedFields = append(selectedFields, auditentry.FieldDurationUs)
+				fieldSeen[auditentry.FieldDurationUs] = struct{}{}
 			}
 		case "id":
 		case "__typename":
@@ -590,6 +670,34 @@ func newAuditEntryPaginateArgs(rv map[string]any) *auditentryPaginateArgs {
 	}
 	if v := rv[beforeField]; v != nil {
 		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*AuditEntryOrder:
+			args.opts = append(args.opts, WithAuditEntryOrder(v))
+		case []any:
+			var orders []*AuditEntryOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &AuditEntryOrder{Field: &AuditEntryOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithAuditEntryOrder(orders))
+		}
 	}
 	if v, ok := rv[whereField].(*AuditEntryWhereInput); ok {
 		args.opts = append(args.opts, WithAuditEntryFilter(v.Filter))
@@ -962,16 +1070,31 @@ func (_q *DomainQuery) collectField(ctx context.Context, oneNode bool, opCtx *gr
 				*wq = *query
 			})
 
-		case "policy":
+		case "policies":
 			var (
 				alias = field.Alias
 				path  = append(path, alias)
-				query = (&ResourcePolicyClient{config: _q.config}).Query()
+				query = (&PolicyAttachmentClient{config: _q.config}).Query()
 			)
-			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, resourcepolicyImplementors)...); err != nil {
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, policyattachmentImplementors)...); err != nil {
 				return err
 			}
-			_q.withPolicy = query
+			_q.WithNamedPolicies(alias, func(wq *PolicyAttachmentQuery) {
+				*wq = *query
+			})
+
+		case "registries":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&RegistryClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, registryImplementors)...); err != nil {
+				return err
+			}
+			_q.WithNamedRegistries(alias, func(wq *RegistryQuery) {
+				*wq = *query
+			})
 		case "createdAt":
 			if _, ok := fieldSeen[domain.FieldCreatedAt]; !ok {
 				selectedFields = append(selectedFields, domain.FieldCreatedAt)
@@ -991,6 +1114,31 @@ func (_q *DomainQuery) collectField(ctx context.Context, oneNode bool, opCtx *gr
 			if _, ok := fieldSeen[domain.FieldActive]; !ok {
 				selectedFields = append(selectedFields, domain.FieldActive)
 				fieldSeen[domain.FieldActive] = struct{}{}
+			}
+		case "registriesRestricted":
+			if _, ok := fieldSeen[domain.FieldRegistriesRestricted]; !ok {
+				selectedFields = append(selectedFields, domain.FieldRegistriesRestricted)
+				fieldSeen[domain.FieldRegistriesRestricted] = struct{}{}
+			}
+		case "totpRequired":
+			if _, ok := fieldSeen[domain.FieldTotpRequired]; !ok {
+				selectedFields = append(selectedFields, domain.FieldTotpRequired)
+				fieldSeen[domain.FieldTotpRequired] = struct{}{}
+			}
+		case "passwordMinLength":
+			if _, ok := fieldSeen[domain.FieldPasswordMinLength]; !ok {
+				selectedFields = append(selectedFields, domain.FieldPasswordMinLength)
+				fieldSeen[domain.FieldPasswordMinLength] = struct{}{}
+			}
+		case "passwordMaxAgeDays":
+			if _, ok := fieldSeen[domain.FieldPasswordMaxAgeDays]; !ok {
+				selectedFields = append(selectedFields, domain.FieldPasswordMaxAgeDays)
+				fieldSeen[domain.FieldPasswordMaxAgeDays] = struct{}{}
+			}
+		case "signUp":
+			if _, ok := fieldSeen[domain.FieldSignUp]; !ok {
+				selectedFields = append(selectedFields, domain.FieldSignUp)
+				fieldSeen[domain.FieldSignUp] = struct{}{}
 			}
 		case "id":
 		case "__typename":
@@ -1057,6 +1205,140 @@ func newDomainPaginateArgs(rv map[string]any) *domainPaginateArgs {
 	}
 	if v, ok := rv[whereField].(*DomainWhereInput); ok {
 		args.opts = append(args.opts, WithDomainFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *ExternalIdentityQuery) CollectFields(ctx context.Context, satisfies ...string) (*ExternalIdentityQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *ExternalIdentityQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(externalidentity.Columns))
+		selectedFields = []string{externalidentity.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "provider":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&IdentityProviderClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, identityproviderImplementors)...); err != nil {
+				return err
+			}
+			_q.withProvider = query
+			if _, ok := fieldSeen[externalidentity.FieldProviderID]; !ok {
+				selectedFields = append(selectedFields, externalidentity.FieldProviderID)
+				fieldSeen[externalidentity.FieldProviderID] = struct{}{}
+			}
+
+		case "user":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withUser = query
+			if _, ok := fieldSeen[externalidentity.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, externalidentity.FieldUserID)
+				fieldSeen[externalidentity.FieldUserID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[externalidentity.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, externalidentity.FieldCreatedAt)
+				fieldSeen[externalidentity.FieldCreatedAt] = struct{}{}
+			}
+		case "subject":
+			if _, ok := fieldSeen[externalidentity.FieldSubject]; !ok {
+				selectedFields = append(selectedFields, externalidentity.FieldSubject)
+				fieldSeen[externalidentity.FieldSubject] = struct{}{}
+			}
+		case "providerID":
+			if _, ok := fieldSeen[externalidentity.FieldProviderID]; !ok {
+				selectedFields = append(selectedFields, externalidentity.FieldProviderID)
+				fieldSeen[externalidentity.FieldProviderID] = struct{}{}
+			}
+		case "userID":
+			if _, ok := fieldSeen[externalidentity.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, externalidentity.FieldUserID)
+				fieldSeen[externalidentity.FieldUserID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type externalidentityPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []ExternalIdentityPaginateOption
+}
+
+func newExternalIdentityPaginateArgs(rv map[string]any) *externalidentityPaginateArgs {
+	args := &externalidentityPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &ExternalIdentityOrder{Field: &ExternalIdentityOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithExternalIdentityOrder(order))
+			}
+		case *ExternalIdentityOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithExternalIdentityOrder(v))
+			}
+		}
+	}
+	if v, ok := rv[whereField].(*ExternalIdentityWhereInput); ok {
+		args.opts = append(args.opts, WithExternalIdentityFilter(v.Filter))
 	}
 	return args
 }
@@ -1129,6 +1411,364 @@ func newFencePaginateArgs(rv map[string]any) *fencePaginateArgs {
 	}
 	if v, ok := rv[whereField].(*FenceWhereInput); ok {
 		args.opts = append(args.opts, WithFenceFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *GroupGrantQuery) CollectFields(ctx context.Context, satisfies ...string) (*GroupGrantQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *GroupGrantQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(groupgrant.Columns))
+		selectedFields = []string{groupgrant.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "resourceGroup":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ResourceGroupClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, resourcegroupImplementors)...); err != nil {
+				return err
+			}
+			_q.withResourceGroup = query
+			if _, ok := fieldSeen[groupgrant.FieldResourceGroupID]; !ok {
+				selectedFields = append(selectedFields, groupgrant.FieldResourceGroupID)
+				fieldSeen[groupgrant.FieldResourceGroupID] = struct{}{}
+			}
+
+		case "domain":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DomainClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, domainImplementors)...); err != nil {
+				return err
+			}
+			_q.withDomain = query
+			if _, ok := fieldSeen[groupgrant.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, groupgrant.FieldDomainID)
+				fieldSeen[groupgrant.FieldDomainID] = struct{}{}
+			}
+
+		case "project":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withProject = query
+			if _, ok := fieldSeen[groupgrant.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, groupgrant.FieldProjectID)
+				fieldSeen[groupgrant.FieldProjectID] = struct{}{}
+			}
+
+		case "user":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withUser = query
+			if _, ok := fieldSeen[groupgrant.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, groupgrant.FieldUserID)
+				fieldSeen[groupgrant.FieldUserID] = struct{}{}
+			}
+
+		case "keypair":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&KeypairClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, keypairImplementors)...); err != nil {
+				return err
+			}
+			_q.withKeypair = query
+			if _, ok := fieldSeen[groupgrant.FieldKeypairID]; !ok {
+				selectedFields = append(selectedFields, groupgrant.FieldKeypairID)
+				fieldSeen[groupgrant.FieldKeypairID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[groupgrant.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, groupgrant.FieldCreatedAt)
+				fieldSeen[groupgrant.FieldCreatedAt] = struct{}{}
+			}
+		case "resourceGroupID":
+			if _, ok := fieldSeen[groupgrant.FieldResourceGroupID]; !ok {
+				selectedFields = append(selectedFields, groupgrant.FieldResourceGroupID)
+				fieldSeen[groupgrant.FieldResourceGroupID] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[groupgrant.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, groupgrant.FieldDomainID)
+				fieldSeen[groupgrant.FieldDomainID] = struct{}{}
+			}
+		case "projectID":
+			if _, ok := fieldSeen[groupgrant.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, groupgrant.FieldProjectID)
+				fieldSeen[groupgrant.FieldProjectID] = struct{}{}
+			}
+		case "userID":
+			if _, ok := fieldSeen[groupgrant.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, groupgrant.FieldUserID)
+				fieldSeen[groupgrant.FieldUserID] = struct{}{}
+			}
+		case "keypairID":
+			if _, ok := fieldSeen[groupgrant.FieldKeypairID]; !ok {
+				selectedFields = append(selectedFields, groupgrant.FieldKeypairID)
+				fieldSeen[groupgrant.FieldKeypairID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type groupgrantPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []GroupGrantPaginateOption
+}
+
+func newGroupGrantPaginateArgs(rv map[string]any) *groupgrantPaginateArgs {
+	args := &groupgrantPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &GroupGrantOrder{Field: &GroupGrantOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithGroupGrantOrder(order))
+			}
+		case *GroupGrantOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithGroupGrantOrder(v))
+			}
+		}
+	}
+	if v, ok := rv[whereField].(*GroupGrantWhereInput); ok {
+		args.opts = append(args.opts, WithGroupGrantFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *IdentityProviderQuery) CollectFields(ctx context.Context, satisfies ...string) (*IdentityProviderQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *IdentityProviderQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(identityprovider.Columns))
+		selectedFields = []string{identityprovider.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "domain":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DomainClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, domainImplementors)...); err != nil {
+				return err
+			}
+			_q.withDomain = query
+			if _, ok := fieldSeen[identityprovider.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, identityprovider.FieldDomainID)
+				fieldSeen[identityprovider.FieldDomainID] = struct{}{}
+			}
+
+		case "project":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withProject = query
+			if _, ok := fieldSeen[identityprovider.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, identityprovider.FieldProjectID)
+				fieldSeen[identityprovider.FieldProjectID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[identityprovider.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, identityprovider.FieldCreatedAt)
+				fieldSeen[identityprovider.FieldCreatedAt] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[identityprovider.FieldName]; !ok {
+				selectedFields = append(selectedFields, identityprovider.FieldName)
+				fieldSeen[identityprovider.FieldName] = struct{}{}
+			}
+		case "displayName":
+			if _, ok := fieldSeen[identityprovider.FieldDisplayName]; !ok {
+				selectedFields = append(selectedFields, identityprovider.FieldDisplayName)
+				fieldSeen[identityprovider.FieldDisplayName] = struct{}{}
+			}
+		case "issuer":
+			if _, ok := fieldSeen[identityprovider.FieldIssuer]; !ok {
+				selectedFields = append(selectedFields, identityprovider.FieldIssuer)
+				fieldSeen[identityprovider.FieldIssuer] = struct{}{}
+			}
+		case "clientID":
+			if _, ok := fieldSeen[identityprovider.FieldClientID]; !ok {
+				selectedFields = append(selectedFields, identityprovider.FieldClientID)
+				fieldSeen[identityprovider.FieldClientID] = struct{}{}
+			}
+		case "scopes":
+			if _, ok := fieldSeen[identityprovider.FieldScopes]; !ok {
+				selectedFields = append(selectedFields, identityprovider.FieldScopes)
+				fieldSeen[identityprovider.FieldScopes] = struct{}{}
+			}
+		case "active":
+			if _, ok := fieldSeen[identityprovider.FieldActive]; !ok {
+				selectedFields = append(selectedFields, identityprovider.FieldActive)
+				fieldSeen[identityprovider.FieldActive] = struct{}{}
+			}
+		case "autoProvision":
+			if _, ok := fieldSeen[identityprovider.FieldAutoProvision]; !ok {
+				selectedFields = append(selectedFields, identityprovider.FieldAutoProvision)
+				fieldSeen[identityprovider.FieldAutoProvision] = struct{}{}
+			}
+		case "emailDomains":
+			if _, ok := fieldSeen[identityprovider.FieldEmailDomains]; !ok {
+				selectedFields = append(selectedFields, identityprovider.FieldEmailDomains)
+				fieldSeen[identityprovider.FieldEmailDomains] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[identityprovider.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, identityprovider.FieldDomainID)
+				fieldSeen[identityprovider.FieldDomainID] = struct{}{}
+			}
+		case "projectID":
+			if _, ok := fieldSeen[identityprovider.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, identityprovider.FieldProjectID)
+				fieldSeen[identityprovider.FieldProjectID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type identityproviderPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []IdentityProviderPaginateOption
+}
+
+func newIdentityProviderPaginateArgs(rv map[string]any) *identityproviderPaginateArgs {
+	args := &identityproviderPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &IdentityProviderOrder{Field: &IdentityProviderOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithIdentityProviderOrder(order))
+			}
+		case *IdentityProviderOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithIdentityProviderOrder(v))
+			}
+		}
+	}
+	if v, ok := rv[whereField].(*IdentityProviderWhereInput); ok {
+		args.opts = append(args.opts, WithIdentityProviderFilter(v.Filter))
 	}
 	return args
 }
@@ -1279,6 +1919,160 @@ func newImagePaginateArgs(rv map[string]any) *imagePaginateArgs {
 	}
 	if v, ok := rv[whereField].(*ImageWhereInput); ok {
 		args.opts = append(args.opts, WithImageFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *InvitationQuery) CollectFields(ctx context.Context, satisfies ...string) (*InvitationQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *InvitationQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(invitation.Columns))
+		selectedFields = []string{invitation.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "domain":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DomainClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, domainImplementors)...); err != nil {
+				return err
+			}
+			_q.withDomain = query
+			if _, ok := fieldSeen[invitation.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, invitation.FieldDomainID)
+				fieldSeen[invitation.FieldDomainID] = struct{}{}
+			}
+
+		case "project":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withProject = query
+			if _, ok := fieldSeen[invitation.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, invitation.FieldProjectID)
+				fieldSeen[invitation.FieldProjectID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[invitation.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, invitation.FieldCreatedAt)
+				fieldSeen[invitation.FieldCreatedAt] = struct{}{}
+			}
+		case "email":
+			if _, ok := fieldSeen[invitation.FieldEmail]; !ok {
+				selectedFields = append(selectedFields, invitation.FieldEmail)
+				fieldSeen[invitation.FieldEmail] = struct{}{}
+			}
+		case "expiresAt":
+			if _, ok := fieldSeen[invitation.FieldExpiresAt]; !ok {
+				selectedFields = append(selectedFields, invitation.FieldExpiresAt)
+				fieldSeen[invitation.FieldExpiresAt] = struct{}{}
+			}
+		case "usedAt":
+			if _, ok := fieldSeen[invitation.FieldUsedAt]; !ok {
+				selectedFields = append(selectedFields, invitation.FieldUsedAt)
+				fieldSeen[invitation.FieldUsedAt] = struct{}{}
+			}
+		case "revokedAt":
+			if _, ok := fieldSeen[invitation.FieldRevokedAt]; !ok {
+				selectedFields = append(selectedFields, invitation.FieldRevokedAt)
+				fieldSeen[invitation.FieldRevokedAt] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[invitation.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, invitation.FieldDomainID)
+				fieldSeen[invitation.FieldDomainID] = struct{}{}
+			}
+		case "projectID":
+			if _, ok := fieldSeen[invitation.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, invitation.FieldProjectID)
+				fieldSeen[invitation.FieldProjectID] = struct{}{}
+			}
+		case "creatorID":
+			if _, ok := fieldSeen[invitation.FieldCreatorID]; !ok {
+				selectedFields = append(selectedFields, invitation.FieldCreatorID)
+				fieldSeen[invitation.FieldCreatorID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type invitationPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []InvitationPaginateOption
+}
+
+func newInvitationPaginateArgs(rv map[string]any) *invitationPaginateArgs {
+	args := &invitationPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &InvitationOrder{Field: &InvitationOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithInvitationOrder(order))
+			}
+		case *InvitationOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithInvitationOrder(v))
+			}
+		}
+	}
+	if v, ok := rv[whereField].(*InvitationWhereInput); ok {
+		args.opts = append(args.opts, WithInvitationFilter(v.Filter))
 	}
 	return args
 }
@@ -1580,6 +2374,304 @@ func newKernelPaginateArgs(rv map[string]any) *kernelPaginateArgs {
 }
 
 // CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *KeypairQuery) CollectFields(ctx context.Context, satisfies ...string) (*KeypairQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *KeypairQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(keypair.Columns))
+		selectedFields = []string{keypair.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "user":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withUser = query
+			if _, ok := fieldSeen[keypair.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, keypair.FieldUserID)
+				fieldSeen[keypair.FieldUserID] = struct{}{}
+			}
+
+		case "policies":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&PolicyAttachmentClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, policyattachmentImplementors)...); err != nil {
+				return err
+			}
+			_q.WithNamedPolicies(alias, func(wq *PolicyAttachmentQuery) {
+				*wq = *query
+			})
+		case "createdAt":
+			if _, ok := fieldSeen[keypair.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, keypair.FieldCreatedAt)
+				fieldSeen[keypair.FieldCreatedAt] = struct{}{}
+			}
+		case "accessKey":
+			if _, ok := fieldSeen[keypair.FieldAccessKey]; !ok {
+				selectedFields = append(selectedFields, keypair.FieldAccessKey)
+				fieldSeen[keypair.FieldAccessKey] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[keypair.FieldName]; !ok {
+				selectedFields = append(selectedFields, keypair.FieldName)
+				fieldSeen[keypair.FieldName] = struct{}{}
+			}
+		case "active":
+			if _, ok := fieldSeen[keypair.FieldActive]; !ok {
+				selectedFields = append(selectedFields, keypair.FieldActive)
+				fieldSeen[keypair.FieldActive] = struct{}{}
+			}
+		case "isDefault":
+			if _, ok := fieldSeen[keypair.FieldIsDefault]; !ok {
+				selectedFields = append(selectedFields, keypair.FieldIsDefault)
+				fieldSeen[keypair.FieldIsDefault] = struct{}{}
+			}
+		case "rateLimit":
+			if _, ok := fieldSeen[keypair.FieldRateLimit]; !ok {
+				selectedFields = append(selectedFields, keypair.FieldRateLimit)
+				fieldSeen[keypair.FieldRateLimit] = struct{}{}
+			}
+		case "lastUsedAt":
+			if _, ok := fieldSeen[keypair.FieldLastUsedAt]; !ok {
+				selectedFields = append(selectedFields, keypair.FieldLastUsedAt)
+				fieldSeen[keypair.FieldLastUsedAt] = struct{}{}
+			}
+		case "rotatedAt":
+			if _, ok := fieldSeen[keypair.FieldRotatedAt]; !ok {
+				selectedFields = append(selectedFields, keypair.FieldRotatedAt)
+				fieldSeen[keypair.FieldRotatedAt] = struct{}{}
+			}
+		case "userID":
+			if _, ok := fieldSeen[keypair.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, keypair.FieldUserID)
+				fieldSeen[keypair.FieldUserID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type keypairPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []KeypairPaginateOption
+}
+
+func newKeypairPaginateArgs(rv map[string]any) *keypairPaginateArgs {
+	args := &keypairPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*KeypairOrder:
+			args.opts = append(args.opts, WithKeypairOrder(v))
+		case []any:
+			var orders []*KeypairOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &KeypairOrder{Field: &KeypairOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithKeypairOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*KeypairWhereInput); ok {
+		args.opts = append(args.opts, WithKeypairFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *LoginAttemptQuery) CollectFields(ctx context.Context, satisfies ...string) (*LoginAttemptQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *LoginAttemptQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(loginattempt.Columns))
+		selectedFields = []string{loginattempt.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+		case "at":
+			if _, ok := fieldSeen[loginattempt.FieldAt]; !ok {
+				selectedFields = append(selectedFields, loginattempt.FieldAt)
+				fieldSeen[loginattempt.FieldAt] = struct{}{}
+			}
+		case "userID":
+			if _, ok := fieldSeen[loginattempt.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, loginattempt.FieldUserID)
+				fieldSeen[loginattempt.FieldUserID] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[loginattempt.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, loginattempt.FieldDomainID)
+				fieldSeen[loginattempt.FieldDomainID] = struct{}{}
+			}
+		case "email":
+			if _, ok := fieldSeen[loginattempt.FieldEmail]; !ok {
+				selectedFields = append(selectedFields, loginattempt.FieldEmail)
+				fieldSeen[loginattempt.FieldEmail] = struct{}{}
+			}
+		case "method":
+			if _, ok := fieldSeen[loginattempt.FieldMethod]; !ok {
+				selectedFields = append(selectedFields, loginattempt.FieldMethod)
+				fieldSeen[loginattempt.FieldMethod] = struct{}{}
+			}
+		case "result":
+			if _, ok := fieldSeen[loginattempt.FieldResult]; !ok {
+				selectedFields = append(selectedFields, loginattempt.FieldResult)
+				fieldSeen[loginattempt.FieldResult] = struct{}{}
+			}
+		case "clientAddress":
+			if _, ok := fieldSeen[loginattempt.FieldClientAddress]; !ok {
+				selectedFields = append(selectedFields, loginattempt.FieldClientAddress)
+				fieldSeen[loginattempt.FieldClientAddress] = struct{}{}
+			}
+		case "userAgent":
+			if _, ok := fieldSeen[loginattempt.FieldUserAgent]; !ok {
+				selectedFields = append(selectedFields, loginattempt.FieldUserAgent)
+				fieldSeen[loginattempt.FieldUserAgent] = struct{}{}
+			}
+		case "loginID":
+			if _, ok := fieldSeen[loginattempt.FieldLoginID]; !ok {
+				selectedFields = append(selectedFields, loginattempt.FieldLoginID)
+				fieldSeen[loginattempt.FieldLoginID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type loginattemptPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []LoginAttemptPaginateOption
+}
+
+func newLoginAttemptPaginateArgs(rv map[string]any) *loginattemptPaginateArgs {
+	args := &loginattemptPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*LoginAttemptOrder:
+			args.opts = append(args.opts, WithLoginAttemptOrder(v))
+		case []any:
+			var orders []*LoginAttemptOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &LoginAttemptOrder{Field: &LoginAttemptOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithLoginAttemptOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*LoginAttemptWhereInput); ok {
+		args.opts = append(args.opts, WithLoginAttemptFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
 func (_q *LoginSessionQuery) CollectFields(ctx context.Context, satisfies ...string) (*LoginSessionQuery, error) {
 	fc := graphql.GetFieldContext(ctx)
 	if fc == nil {
@@ -1634,6 +2726,11 @@ func (_q *LoginSessionQuery) collectField(ctx context.Context, oneNode bool, opC
 			if _, ok := fieldSeen[loginsession.FieldRevokedAt]; !ok {
 				selectedFields = append(selectedFields, loginsession.FieldRevokedAt)
 				fieldSeen[loginsession.FieldRevokedAt] = struct{}{}
+			}
+		case "method":
+			if _, ok := fieldSeen[loginsession.FieldMethod]; !ok {
+				selectedFields = append(selectedFields, loginsession.FieldMethod)
+				fieldSeen[loginsession.FieldMethod] = struct{}{}
 			}
 		case "clientAddress":
 			if _, ok := fieldSeen[loginsession.FieldClientAddress]; !ok {
@@ -1848,6 +2945,235 @@ func newMembershipPaginateArgs(rv map[string]any) *membershipPaginateArgs {
 }
 
 // CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *PolicyAttachmentQuery) CollectFields(ctx context.Context, satisfies ...string) (*PolicyAttachmentQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *PolicyAttachmentQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(policyattachment.Columns))
+		selectedFields = []string{policyattachment.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "policy":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ResourcePolicyClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, resourcepolicyImplementors)...); err != nil {
+				return err
+			}
+			_q.withPolicy = query
+			if _, ok := fieldSeen[policyattachment.FieldPolicyID]; !ok {
+				selectedFields = append(selectedFields, policyattachment.FieldPolicyID)
+				fieldSeen[policyattachment.FieldPolicyID] = struct{}{}
+			}
+
+		case "domain":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DomainClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, domainImplementors)...); err != nil {
+				return err
+			}
+			_q.withDomain = query
+			if _, ok := fieldSeen[policyattachment.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, policyattachment.FieldDomainID)
+				fieldSeen[policyattachment.FieldDomainID] = struct{}{}
+			}
+
+		case "project":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withProject = query
+			if _, ok := fieldSeen[policyattachment.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, policyattachment.FieldProjectID)
+				fieldSeen[policyattachment.FieldProjectID] = struct{}{}
+			}
+
+		case "user":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withUser = query
+			if _, ok := fieldSeen[policyattachment.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, policyattachment.FieldUserID)
+				fieldSeen[policyattachment.FieldUserID] = struct{}{}
+			}
+
+		case "keypair":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&KeypairClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, keypairImplementors)...); err != nil {
+				return err
+			}
+			_q.withKeypair = query
+			if _, ok := fieldSeen[policyattachment.FieldKeypairID]; !ok {
+				selectedFields = append(selectedFields, policyattachment.FieldKeypairID)
+				fieldSeen[policyattachment.FieldKeypairID] = struct{}{}
+			}
+
+		case "withinProject":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withWithinProject = query
+			if _, ok := fieldSeen[policyattachment.FieldWithinProjectID]; !ok {
+				selectedFields = append(selectedFields, policyattachment.FieldWithinProjectID)
+				fieldSeen[policyattachment.FieldWithinProjectID] = struct{}{}
+			}
+
+		case "resourceGroup":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ResourceGroupClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, resourcegroupImplementors)...); err != nil {
+				return err
+			}
+			_q.withResourceGroup = query
+			if _, ok := fieldSeen[policyattachment.FieldResourceGroupID]; !ok {
+				selectedFields = append(selectedFields, policyattachment.FieldResourceGroupID)
+				fieldSeen[policyattachment.FieldResourceGroupID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[policyattachment.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, policyattachment.FieldCreatedAt)
+				fieldSeen[policyattachment.FieldCreatedAt] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[policyattachment.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, policyattachment.FieldDomainID)
+				fieldSeen[policyattachment.FieldDomainID] = struct{}{}
+			}
+		case "projectID":
+			if _, ok := fieldSeen[policyattachment.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, policyattachment.FieldProjectID)
+				fieldSeen[policyattachment.FieldProjectID] = struct{}{}
+			}
+		case "userID":
+			if _, ok := fieldSeen[policyattachment.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, policyattachment.FieldUserID)
+				fieldSeen[policyattachment.FieldUserID] = struct{}{}
+			}
+		case "keypairID":
+			if _, ok := fieldSeen[policyattachment.FieldKeypairID]; !ok {
+				selectedFields = append(selectedFields, policyattachment.FieldKeypairID)
+				fieldSeen[policyattachment.FieldKeypairID] = struct{}{}
+			}
+		case "withinProjectID":
+			if _, ok := fieldSeen[policyattachment.FieldWithinProjectID]; !ok {
+				selectedFields = append(selectedFields, policyattachment.FieldWithinProjectID)
+				fieldSeen[policyattachment.FieldWithinProjectID] = struct{}{}
+			}
+		case "resourceGroupID":
+			if _, ok := fieldSeen[policyattachment.FieldResourceGroupID]; !ok {
+				selectedFields = append(selectedFields, policyattachment.FieldResourceGroupID)
+				fieldSeen[policyattachment.FieldResourceGroupID] = struct{}{}
+			}
+		case "policyID":
+			if _, ok := fieldSeen[policyattachment.FieldPolicyID]; !ok {
+				selectedFields = append(selectedFields, policyattachment.FieldPolicyID)
+				fieldSeen[policyattachment.FieldPolicyID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type policyattachmentPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []PolicyAttachmentPaginateOption
+}
+
+func newPolicyAttachmentPaginateArgs(rv map[string]any) *policyattachmentPaginateArgs {
+	args := &policyattachmentPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &PolicyAttachmentOrder{Field: &PolicyAttachmentOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithPolicyAttachmentOrder(order))
+			}
+		case *PolicyAttachmentOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithPolicyAttachmentOrder(v))
+			}
+		}
+	}
+	if v, ok := rv[whereField].(*PolicyAttachmentWhereInput); ok {
+		args.opts = append(args.opts, WithPolicyAttachmentFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
 func (_q *ProjectQuery) CollectFields(ctx context.Context, satisfies ...string) (*ProjectQuery, error) {
 	fc := graphql.GetFieldContext(ctx)
 	if fc == nil {
@@ -1897,16 +3223,18 @@ func (_q *ProjectQuery) collectField(ctx context.Context, oneNode bool, opCtx *g
 				*wq = *query
 			})
 
-		case "policy":
+		case "policies":
 			var (
 				alias = field.Alias
 				path  = append(path, alias)
-				query = (&ResourcePolicyClient{config: _q.config}).Query()
+				query = (&PolicyAttachmentClient{config: _q.config}).Query()
 			)
-			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, resourcepolicyImplementors)...); err != nil {
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, policyattachmentImplementors)...); err != nil {
 				return err
 			}
-			_q.withPolicy = query
+			_q.WithNamedPolicies(alias, func(wq *PolicyAttachmentQuery) {
+				*wq = *query
+			})
 		case "createdAt":
 			if _, ok := fieldSeen[project.FieldCreatedAt]; !ok {
 				selectedFields = append(selectedFields, project.FieldCreatedAt)
@@ -2157,6 +3485,120 @@ func newQuotaScopePaginateArgs(rv map[string]any) *quotascopePaginateArgs {
 }
 
 // CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *RecoveryCodeQuery) CollectFields(ctx context.Context, satisfies ...string) (*RecoveryCodeQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *RecoveryCodeQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(recoverycode.Columns))
+		selectedFields = []string{recoverycode.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "user":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withUser = query
+			if _, ok := fieldSeen[recoverycode.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, recoverycode.FieldUserID)
+				fieldSeen[recoverycode.FieldUserID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[recoverycode.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, recoverycode.FieldCreatedAt)
+				fieldSeen[recoverycode.FieldCreatedAt] = struct{}{}
+			}
+		case "usedAt":
+			if _, ok := fieldSeen[recoverycode.FieldUsedAt]; !ok {
+				selectedFields = append(selectedFields, recoverycode.FieldUsedAt)
+				fieldSeen[recoverycode.FieldUsedAt] = struct{}{}
+			}
+		case "userID":
+			if _, ok := fieldSeen[recoverycode.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, recoverycode.FieldUserID)
+				fieldSeen[recoverycode.FieldUserID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type recoverycodePaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []RecoveryCodePaginateOption
+}
+
+func newRecoveryCodePaginateArgs(rv map[string]any) *recoverycodePaginateArgs {
+	args := &recoverycodePaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &RecoveryCodeOrder{Field: &RecoveryCodeOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithRecoveryCodeOrder(order))
+			}
+		case *RecoveryCodeOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithRecoveryCodeOrder(v))
+			}
+		}
+	}
+	if v, ok := rv[whereField].(*RecoveryCodeWhereInput); ok {
+		args.opts = append(args.opts, WithRecoveryCodeFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
 func (_q *RegistryQuery) CollectFields(ctx context.Context, satisfies ...string) (*RegistryQuery, error) {
 	fc := graphql.GetFieldContext(ctx)
 	if fc == nil {
@@ -2375,6 +3817,19 @@ func (_q *ResourceGroupQuery) collectField(ctx context.Context, oneNode bool, op
 			_q.WithNamedAgents(alias, func(wq *AgentQuery) {
 				*wq = *query
 			})
+
+		case "grants":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&GroupGrantClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, groupgrantImplementors)...); err != nil {
+				return err
+			}
+			_q.WithNamedGrants(alias, func(wq *GroupGrantQuery) {
+				*wq = *query
+			})
 		case "createdAt":
 			if _, ok := fieldSeen[resourcegroup.FieldCreatedAt]; !ok {
 				selectedFields = append(selectedFields, resourcegroup.FieldCreatedAt)
@@ -2399,6 +3854,11 @@ func (_q *ResourceGroupQuery) collectField(ctx context.Context, oneNode bool, op
 			if _, ok := fieldSeen[resourcegroup.FieldPublic]; !ok {
 				selectedFields = append(selectedFields, resourcegroup.FieldPublic)
 				fieldSeen[resourcegroup.FieldPublic] = struct{}{}
+			}
+		case "sessionTypes":
+			if _, ok := fieldSeen[resourcegroup.FieldSessionTypes]; !ok {
+				selectedFields = append(selectedFields, resourcegroup.FieldSessionTypes)
+				fieldSeen[resourcegroup.FieldSessionTypes] = struct{}{}
 			}
 		case "id":
 		case "__typename":
@@ -2490,6 +3950,19 @@ func (_q *ResourcePolicyQuery) collectField(ctx context.Context, oneNode bool, o
 	)
 	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
 		switch field.Name {
+
+		case "attachments":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&PolicyAttachmentClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, policyattachmentImplementors)...); err != nil {
+				return err
+			}
+			_q.WithNamedAttachments(alias, func(wq *PolicyAttachmentQuery) {
+				*wq = *query
+			})
 		case "createdAt":
 			if _, ok := fieldSeen[resourcepolicy.FieldCreatedAt]; !ok {
 				selectedFields = append(selectedFields, resourcepolicy.FieldCreatedAt)
@@ -2505,6 +3978,11 @@ func (_q *ResourcePolicyQuery) collectField(ctx context.Context, oneNode bool, o
 				selectedFields = append(selectedFields, resourcepolicy.FieldTotalSlots)
 				fieldSeen[resourcepolicy.FieldTotalSlots] = struct{}{}
 			}
+		case "unlistedSlots":
+			if _, ok := fieldSeen[resourcepolicy.FieldUnlistedSlots]; !ok {
+				selectedFields = append(selectedFields, resourcepolicy.FieldUnlistedSlots)
+				fieldSeen[resourcepolicy.FieldUnlistedSlots] = struct{}{}
+			}
 		case "maxSessions":
 			if _, ok := fieldSeen[resourcepolicy.FieldMaxSessions]; !ok {
 				selectedFields = append(selectedFields, resourcepolicy.FieldMaxSessions)
@@ -2515,6 +3993,31 @@ func (_q *ResourcePolicyQuery) collectField(ctx context.Context, oneNode bool, o
 				selectedFields = append(selectedFields, resourcepolicy.FieldMaxPendingSessions)
 				fieldSeen[resourcepolicy.FieldMaxPendingSessions] = struct{}{}
 			}
+		case "maxPendingSlots":
+			if _, ok := fieldSeen[resourcepolicy.FieldMaxPendingSlots]; !ok {
+				selectedFields = append(selectedFields, resourcepolicy.FieldMaxPendingSlots)
+				fieldSeen[resourcepolicy.FieldMaxPendingSlots] = struct{}{}
+			}
+		case "maxContainersPerSession":
+			if _, ok := fieldSeen[resourcepolicy.FieldMaxContainersPerSession]; !ok {
+				selectedFields = append(selectedFields, resourcepolicy.FieldMaxContainersPerSession)
+				fieldSeen[resourcepolicy.FieldMaxContainersPerSession] = struct{}{}
+			}
+		case "maxPriority":
+			if _, ok := fieldSeen[resourcepolicy.FieldMaxPriority]; !ok {
+				selectedFields = append(selectedFields, resourcepolicy.FieldMaxPriority)
+				fieldSeen[resourcepolicy.FieldMaxPriority] = struct{}{}
+			}
+		case "maxSessionLifetime":
+			if _, ok := fieldSeen[resourcepolicy.FieldMaxSessionLifetime]; !ok {
+				selectedFields = append(selectedFields, resourcepolicy.FieldMaxSessionLifetime)
+				fieldSeen[resourcepolicy.FieldMaxSessionLifetime] = struct{}{}
+			}
+		case "idleTimeout":
+			if _, ok := fieldSeen[resourcepolicy.FieldIdleTimeout]; !ok {
+				selectedFields = append(selectedFields, resourcepolicy.FieldIdleTimeout)
+				fieldSeen[resourcepolicy.FieldIdleTimeout] = struct{}{}
+			}
 		case "maxVfolders":
 			if _, ok := fieldSeen[resourcepolicy.FieldMaxVfolders]; !ok {
 				selectedFields = append(selectedFields, resourcepolicy.FieldMaxVfolders)
@@ -2524,6 +4027,31 @@ func (_q *ResourcePolicyQuery) collectField(ctx context.Context, oneNode bool, o
 			if _, ok := fieldSeen[resourcepolicy.FieldMaxScopeBytes]; !ok {
 				selectedFields = append(selectedFields, resourcepolicy.FieldMaxScopeBytes)
 				fieldSeen[resourcepolicy.FieldMaxScopeBytes] = struct{}{}
+			}
+		case "maxCustomizedImages":
+			if _, ok := fieldSeen[resourcepolicy.FieldMaxCustomizedImages]; !ok {
+				selectedFields = append(selectedFields, resourcepolicy.FieldMaxCustomizedImages)
+				fieldSeen[resourcepolicy.FieldMaxCustomizedImages] = struct{}{}
+			}
+		case "maxReplicas":
+			if _, ok := fieldSeen[resourcepolicy.FieldMaxReplicas]; !ok {
+				selectedFields = append(selectedFields, resourcepolicy.FieldMaxReplicas)
+				fieldSeen[resourcepolicy.FieldMaxReplicas] = struct{}{}
+			}
+		case "maxLogins":
+			if _, ok := fieldSeen[resourcepolicy.FieldMaxLogins]; !ok {
+				selectedFields = append(selectedFields, resourcepolicy.FieldMaxLogins)
+				fieldSeen[resourcepolicy.FieldMaxLogins] = struct{}{}
+			}
+		case "maxNetworks":
+			if _, ok := fieldSeen[resourcepolicy.FieldMaxNetworks]; !ok {
+				selectedFields = append(selectedFields, resourcepolicy.FieldMaxNetworks)
+				fieldSeen[resourcepolicy.FieldMaxNetworks] = struct{}{}
+			}
+		case "maxSSHSessions":
+			if _, ok := fieldSeen[resourcepolicy.FieldMaxSSHSessions]; !ok {
+				selectedFields = append(selectedFields, resourcepolicy.FieldMaxSSHSessions)
+				fieldSeen[resourcepolicy.FieldMaxSSHSessions] = struct{}{}
 			}
 		case "id":
 		case "__typename":
@@ -2590,6 +4118,603 @@ func newResourcePolicyPaginateArgs(rv map[string]any) *resourcepolicyPaginateArg
 	}
 	if v, ok := rv[whereField].(*ResourcePolicyWhereInput); ok {
 		args.opts = append(args.opts, WithResourcePolicyFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *ResourcePresetQuery) CollectFields(ctx context.Context, satisfies ...string) (*ResourcePresetQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *ResourcePresetQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(resourcepreset.Columns))
+		selectedFields = []string{resourcepreset.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "resourceGroup":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ResourceGroupClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, resourcegroupImplementors)...); err != nil {
+				return err
+			}
+			_q.withResourceGroup = query
+			if _, ok := fieldSeen[resourcepreset.FieldResourceGroupID]; !ok {
+				selectedFields = append(selectedFields, resourcepreset.FieldResourceGroupID)
+				fieldSeen[resourcepreset.FieldResourceGroupID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[resourcepreset.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, resourcepreset.FieldCreatedAt)
+				fieldSeen[resourcepreset.FieldCreatedAt] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[resourcepreset.FieldName]; !ok {
+				selectedFields = append(selectedFields, resourcepreset.FieldName)
+				fieldSeen[resourcepreset.FieldName] = struct{}{}
+			}
+		case "description":
+			if _, ok := fieldSeen[resourcepreset.FieldDescription]; !ok {
+				selectedFields = append(selectedFields, resourcepreset.FieldDescription)
+				fieldSeen[resourcepreset.FieldDescription] = struct{}{}
+			}
+		case "slots":
+			if _, ok := fieldSeen[resourcepreset.FieldSlots]; !ok {
+				selectedFields = append(selectedFields, resourcepreset.FieldSlots)
+				fieldSeen[resourcepreset.FieldSlots] = struct{}{}
+			}
+		case "shmBytes":
+			if _, ok := fieldSeen[resourcepreset.FieldShmBytes]; !ok {
+				selectedFields = append(selectedFields, resourcepreset.FieldShmBytes)
+				fieldSeen[resourcepreset.FieldShmBytes] = struct{}{}
+			}
+		case "resourceGroupID":
+			if _, ok := fieldSeen[resourcepreset.FieldResourceGroupID]; !ok {
+				selectedFields = append(selectedFields, resourcepreset.FieldResourceGroupID)
+				fieldSeen[resourcepreset.FieldResourceGroupID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type resourcepresetPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []ResourcePresetPaginateOption
+}
+
+func newResourcePresetPaginateArgs(rv map[string]any) *resourcepresetPaginateArgs {
+	args := &resourcepresetPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &ResourcePresetOrder{Field: &ResourcePresetOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithResourcePresetOrder(order))
+			}
+		case *ResourcePresetOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithResourcePresetOrder(v))
+			}
+		}
+	}
+	if v, ok := rv[whereField].(*ResourcePresetWhereInput); ok {
+		args.opts = append(args.opts, WithResourcePresetFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *RetentionQuery) CollectFields(ctx context.Context, satisfies ...string) (*RetentionQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *RetentionQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(retention.Columns))
+		selectedFields = []string{retention.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+		case "category":
+			if _, ok := fieldSeen[retention.FieldCategory]; !ok {
+				selectedFields = append(selectedFields, retention.FieldCategory)
+				fieldSeen[retention.FieldCategory] = struct{}{}
+			}
+		case "days":
+			if _, ok := fieldSeen[retention.FieldDays]; !ok {
+				selectedFields = append(selectedFields, retention.FieldDays)
+				fieldSeen[retention.FieldDays] = struct{}{}
+			}
+		case "sweptAt":
+			if _, ok := fieldSeen[retention.FieldSweptAt]; !ok {
+				selectedFields = append(selectedFields, retention.FieldSweptAt)
+				fieldSeen[retention.FieldSweptAt] = struct{}{}
+			}
+		case "removed":
+			if _, ok := fieldSeen[retention.FieldRemoved]; !ok {
+				selectedFields = append(selectedFields, retention.FieldRemoved)
+				fieldSeen[retention.FieldRemoved] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type retentionPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []RetentionPaginateOption
+}
+
+func newRetentionPaginateArgs(rv map[string]any) *retentionPaginateArgs {
+	args := &retentionPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[whereField].(*RetentionWhereInput); ok {
+		args.opts = append(args.opts, WithRetentionFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *RoleQuery) CollectFields(ctx context.Context, satisfies ...string) (*RoleQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *RoleQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(role.Columns))
+		selectedFields = []string{role.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "grants":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&RoleGrantClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, rolegrantImplementors)...); err != nil {
+				return err
+			}
+			_q.WithNamedGrants(alias, func(wq *RoleGrantQuery) {
+				*wq = *query
+			})
+		case "createdAt":
+			if _, ok := fieldSeen[role.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, role.FieldCreatedAt)
+				fieldSeen[role.FieldCreatedAt] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[role.FieldName]; !ok {
+				selectedFields = append(selectedFields, role.FieldName)
+				fieldSeen[role.FieldName] = struct{}{}
+			}
+		case "description":
+			if _, ok := fieldSeen[role.FieldDescription]; !ok {
+				selectedFields = append(selectedFields, role.FieldDescription)
+				fieldSeen[role.FieldDescription] = struct{}{}
+			}
+		case "permissions":
+			if _, ok := fieldSeen[role.FieldPermissions]; !ok {
+				selectedFields = append(selectedFields, role.FieldPermissions)
+				fieldSeen[role.FieldPermissions] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type rolePaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []RolePaginateOption
+}
+
+func newRolePaginateArgs(rv map[string]any) *rolePaginateArgs {
+	args := &rolePaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*RoleOrder:
+			args.opts = append(args.opts, WithRoleOrder(v))
+		case []any:
+			var orders []*RoleOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &RoleOrder{Field: &RoleOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithRoleOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*RoleWhereInput); ok {
+		args.opts = append(args.opts, WithRoleFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *RoleGrantQuery) CollectFields(ctx context.Context, satisfies ...string) (*RoleGrantQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *RoleGrantQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(rolegrant.Columns))
+		selectedFields = []string{rolegrant.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "role":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&RoleClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, roleImplementors)...); err != nil {
+				return err
+			}
+			_q.withRole = query
+			if _, ok := fieldSeen[rolegrant.FieldRoleID]; !ok {
+				selectedFields = append(selectedFields, rolegrant.FieldRoleID)
+				fieldSeen[rolegrant.FieldRoleID] = struct{}{}
+			}
+
+		case "user":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withUser = query
+			if _, ok := fieldSeen[rolegrant.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, rolegrant.FieldUserID)
+				fieldSeen[rolegrant.FieldUserID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[rolegrant.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, rolegrant.FieldCreatedAt)
+				fieldSeen[rolegrant.FieldCreatedAt] = struct{}{}
+			}
+		case "scope":
+			if _, ok := fieldSeen[rolegrant.FieldScope]; !ok {
+				selectedFields = append(selectedFields, rolegrant.FieldScope)
+				fieldSeen[rolegrant.FieldScope] = struct{}{}
+			}
+		case "scopeID":
+			if _, ok := fieldSeen[rolegrant.FieldScopeID]; !ok {
+				selectedFields = append(selectedFields, rolegrant.FieldScopeID)
+				fieldSeen[rolegrant.FieldScopeID] = struct{}{}
+			}
+		case "roleID":
+			if _, ok := fieldSeen[rolegrant.FieldRoleID]; !ok {
+				selectedFields = append(selectedFields, rolegrant.FieldRoleID)
+				fieldSeen[rolegrant.FieldRoleID] = struct{}{}
+			}
+		case "userID":
+			if _, ok := fieldSeen[rolegrant.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, rolegrant.FieldUserID)
+				fieldSeen[rolegrant.FieldUserID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type rolegrantPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []RoleGrantPaginateOption
+}
+
+func newRoleGrantPaginateArgs(rv map[string]any) *rolegrantPaginateArgs {
+	args := &rolegrantPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &RoleGrantOrder{Field: &RoleGrantOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithRoleGrantOrder(order))
+			}
+		case *RoleGrantOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithRoleGrantOrder(v))
+			}
+		}
+	}
+	if v, ok := rv[whereField].(*RoleGrantWhereInput); ok {
+		args.opts = append(args.opts, WithRoleGrantFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *SSHKeyQuery) CollectFields(ctx context.Context, satisfies ...string) (*SSHKeyQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *SSHKeyQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(sshkey.Columns))
+		selectedFields = []string{sshkey.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "user":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withUser = query
+			if _, ok := fieldSeen[sshkey.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, sshkey.FieldUserID)
+				fieldSeen[sshkey.FieldUserID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[sshkey.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, sshkey.FieldCreatedAt)
+				fieldSeen[sshkey.FieldCreatedAt] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[sshkey.FieldName]; !ok {
+				selectedFields = append(selectedFields, sshkey.FieldName)
+				fieldSeen[sshkey.FieldName] = struct{}{}
+			}
+		case "publicKey":
+			if _, ok := fieldSeen[sshkey.FieldPublicKey]; !ok {
+				selectedFields = append(selectedFields, sshkey.FieldPublicKey)
+				fieldSeen[sshkey.FieldPublicKey] = struct{}{}
+			}
+		case "fingerprint":
+			if _, ok := fieldSeen[sshkey.FieldFingerprint]; !ok {
+				selectedFields = append(selectedFields, sshkey.FieldFingerprint)
+				fieldSeen[sshkey.FieldFingerprint] = struct{}{}
+			}
+		case "userID":
+			if _, ok := fieldSeen[sshkey.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, sshkey.FieldUserID)
+				fieldSeen[sshkey.FieldUserID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type sshkeyPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []SSHKeyPaginateOption
+}
+
+func newSSHKeyPaginateArgs(rv map[string]any) *sshkeyPaginateArgs {
+	args := &sshkeyPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &SSHKeyOrder{Field: &SSHKeyOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithSSHKeyOrder(order))
+			}
+		case *SSHKeyOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithSSHKeyOrder(v))
+			}
+		}
+	}
+	if v, ok := rv[whereField].(*SSHKeyWhereInput); ok {
+		args.opts = append(args.opts, WithSSHKeyFilter(v.Filter))
 	}
 	return args
 }
@@ -3339,6 +5464,161 @@ func newStorageProxyPaginateArgs(rv map[string]any) *storageproxyPaginateArgs {
 }
 
 // CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *TaskQuery) CollectFields(ctx context.Context, satisfies ...string) (*TaskQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *TaskQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(task.Columns))
+		selectedFields = []string{task.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+		case "createdAt":
+			if _, ok := fieldSeen[task.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, task.FieldCreatedAt)
+				fieldSeen[task.FieldCreatedAt] = struct{}{}
+			}
+		case "kind":
+			if _, ok := fieldSeen[task.FieldKind]; !ok {
+				selectedFields = append(selectedFields, task.FieldKind)
+				fieldSeen[task.FieldKind] = struct{}{}
+			}
+		case "title":
+			if _, ok := fieldSeen[task.FieldTitle]; !ok {
+				selectedFields = append(selectedFields, task.FieldTitle)
+				fieldSeen[task.FieldTitle] = struct{}{}
+			}
+		case "status":
+			if _, ok := fieldSeen[task.FieldStatus]; !ok {
+				selectedFields = append(selectedFields, task.FieldStatus)
+				fieldSeen[task.FieldStatus] = struct{}{}
+			}
+		case "done":
+			if _, ok := fieldSeen[task.FieldDone]; !ok {
+				selectedFields = append(selectedFields, task.FieldDone)
+				fieldSeen[task.FieldDone] = struct{}{}
+			}
+		case "total":
+			if _, ok := fieldSeen[task.FieldTotal]; !ok {
+				selectedFields = append(selectedFields, task.FieldTotal)
+				fieldSeen[task.FieldTotal] = struct{}{}
+			}
+		case "message":
+			if _, ok := fieldSeen[task.FieldMessage]; !ok {
+				selectedFields = append(selectedFields, task.FieldMessage)
+				fieldSeen[task.FieldMessage] = struct{}{}
+			}
+		case "attempt":
+			if _, ok := fieldSeen[task.FieldAttempt]; !ok {
+				selectedFields = append(selectedFields, task.FieldAttempt)
+				fieldSeen[task.FieldAttempt] = struct{}{}
+			}
+		case "startedAt":
+			if _, ok := fieldSeen[task.FieldStartedAt]; !ok {
+				selectedFields = append(selectedFields, task.FieldStartedAt)
+				fieldSeen[task.FieldStartedAt] = struct{}{}
+			}
+		case "endedAt":
+			if _, ok := fieldSeen[task.FieldEndedAt]; !ok {
+				selectedFields = append(selectedFields, task.FieldEndedAt)
+				fieldSeen[task.FieldEndedAt] = struct{}{}
+			}
+		case "subjectID":
+			if _, ok := fieldSeen[task.FieldSubjectID]; !ok {
+				selectedFields = append(selectedFields, task.FieldSubjectID)
+				fieldSeen[task.FieldSubjectID] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[task.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, task.FieldDomainID)
+				fieldSeen[task.FieldDomainID] = struct{}{}
+			}
+		case "creatorID":
+			if _, ok := fieldSeen[task.FieldCreatorID]; !ok {
+				selectedFields = append(selectedFields, task.FieldCreatorID)
+				fieldSeen[task.FieldCreatorID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type taskPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []TaskPaginateOption
+}
+
+func newTaskPaginateArgs(rv map[string]any) *taskPaginateArgs {
+	args := &taskPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*TaskOrder:
+			args.opts = append(args.opts, WithTaskOrder(v))
+		case []any:
+			var orders []*TaskOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &TaskOrder{Field: &TaskOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithTaskOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*TaskWhereInput); ok {
+		args.opts = append(args.opts, WithTaskFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
 func (_q *UserQuery) CollectFields(ctx context.Context, satisfies ...string) (*UserQuery, error) {
 	fc := graphql.GetFieldContext(ctx)
 	if fc == nil {
@@ -3388,16 +5668,31 @@ func (_q *UserQuery) collectField(ctx context.Context, oneNode bool, opCtx *grap
 				*wq = *query
 			})
 
-		case "policy":
+		case "policies":
 			var (
 				alias = field.Alias
 				path  = append(path, alias)
-				query = (&ResourcePolicyClient{config: _q.config}).Query()
+				query = (&PolicyAttachmentClient{config: _q.config}).Query()
 			)
-			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, resourcepolicyImplementors)...); err != nil {
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, policyattachmentImplementors)...); err != nil {
 				return err
 			}
-			_q.withPolicy = query
+			_q.WithNamedPolicies(alias, func(wq *PolicyAttachmentQuery) {
+				*wq = *query
+			})
+
+		case "roleGrants":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&RoleGrantClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, rolegrantImplementors)...); err != nil {
+				return err
+			}
+			_q.WithNamedRoleGrants(alias, func(wq *RoleGrantQuery) {
+				*wq = *query
+			})
 		case "createdAt":
 			if _, ok := fieldSeen[user.FieldCreatedAt]; !ok {
 				selectedFields = append(selectedFields, user.FieldCreatedAt)
@@ -3427,6 +5722,41 @@ func (_q *UserQuery) collectField(ctx context.Context, oneNode bool, opCtx *grap
 			if _, ok := fieldSeen[user.FieldStatus]; !ok {
 				selectedFields = append(selectedFields, user.FieldStatus)
 				fieldSeen[user.FieldStatus] = struct{}{}
+			}
+		case "passwordChangeRequired":
+			if _, ok := fieldSeen[user.FieldPasswordChangeRequired]; !ok {
+				selectedFields = append(selectedFields, user.FieldPasswordChangeRequired)
+				fieldSeen[user.FieldPasswordChangeRequired] = struct{}{}
+			}
+		case "passwordChangedAt":
+			if _, ok := fieldSeen[user.FieldPasswordChangedAt]; !ok {
+				selectedFields = append(selectedFields, user.FieldPasswordChangedAt)
+				fieldSeen[user.FieldPasswordChangedAt] = struct{}{}
+			}
+		case "allowedAddresses":
+			if _, ok := fieldSeen[user.FieldAllowedAddresses]; !ok {
+				selectedFields = append(selectedFields, user.FieldAllowedAddresses)
+				fieldSeen[user.FieldAllowedAddresses] = struct{}{}
+			}
+		case "containerUID":
+			if _, ok := fieldSeen[user.FieldContainerUID]; !ok {
+				selectedFields = append(selectedFields, user.FieldContainerUID)
+				fieldSeen[user.FieldContainerUID] = struct{}{}
+			}
+		case "containerGid":
+			if _, ok := fieldSeen[user.FieldContainerGid]; !ok {
+				selectedFields = append(selectedFields, user.FieldContainerGid)
+				fieldSeen[user.FieldContainerGid] = struct{}{}
+			}
+		case "containerGids":
+			if _, ok := fieldSeen[user.FieldContainerGids]; !ok {
+				selectedFields = append(selectedFields, user.FieldContainerGids)
+				fieldSeen[user.FieldContainerGids] = struct{}{}
+			}
+		case "totpEnabledAt":
+			if _, ok := fieldSeen[user.FieldTotpEnabledAt]; !ok {
+				selectedFields = append(selectedFields, user.FieldTotpEnabledAt)
+				fieldSeen[user.FieldTotpEnabledAt] = struct{}{}
 			}
 		case "lastLoginAt":
 			if _, ok := fieldSeen[user.FieldLastLoginAt]; !ok {
@@ -3723,6 +6053,19 @@ func (_q *VolumeQuery) collectField(ctx context.Context, oneNode bool, opCtx *gr
 	)
 	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
 		switch field.Name {
+
+		case "grants":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&VolumeGrantClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, volumegrantImplementors)...); err != nil {
+				return err
+			}
+			_q.WithNamedGrants(alias, func(wq *VolumeGrantQuery) {
+				*wq = *query
+			})
 		case "createdAt":
 			if _, ok := fieldSeen[volume.FieldCreatedAt]; !ok {
 				selectedFields = append(selectedFields, volume.FieldCreatedAt)
@@ -3827,6 +6170,180 @@ func newVolumePaginateArgs(rv map[string]any) *volumePaginateArgs {
 	}
 	if v, ok := rv[whereField].(*VolumeWhereInput); ok {
 		args.opts = append(args.opts, WithVolumeFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *VolumeGrantQuery) CollectFields(ctx context.Context, satisfies ...string) (*VolumeGrantQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *VolumeGrantQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(volumegrant.Columns))
+		selectedFields = []string{volumegrant.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "volume":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&VolumeClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, volumeImplementors)...); err != nil {
+				return err
+			}
+			_q.withVolume = query
+			if _, ok := fieldSeen[volumegrant.FieldVolumeID]; !ok {
+				selectedFields = append(selectedFields, volumegrant.FieldVolumeID)
+				fieldSeen[volumegrant.FieldVolumeID] = struct{}{}
+			}
+
+		case "domain":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DomainClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, domainImplementors)...); err != nil {
+				return err
+			}
+			_q.withDomain = query
+			if _, ok := fieldSeen[volumegrant.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, volumegrant.FieldDomainID)
+				fieldSeen[volumegrant.FieldDomainID] = struct{}{}
+			}
+
+		case "project":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withProject = query
+			if _, ok := fieldSeen[volumegrant.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, volumegrant.FieldProjectID)
+				fieldSeen[volumegrant.FieldProjectID] = struct{}{}
+			}
+
+		case "user":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withUser = query
+			if _, ok := fieldSeen[volumegrant.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, volumegrant.FieldUserID)
+				fieldSeen[volumegrant.FieldUserID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[volumegrant.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, volumegrant.FieldCreatedAt)
+				fieldSeen[volumegrant.FieldCreatedAt] = struct{}{}
+			}
+		case "volumeID":
+			if _, ok := fieldSeen[volumegrant.FieldVolumeID]; !ok {
+				selectedFields = append(selectedFields, volumegrant.FieldVolumeID)
+				fieldSeen[volumegrant.FieldVolumeID] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[volumegrant.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, volumegrant.FieldDomainID)
+				fieldSeen[volumegrant.FieldDomainID] = struct{}{}
+			}
+		case "projectID":
+			if _, ok := fieldSeen[volumegrant.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, volumegrant.FieldProjectID)
+				fieldSeen[volumegrant.FieldProjectID] = struct{}{}
+			}
+		case "userID":
+			if _, ok := fieldSeen[volumegrant.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, volumegrant.FieldUserID)
+				fieldSeen[volumegrant.FieldUserID] = struct{}{}
+			}
+		case "permissions":
+			if _, ok := fieldSeen[volumegrant.FieldPermissions]; !ok {
+				selectedFields = append(selectedFields, volumegrant.FieldPermissions)
+				fieldSeen[volumegrant.FieldPermissions] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type volumegrantPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []VolumeGrantPaginateOption
+}
+
+func newVolumeGrantPaginateArgs(rv map[string]any) *volumegrantPaginateArgs {
+	args := &volumegrantPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &VolumeGrantOrder{Field: &VolumeGrantOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithVolumeGrantOrder(order))
+			}
+		case *VolumeGrantOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithVolumeGrantOrder(v))
+			}
+		}
+	}
+	if v, ok := rv[whereField].(*VolumeGrantWhereInput); ok {
+		args.opts = append(args.opts, WithVolumeGrantFilter(v.Filter))
 	}
 	return args
 }

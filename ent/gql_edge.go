@@ -16,6 +16,14 @@ func (_m *AccessToken) User(ctx context.Context) (*User, error) {
 	return result, err
 }
 
+func (_m *AccessToken) Project(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.ProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProject().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
 func (_m *Agent) ResourceGroup(ctx context.Context) (*ResourceGroup, error) {
 	result, err := _m.Edges.ResourceGroupOrErr()
 	if IsNotLoaded(err) {
@@ -94,10 +102,98 @@ func (_m *Domain) Users(
 	return _m.QueryUsers().Paginate(ctx, after, first, before, last, opts...)
 }
 
-func (_m *Domain) Policy(ctx context.Context) (*ResourcePolicy, error) {
-	result, err := _m.Edges.PolicyOrErr()
+func (_m *Domain) Policies(ctx context.Context) (result []*PolicyAttachment, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedPolicies(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.PoliciesOrErr()
+	}
 	if IsNotLoaded(err) {
-		result, err = _m.QueryPolicy().Only(ctx)
+		result, err = _m.QueryPolicies().All(ctx)
+	}
+	return result, err
+}
+
+func (_m *Domain) Registries(ctx context.Context) (result []*Registry, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedRegistries(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.RegistriesOrErr()
+	}
+	if IsNotLoaded(err) {
+		result, err = _m.QueryRegistries().All(ctx)
+	}
+	return result, err
+}
+
+func (_m *ExternalIdentity) Provider(ctx context.Context) (*IdentityProvider, error) {
+	result, err := _m.Edges.ProviderOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProvider().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *ExternalIdentity) User(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.UserOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryUser().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *GroupGrant) ResourceGroup(ctx context.Context) (*ResourceGroup, error) {
+	result, err := _m.Edges.ResourceGroupOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryResourceGroup().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *GroupGrant) Domain(ctx context.Context) (*Domain, error) {
+	result, err := _m.Edges.DomainOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDomain().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *GroupGrant) Project(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.ProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProject().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *GroupGrant) User(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.UserOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryUser().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *GroupGrant) Keypair(ctx context.Context) (*Keypair, error) {
+	result, err := _m.Edges.KeypairOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryKeypair().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *IdentityProvider) Domain(ctx context.Context) (*Domain, error) {
+	result, err := _m.Edges.DomainOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDomain().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *IdentityProvider) Project(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.ProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProject().Only(ctx)
 	}
 	return result, MaskNotFound(err)
 }
@@ -108,6 +204,22 @@ func (_m *Image) Registry(ctx context.Context) (*Registry, error) {
 		result, err = _m.QueryRegistry().Only(ctx)
 	}
 	return result, err
+}
+
+func (_m *Invitation) Domain(ctx context.Context) (*Domain, error) {
+	result, err := _m.Edges.DomainOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDomain().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *Invitation) Project(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.ProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProject().Only(ctx)
+	}
+	return result, MaskNotFound(err)
 }
 
 func (_m *Kernel) Agent(ctx context.Context) (*Agent, error) {
@@ -126,6 +238,26 @@ func (_m *Kernel) Allocations(ctx context.Context) (result []*Allocation, err er
 	}
 	if IsNotLoaded(err) {
 		result, err = _m.QueryAllocations().All(ctx)
+	}
+	return result, err
+}
+
+func (_m *Keypair) User(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.UserOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryUser().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *Keypair) Policies(ctx context.Context) (result []*PolicyAttachment, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedPolicies(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.PoliciesOrErr()
+	}
+	if IsNotLoaded(err) {
+		result, err = _m.QueryPolicies().All(ctx)
 	}
 	return result, err
 }
@@ -154,6 +286,62 @@ func (_m *Membership) Project(ctx context.Context) (*Project, error) {
 	return result, err
 }
 
+func (_m *PolicyAttachment) Policy(ctx context.Context) (*ResourcePolicy, error) {
+	result, err := _m.Edges.PolicyOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryPolicy().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *PolicyAttachment) Domain(ctx context.Context) (*Domain, error) {
+	result, err := _m.Edges.DomainOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDomain().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *PolicyAttachment) Project(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.ProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProject().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *PolicyAttachment) User(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.UserOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryUser().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *PolicyAttachment) Keypair(ctx context.Context) (*Keypair, error) {
+	result, err := _m.Edges.KeypairOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryKeypair().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *PolicyAttachment) WithinProject(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.WithinProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryWithinProject().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *PolicyAttachment) ResourceGroup(ctx context.Context) (*ResourceGroup, error) {
+	result, err := _m.Edges.ResourceGroupOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryResourceGroup().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
 func (_m *Project) Domain(ctx context.Context) (*Domain, error) {
 	result, err := _m.Edges.DomainOrErr()
 	if IsNotLoaded(err) {
@@ -174,18 +362,30 @@ func (_m *Project) Memberships(ctx context.Context) (result []*Membership, err e
 	return result, err
 }
 
-func (_m *Project) Policy(ctx context.Context) (*ResourcePolicy, error) {
-	result, err := _m.Edges.PolicyOrErr()
-	if IsNotLoaded(err) {
-		result, err = _m.QueryPolicy().Only(ctx)
+func (_m *Project) Policies(ctx context.Context) (result []*PolicyAttachment, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedPolicies(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.PoliciesOrErr()
 	}
-	return result, MaskNotFound(err)
+	if IsNotLoaded(err) {
+		result, err = _m.QueryPolicies().All(ctx)
+	}
+	return result, err
 }
 
 func (_m *QuotaScope) Volume(ctx context.Context) (*Volume, error) {
 	result, err := _m.Edges.VolumeOrErr()
 	if IsNotLoaded(err) {
 		result, err = _m.QueryVolume().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *RecoveryCode) User(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.UserOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryUser().Only(ctx)
 	}
 	return result, err
 }
@@ -209,6 +409,74 @@ func (_m *ResourceGroup) Agents(
 		return conn, nil
 	}
 	return _m.QueryAgents().Paginate(ctx, after, first, before, last, opts...)
+}
+
+func (_m *ResourceGroup) Grants(ctx context.Context) (result []*GroupGrant, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedGrants(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.GrantsOrErr()
+	}
+	if IsNotLoaded(err) {
+		result, err = _m.QueryGrants().All(ctx)
+	}
+	return result, err
+}
+
+func (_m *ResourcePolicy) Attachments(ctx context.Context) (result []*PolicyAttachment, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedAttachments(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.AttachmentsOrErr()
+	}
+	if IsNotLoaded(err) {
+		result, err = _m.QueryAttachments().All(ctx)
+	}
+	return result, err
+}
+
+func (_m *ResourcePreset) ResourceGroup(ctx context.Context) (*ResourceGroup, error) {
+	result, err := _m.Edges.ResourceGroupOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryResourceGroup().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *Role) Grants(ctx context.Context) (result []*RoleGrant, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedGrants(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.GrantsOrErr()
+	}
+	if IsNotLoaded(err) {
+		result, err = _m.QueryGrants().All(ctx)
+	}
+	return result, err
+}
+
+func (_m *RoleGrant) Role(ctx context.Context) (*Role, error) {
+	result, err := _m.Edges.RoleOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryRole().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *RoleGrant) User(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.UserOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryUser().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *SSHKey) User(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.UserOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryUser().Only(ctx)
+	}
+	return result, err
 }
 
 func (_m *Session) Domain(ctx context.Context) (*Domain, error) {
@@ -315,12 +583,28 @@ func (_m *User) Memberships(ctx context.Context) (result []*Membership, err erro
 	return result, err
 }
 
-func (_m *User) Policy(ctx context.Context) (*ResourcePolicy, error) {
-	result, err := _m.Edges.PolicyOrErr()
-	if IsNotLoaded(err) {
-		result, err = _m.QueryPolicy().Only(ctx)
+func (_m *User) Policies(ctx context.Context) (result []*PolicyAttachment, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedPolicies(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.PoliciesOrErr()
 	}
-	return result, MaskNotFound(err)
+	if IsNotLoaded(err) {
+		result, err = _m.QueryPolicies().All(ctx)
+	}
+	return result, err
+}
+
+func (_m *User) RoleGrants(ctx context.Context) (result []*RoleGrant, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedRoleGrants(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.RoleGrantsOrErr()
+	}
+	if IsNotLoaded(err) {
+		result, err = _m.QueryRoleGrants().All(ctx)
+	}
+	return result, err
 }
 
 func (_m *Vfolder) QuotaScope(ctx context.Context) (*QuotaScope, error) {
@@ -353,4 +637,48 @@ func (_m *Vfolder) Creator(ctx context.Context) (*User, error) {
 		result, err = _m.QueryCreator().Only(ctx)
 	}
 	return result, err
+}
+
+func (_m *Volume) Grants(ctx context.Context) (result []*VolumeGrant, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedGrants(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.GrantsOrErr()
+	}
+	if IsNotLoaded(err) {
+		result, err = _m.QueryGrants().All(ctx)
+	}
+	return result, err
+}
+
+func (_m *VolumeGrant) Volume(ctx context.Context) (*Volume, error) {
+	result, err := _m.Edges.VolumeOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryVolume().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *VolumeGrant) Domain(ctx context.Context) (*Domain, error) {
+	result, err := _m.Edges.DomainOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDomain().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *VolumeGrant) Project(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.ProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProject().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *VolumeGrant) User(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.UserOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryUser().Only(ctx)
+	}
+	return result, MaskNotFound(err)
 }

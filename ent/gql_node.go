@@ -14,25 +14,40 @@ import (
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/externalidentity"
 	"github.com/berthhq/berth/ent/fence"
+	"github.com/berthhq/berth/ent/groupgrant"
+	"github.com/berthhq/berth/ent/identityprovider"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/keypair"
+	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/resourcepreset"
+	"github.com/berthhq/berth/ent/retention"
+	"github.com/berthhq/berth/ent/role"
+	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
+	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
+	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/google/uuid"
 	"github.com/hashicorp/go-multierror"
 )
@@ -72,15 +87,35 @@ var domainImplementors = []string{"Domain", "Node"}
 // IsNode implements the Node interface check for GQLGen.
 func (*Domain) IsNode() {}
 
+var externalidentityImplementors = []string{"ExternalIdentity", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*ExternalIdentity) IsNode() {}
+
 var fenceImplementors = []string{"Fence", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*Fence) IsNode() {}
 
+var groupgrantImplementors = []string{"GroupGrant", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*GroupGrant) IsNode() {}
+
+var identityproviderImplementors = []string{"IdentityProvider", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*IdentityProvider) IsNode() {}
+
 var imageImplementors = []string{"Image", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*Image) IsNode() {}
+
+var invitationImplementors = []string{"Invitation", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*Invitation) IsNode() {}
 
 var jointokenImplementors = []string{"JoinToken", "Node"}
 
@@ -92,6 +127,16 @@ var kernelImplementors = []string{"Kernel", "Node"}
 // IsNode implements the Node interface check for GQLGen.
 func (*Kernel) IsNode() {}
 
+var keypairImplementors = []string{"Keypair", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*Keypair) IsNode() {}
+
+var loginattemptImplementors = []string{"LoginAttempt", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*LoginAttempt) IsNode() {}
+
 var loginsessionImplementors = []string{"LoginSession", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
@@ -102,6 +147,11 @@ var membershipImplementors = []string{"Membership", "Node"}
 // IsNode implements the Node interface check for GQLGen.
 func (*Membership) IsNode() {}
 
+var policyattachmentImplementors = []string{"PolicyAttachment", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*PolicyAttachment) IsNode() {}
+
 var projectImplementors = []string{"Project", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
@@ -111,6 +161,11 @@ var quotascopeImplementors = []string{"QuotaScope", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*QuotaScope) IsNode() {}
+
+var recoverycodeImplementors = []string{"RecoveryCode", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*RecoveryCode) IsNode() {}
 
 var registryImplementors = []string{"Registry", "Node"}
 
@@ -126,6 +181,31 @@ var resourcepolicyImplementors = []string{"ResourcePolicy", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*ResourcePolicy) IsNode() {}
+
+var resourcepresetImplementors = []string{"ResourcePreset", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*ResourcePreset) IsNode() {}
+
+var retentionImplementors = []string{"Retention", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*Retention) IsNode() {}
+
+var roleImplementors = []string{"Role", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*Role) IsNode() {}
+
+var rolegrantImplementors = []string{"RoleGrant", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*RoleGrant) IsNode() {}
+
+var sshkeyImplementors = []string{"SSHKey", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*SSHKey) IsNode() {}
 
 var sessionImplementors = []string{"Session", "Node"}
 
@@ -152,6 +232,11 @@ var storageproxyImplementors = []string{"StorageProxy", "Node"}
 // IsNode implements the Node interface check for GQLGen.
 func (*StorageProxy) IsNode() {}
 
+var taskImplementors = []string{"Task", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*Task) IsNode() {}
+
 var userImplementors = []string{"User", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
@@ -166,6 +251,11 @@ var volumeImplementors = []string{"Volume", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*Volume) IsNode() {}
+
+var volumegrantImplementors = []string{"VolumeGrant", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*VolumeGrant) IsNode() {}
 
 var errNodeInvalidID = &NotFoundError{"node"}
 
@@ -279,6 +369,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			}
 		}
 		return query.Only(ctx)
+	case externalidentity.Table:
+		query := c.ExternalIdentity.Query().
+			Where(externalidentity.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, externalidentityImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
 	case fence.Table:
 		query := c.Fence.Query().
 			Where(fence.ID(id))
@@ -288,11 +387,38 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			}
 		}
 		return query.Only(ctx)
+	case groupgrant.Table:
+		query := c.GroupGrant.Query().
+			Where(groupgrant.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, groupgrantImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case identityprovider.Table:
+		query := c.IdentityProvider.Query().
+			Where(identityprovider.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, identityproviderImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
 	case image.Table:
 		query := c.Image.Query().
 			Where(image.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, imageImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case invitation.Table:
+		query := c.Invitation.Query().
+			Where(invitation.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, invitationImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -315,6 +441,24 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			}
 		}
 		return query.Only(ctx)
+	case keypair.Table:
+		query := c.Keypair.Query().
+			Where(keypair.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, keypairImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case loginattempt.Table:
+		query := c.LoginAttempt.Query().
+			Where(loginattempt.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, loginattemptImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
 	case loginsession.Table:
 		query := c.LoginSession.Query().
 			Where(loginsession.ID(id))
@@ -333,6 +477,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			}
 		}
 		return query.Only(ctx)
+	case policyattachment.Table:
+		query := c.PolicyAttachment.Query().
+			Where(policyattachment.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, policyattachmentImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
 	case project.Table:
 		query := c.Project.Query().
 			Where(project.ID(id))
@@ -347,6 +500,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(quotascope.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, quotascopeImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case recoverycode.Table:
+		query := c.RecoveryCode.Query().
+			Where(recoverycode.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, recoverycodeImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -374,6 +536,51 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(resourcepolicy.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, resourcepolicyImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case resourcepreset.Table:
+		query := c.ResourcePreset.Query().
+			Where(resourcepreset.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, resourcepresetImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case retention.Table:
+		query := c.Retention.Query().
+			Where(retention.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, retentionImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case role.Table:
+		query := c.Role.Query().
+			Where(role.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, roleImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case rolegrant.Table:
+		query := c.RoleGrant.Query().
+			Where(rolegrant.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, rolegrantImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case sshkey.Table:
+		query := c.SSHKey.Query().
+			Where(sshkey.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, sshkeyImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -423,6 +630,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			}
 		}
 		return query.Only(ctx)
+	case task.Table:
+		query := c.Task.Query().
+			Where(task.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, taskImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
 	case user.Table:
 		query := c.User.Query().
 			Where(user.ID(id))
@@ -446,6 +662,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(volume.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, volumeImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case volumegrant.Table:
+		query := c.VolumeGrant.Query().
+			Where(volumegrant.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, volumegrantImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -619,6 +844,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 				*noder = node
 			}
 		}
+	case externalidentity.Table:
+		query := c.ExternalIdentity.Query().
+			Where(externalidentity.IDIn(ids...))
+		query, err := query.CollectFields(ctx, externalidentityImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
 	case fence.Table:
 		query := c.Fence.Query().
 			Where(fence.IDIn(ids...))
@@ -635,10 +876,58 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 				*noder = node
 			}
 		}
+	case groupgrant.Table:
+		query := c.GroupGrant.Query().
+			Where(groupgrant.IDIn(ids...))
+		query, err := query.CollectFields(ctx, groupgrantImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case identityprovider.Table:
+		query := c.IdentityProvider.Query().
+			Where(identityprovider.IDIn(ids...))
+		query, err := query.CollectFields(ctx, identityproviderImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
 	case image.Table:
 		query := c.Image.Query().
 			Where(image.IDIn(ids...))
 		query, err := query.CollectFields(ctx, imageImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case invitation.Table:
+		query := c.Invitation.Query().
+			Where(invitation.IDIn(ids...))
+		query, err := query.CollectFields(ctx, invitationImplementors...)
 		if err != nil {
 			return nil, err
 		}
@@ -683,6 +972,38 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 				*noder = node
 			}
 		}
+	case keypair.Table:
+		query := c.Keypair.Query().
+			Where(keypair.IDIn(ids...))
+		query, err := query.CollectFields(ctx, keypairImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case loginattempt.Table:
+		query := c.LoginAttempt.Query().
+			Where(loginattempt.IDIn(ids...))
+		query, err := query.CollectFields(ctx, loginattemptImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
 	case loginsession.Table:
 		query := c.LoginSession.Query().
 			Where(loginsession.IDIn(ids...))
@@ -715,6 +1036,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 				*noder = node
 			}
 		}
+	case policyattachment.Table:
+		query := c.PolicyAttachment.Query().
+			Where(policyattachment.IDIn(ids...))
+		query, err := query.CollectFields(ctx, policyattachmentImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
 	case project.Table:
 		query := c.Project.Query().
 			Where(project.IDIn(ids...))
@@ -735,6 +1072,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.QuotaScope.Query().
 			Where(quotascope.IDIn(ids...))
 		query, err := query.CollectFields(ctx, quotascopeImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case recoverycode.Table:
+		query := c.RecoveryCode.Query().
+			Where(recoverycode.IDIn(ids...))
+		query, err := query.CollectFields(ctx, recoverycodeImplementors...)
 		if err != nil {
 			return nil, err
 		}
@@ -783,6 +1136,86 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.ResourcePolicy.Query().
 			Where(resourcepolicy.IDIn(ids...))
 		query, err := query.CollectFields(ctx, resourcepolicyImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case resourcepreset.Table:
+		query := c.ResourcePreset.Query().
+			Where(resourcepreset.IDIn(ids...))
+		query, err := query.CollectFields(ctx, resourcepresetImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case retention.Table:
+		query := c.Retention.Query().
+			Where(retention.IDIn(ids...))
+		query, err := query.CollectFields(ctx, retentionImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case role.Table:
+		query := c.Role.Query().
+			Where(role.IDIn(ids...))
+		query, err := query.CollectFields(ctx, roleImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case rolegrant.Table:
+		query := c.RoleGrant.Query().
+			Where(rolegrant.IDIn(ids...))
+		query, err := query.CollectFields(ctx, rolegrantImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case sshkey.Table:
+		query := c.SSHKey.Query().
+			Where(sshkey.IDIn(ids...))
+		query, err := query.CollectFields(ctx, sshkeyImplementors...)
 		if err != nil {
 			return nil, err
 		}
@@ -875,6 +1308,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 				*noder = node
 			}
 		}
+	case task.Table:
+		query := c.Task.Query().
+			Where(task.IDIn(ids...))
+		query, err := query.CollectFields(ctx, taskImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
 	case user.Table:
 		query := c.User.Query().
 			Where(user.IDIn(ids...))
@@ -911,6 +1360,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.Volume.Query().
 			Where(volume.IDIn(ids...))
 		query, err := query.CollectFields(ctx, volumeImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case volumegrant.Table:
+		query := c.VolumeGrant.Query().
+			Where(volumegrant.IDIn(ids...))
+		query, err := query.CollectFields(ctx, volumegrantImplementors...)
 		if err != nil {
 			return nil, err
 		}

@@ -20,25 +20,40 @@ import (
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/externalidentity"
 	"github.com/berthhq/berth/ent/fence"
+	"github.com/berthhq/berth/ent/groupgrant"
+	"github.com/berthhq/berth/ent/identityprovider"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/keypair"
+	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/resourcepreset"
+	"github.com/berthhq/berth/ent/retention"
+	"github.com/berthhq/berth/ent/role"
+	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
+	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
+	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/google/uuid"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
@@ -1174,19 +1189,14 @@ func (c *AuditEntryConnection) build(nodes []*AuditEntry, pager *auditentryPager
 type AuditEntryPaginateOption func(*auditentryPager) error
 
 // WithAuditEntryOrder configures pagination ordering.
-func WithAuditEntryOrder(order *AuditEntryOrder) AuditEntryPaginateOption {
-	if order == nil {
-		order = DefaultAuditEntryOrder
-	}
-	o := *order
+func WithAuditEntryOrder(order []*AuditEntryOrder) AuditEntryPaginateOption {
 	return func(pager *auditentryPager) error {
-		if err := o.Direction.Validate(); err != nil {
-			return err
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
 		}
-		if o.Field == nil {
-			o.Field = DefaultAuditEntryOrder.Field
-		}
-		pager.order = &o
+		pager.order = append(pager.order, order...)
 		return nil
 	}
 }
@@ -1204,7 +1214,7 @@ func WithAuditEntryFilter(filter func(*AuditEntryQuery) (*AuditEntryQuery, error
 
 type auditentryPager struct {
 	reverse bool
-	order   *AuditEntryOrder
+	order   []*AuditEntryOrder
 	filter  func(*AuditEntryQuery) (*AuditEntryQuery, error)
 }
 
@@ -1215,8 +1225,10 @@ func newAuditEntryPager(opts []AuditEntryPaginateOption, reverse bool) (*auditen
 			return nil, err
 		}
 	}
-	if pager.order == nil {
-		pager.order = DefaultAuditEntryOrder
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
 	}
 	return pager, nil
 }
@@ -1229,48 +1241,87 @@ func (p *auditentryPager) applyFilter(query *AuditEntryQuery) (*AuditEntryQuery,
 }
 
 func (p *auditentryPager) toCursor(_m *AuditEntry) Cursor {
-	return p.order.Field.toCursor(_m)
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
 }
 
 func (p *auditentryPager) applyCursors(query *AuditEntryQuery, after, before *Cursor) (*AuditEntryQuery, error) {
-	direction := p.order.Direction
+	idDirection := entgql.OrderDirectionAsc
 	if p.reverse {
-		direction = direction.Reverse()
+		idDirection = entgql.OrderDirectionDesc
 	}
-	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultAuditEntryOrder.Field.column, p.order.Field.column, direction) {
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultAuditEntryOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
 		query = query.Where(predicate)
 	}
 	return query, nil
 }
 
 func (p *auditentryPager) applyOrder(query *AuditEntryQuery) *AuditEntryQuery {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultAuditEntryOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
-	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
-	if p.order.Field != DefaultAuditEntryOrder.Field {
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
 		query = query.Order(DefaultAuditEntryOrder.Field.toTerm(direction.OrderTermOption()))
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
 	}
 	return query
 }
 
 func (p *auditentryPager) orderExpr(query *AuditEntryQuery) sql.Querier {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
 	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
 	return sql.ExprFunc(func(b *sql.Builder) {
-		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
-		if p.order.Field != DefaultAuditEntryOrder.Field {
-			b.Comma().Ident(DefaultAuditEntryOrder.Field.column).Pad().WriteString(string(direction))
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
 		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultAuditEntryOrder.Field.column).Pad().WriteString(string(direction))
 	})
 }
 
@@ -1325,6 +1376,53 @@ func (_m *AuditEntryQuery) Paginate(
 	}
 	conn.build(nodes, pager, after, first, before, last)
 	return conn, nil
+}
+
+var (
+	// AuditEntryOrderFieldAt orders AuditEntry by at.
+	AuditEntryOrderFieldAt = &AuditEntryOrderField{
+		Value: func(_m *AuditEntry) (ent.Value, error) {
+			return _m.At, nil
+		},
+		column: auditentry.FieldAt,
+		toTerm: auditentry.ByAt,
+		toCursor: func(_m *AuditEntry) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.At,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f AuditEntryOrderField) String() string {
+	var str string
+	switch f.column {
+	case AuditEntryOrderFieldAt.column:
+		str = "AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f AuditEntryOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *AuditEntryOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("AuditEntryOrderField %T must be a string", v)
+	}
+	switch str {
+	case "AT":
+		*f = *AuditEntryOrderFieldAt
+	default:
+		return fmt.Errorf("%s is not a valid AuditEntryOrderField", str)
+	}
+	return nil
 }
 
 // AuditEntryOrderField defines the ordering field of AuditEntry.
@@ -2068,6 +2166,302 @@ func (_m *Domain) ToEdge(order *DomainOrder) *DomainEdge {
 	}
 }
 
+// ExternalIdentityEdge is the edge representation of ExternalIdentity.
+type ExternalIdentityEdge struct {
+	Node   *ExternalIdentity `json:"node"`
+	Cursor Cursor            `json:"cursor"`
+}
+
+// ExternalIdentityConnection is the connection containing edges to ExternalIdentity.
+type ExternalIdentityConnection struct {
+	Edges      []*ExternalIdentityEdge `json:"edges"`
+	PageInfo   PageInfo                `json:"pageInfo"`
+	TotalCount int                     `json:"totalCount"`
+}
+
+func (c *ExternalIdentityConnection) build(nodes []*ExternalIdentity, pager *externalidentityPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *ExternalIdentity
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *ExternalIdentity {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *ExternalIdentity {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*ExternalIdentityEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &ExternalIdentityEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// ExternalIdentityPaginateOption enables pagination customization.
+type ExternalIdentityPaginateOption func(*externalidentityPager) error
+
+// WithExternalIdentityOrder configures pagination ordering.
+func WithExternalIdentityOrder(order *ExternalIdentityOrder) ExternalIdentityPaginateOption {
+	if order == nil {
+		order = DefaultExternalIdentityOrder
+	}
+	o := *order
+	return func(pager *externalidentityPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultExternalIdentityOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithExternalIdentityFilter configures pagination filter.
+func WithExternalIdentityFilter(filter func(*ExternalIdentityQuery) (*ExternalIdentityQuery, error)) ExternalIdentityPaginateOption {
+	return func(pager *externalidentityPager) error {
+		if filter == nil {
+			return errors.New("ExternalIdentityQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type externalidentityPager struct {
+	reverse bool
+	order   *ExternalIdentityOrder
+	filter  func(*ExternalIdentityQuery) (*ExternalIdentityQuery, error)
+}
+
+func newExternalIdentityPager(opts []ExternalIdentityPaginateOption, reverse bool) (*externalidentityPager, error) {
+	pager := &externalidentityPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultExternalIdentityOrder
+	}
+	return pager, nil
+}
+
+func (p *externalidentityPager) applyFilter(query *ExternalIdentityQuery) (*ExternalIdentityQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *externalidentityPager) toCursor(_m *ExternalIdentity) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *externalidentityPager) applyCursors(query *ExternalIdentityQuery, after, before *Cursor) (*ExternalIdentityQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultExternalIdentityOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *externalidentityPager) applyOrder(query *ExternalIdentityQuery) *ExternalIdentityQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultExternalIdentityOrder.Field {
+		query = query.Order(DefaultExternalIdentityOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *externalidentityPager) orderExpr(query *ExternalIdentityQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultExternalIdentityOrder.Field {
+			b.Comma().Ident(DefaultExternalIdentityOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to ExternalIdentity.
+func (_m *ExternalIdentityQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...ExternalIdentityPaginateOption,
+) (*ExternalIdentityConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newExternalIdentityPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &ExternalIdentityConnection{Edges: []*ExternalIdentityEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// ExternalIdentityOrderFieldCreatedAt orders ExternalIdentity by created_at.
+	ExternalIdentityOrderFieldCreatedAt = &ExternalIdentityOrderField{
+		Value: func(_m *ExternalIdentity) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: externalidentity.FieldCreatedAt,
+		toTerm: externalidentity.ByCreatedAt,
+		toCursor: func(_m *ExternalIdentity) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f ExternalIdentityOrderField) String() string {
+	var str string
+	switch f.column {
+	case ExternalIdentityOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f ExternalIdentityOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *ExternalIdentityOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("ExternalIdentityOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *ExternalIdentityOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid ExternalIdentityOrderField", str)
+	}
+	return nil
+}
+
+// ExternalIdentityOrderField defines the ordering field of ExternalIdentity.
+type ExternalIdentityOrderField struct {
+	// Value extracts the ordering value from the given ExternalIdentity.
+	Value    func(*ExternalIdentity) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) externalidentity.OrderOption
+	toCursor func(*ExternalIdentity) Cursor
+}
+
+// ExternalIdentityOrder defines the ordering of ExternalIdentity.
+type ExternalIdentityOrder struct {
+	Direction OrderDirection              `json:"direction"`
+	Field     *ExternalIdentityOrderField `json:"field"`
+}
+
+// DefaultExternalIdentityOrder is the default ordering of ExternalIdentity.
+var DefaultExternalIdentityOrder = &ExternalIdentityOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &ExternalIdentityOrderField{
+		Value: func(_m *ExternalIdentity) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: externalidentity.FieldID,
+		toTerm: externalidentity.ByID,
+		toCursor: func(_m *ExternalIdentity) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts ExternalIdentity into ExternalIdentityEdge.
+func (_m *ExternalIdentity) ToEdge(order *ExternalIdentityOrder) *ExternalIdentityEdge {
+	if order == nil {
+		order = DefaultExternalIdentityOrder
+	}
+	return &ExternalIdentityEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
 // FenceEdge is the edge representation of Fence.
 type FenceEdge struct {
 	Node   *Fence `json:"node"`
@@ -2312,6 +2706,598 @@ func (_m *Fence) ToEdge(order *FenceOrder) *FenceEdge {
 		order = DefaultFenceOrder
 	}
 	return &FenceEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// GroupGrantEdge is the edge representation of GroupGrant.
+type GroupGrantEdge struct {
+	Node   *GroupGrant `json:"node"`
+	Cursor Cursor      `json:"cursor"`
+}
+
+// GroupGrantConnection is the connection containing edges to GroupGrant.
+type GroupGrantConnection struct {
+	Edges      []*GroupGrantEdge `json:"edges"`
+	PageInfo   PageInfo          `json:"pageInfo"`
+	TotalCount int               `json:"totalCount"`
+}
+
+func (c *GroupGrantConnection) build(nodes []*GroupGrant, pager *groupgrantPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *GroupGrant
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *GroupGrant {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *GroupGrant {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*GroupGrantEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &GroupGrantEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// GroupGrantPaginateOption enables pagination customization.
+type GroupGrantPaginateOption func(*groupgrantPager) error
+
+// WithGroupGrantOrder configures pagination ordering.
+func WithGroupGrantOrder(order *GroupGrantOrder) GroupGrantPaginateOption {
+	if order == nil {
+		order = DefaultGroupGrantOrder
+	}
+	o := *order
+	return func(pager *groupgrantPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultGroupGrantOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithGroupGrantFilter configures pagination filter.
+func WithGroupGrantFilter(filter func(*GroupGrantQuery) (*GroupGrantQuery, error)) GroupGrantPaginateOption {
+	return func(pager *groupgrantPager) error {
+		if filter == nil {
+			return errors.New("GroupGrantQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type groupgrantPager struct {
+	reverse bool
+	order   *GroupGrantOrder
+	filter  func(*GroupGrantQuery) (*GroupGrantQuery, error)
+}
+
+func newGroupGrantPager(opts []GroupGrantPaginateOption, reverse bool) (*groupgrantPager, error) {
+	pager := &groupgrantPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultGroupGrantOrder
+	}
+	return pager, nil
+}
+
+func (p *groupgrantPager) applyFilter(query *GroupGrantQuery) (*GroupGrantQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *groupgrantPager) toCursor(_m *GroupGrant) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *groupgrantPager) applyCursors(query *GroupGrantQuery, after, before *Cursor) (*GroupGrantQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultGroupGrantOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *groupgrantPager) applyOrder(query *GroupGrantQuery) *GroupGrantQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultGroupGrantOrder.Field {
+		query = query.Order(DefaultGroupGrantOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *groupgrantPager) orderExpr(query *GroupGrantQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultGroupGrantOrder.Field {
+			b.Comma().Ident(DefaultGroupGrantOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to GroupGrant.
+func (_m *GroupGrantQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...GroupGrantPaginateOption,
+) (*GroupGrantConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newGroupGrantPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &GroupGrantConnection{Edges: []*GroupGrantEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// GroupGrantOrderFieldCreatedAt orders GroupGrant by created_at.
+	GroupGrantOrderFieldCreatedAt = &GroupGrantOrderField{
+		Value: func(_m *GroupGrant) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: groupgrant.FieldCreatedAt,
+		toTerm: groupgrant.ByCreatedAt,
+		toCursor: func(_m *GroupGrant) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f GroupGrantOrderField) String() string {
+	var str string
+	switch f.column {
+	case GroupGrantOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f GroupGrantOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *GroupGrantOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("GroupGrantOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *GroupGrantOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid GroupGrantOrderField", str)
+	}
+	return nil
+}
+
+// GroupGrantOrderField defines the ordering field of GroupGrant.
+type GroupGrantOrderField struct {
+	// Value extracts the ordering value from the given GroupGrant.
+	Value    func(*GroupGrant) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) groupgrant.OrderOption
+	toCursor func(*GroupGrant) Cursor
+}
+
+// GroupGrantOrder defines the ordering of GroupGrant.
+type GroupGrantOrder struct {
+	Direction OrderDirection        `json:"direction"`
+	Field     *GroupGrantOrderField `json:"field"`
+}
+
+// DefaultGroupGrantOrder is the default ordering of GroupGrant.
+var DefaultGroupGrantOrder = &GroupGrantOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &GroupGrantOrderField{
+		Value: func(_m *GroupGrant) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: groupgrant.FieldID,
+		toTerm: groupgrant.ByID,
+		toCursor: func(_m *GroupGrant) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts GroupGrant into GroupGrantEdge.
+func (_m *GroupGrant) ToEdge(order *GroupGrantOrder) *GroupGrantEdge {
+	if order == nil {
+		order = DefaultGroupGrantOrder
+	}
+	return &GroupGrantEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// IdentityProviderEdge is the edge representation of IdentityProvider.
+type IdentityProviderEdge struct {
+	Node   *IdentityProvider `json:"node"`
+	Cursor Cursor            `json:"cursor"`
+}
+
+// IdentityProviderConnection is the connection containing edges to IdentityProvider.
+type IdentityProviderConnection struct {
+	Edges      []*IdentityProviderEdge `json:"edges"`
+	PageInfo   PageInfo                `json:"pageInfo"`
+	TotalCount int                     `json:"totalCount"`
+}
+
+func (c *IdentityProviderConnection) build(nodes []*IdentityProvider, pager *identityproviderPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *IdentityProvider
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *IdentityProvider {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *IdentityProvider {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*IdentityProviderEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &IdentityProviderEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// IdentityProviderPaginateOption enables pagination customization.
+type IdentityProviderPaginateOption func(*identityproviderPager) error
+
+// WithIdentityProviderOrder configures pagination ordering.
+func WithIdentityProviderOrder(order *IdentityProviderOrder) IdentityProviderPaginateOption {
+	if order == nil {
+		order = DefaultIdentityProviderOrder
+	}
+	o := *order
+	return func(pager *identityproviderPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultIdentityProviderOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithIdentityProviderFilter configures pagination filter.
+func WithIdentityProviderFilter(filter func(*IdentityProviderQuery) (*IdentityProviderQuery, error)) IdentityProviderPaginateOption {
+	return func(pager *identityproviderPager) error {
+		if filter == nil {
+			return errors.New("IdentityProviderQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type identityproviderPager struct {
+	reverse bool
+	order   *IdentityProviderOrder
+	filter  func(*IdentityProviderQuery) (*IdentityProviderQuery, error)
+}
+
+func newIdentityProviderPager(opts []IdentityProviderPaginateOption, reverse bool) (*identityproviderPager, error) {
+	pager := &identityproviderPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultIdentityProviderOrder
+	}
+	return pager, nil
+}
+
+func (p *identityproviderPager) applyFilter(query *IdentityProviderQuery) (*IdentityProviderQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *identityproviderPager) toCursor(_m *IdentityProvider) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *identityproviderPager) applyCursors(query *IdentityProviderQuery, after, before *Cursor) (*IdentityProviderQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultIdentityProviderOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *identityproviderPager) applyOrder(query *IdentityProviderQuery) *IdentityProviderQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultIdentityProviderOrder.Field {
+		query = query.Order(DefaultIdentityProviderOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *identityproviderPager) orderExpr(query *IdentityProviderQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultIdentityProviderOrder.Field {
+			b.Comma().Ident(DefaultIdentityProviderOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to IdentityProvider.
+func (_m *IdentityProviderQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...IdentityProviderPaginateOption,
+) (*IdentityProviderConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newIdentityProviderPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &IdentityProviderConnection{Edges: []*IdentityProviderEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// IdentityProviderOrderFieldCreatedAt orders IdentityProvider by created_at.
+	IdentityProviderOrderFieldCreatedAt = &IdentityProviderOrderField{
+		Value: func(_m *IdentityProvider) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: identityprovider.FieldCreatedAt,
+		toTerm: identityprovider.ByCreatedAt,
+		toCursor: func(_m *IdentityProvider) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f IdentityProviderOrderField) String() string {
+	var str string
+	switch f.column {
+	case IdentityProviderOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f IdentityProviderOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *IdentityProviderOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("IdentityProviderOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *IdentityProviderOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid IdentityProviderOrderField", str)
+	}
+	return nil
+}
+
+// IdentityProviderOrderField defines the ordering field of IdentityProvider.
+type IdentityProviderOrderField struct {
+	// Value extracts the ordering value from the given IdentityProvider.
+	Value    func(*IdentityProvider) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) identityprovider.OrderOption
+	toCursor func(*IdentityProvider) Cursor
+}
+
+// IdentityProviderOrder defines the ordering of IdentityProvider.
+type IdentityProviderOrder struct {
+	Direction OrderDirection              `json:"direction"`
+	Field     *IdentityProviderOrderField `json:"field"`
+}
+
+// DefaultIdentityProviderOrder is the default ordering of IdentityProvider.
+var DefaultIdentityProviderOrder = &IdentityProviderOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &IdentityProviderOrderField{
+		Value: func(_m *IdentityProvider) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: identityprovider.FieldID,
+		toTerm: identityprovider.ByID,
+		toCursor: func(_m *IdentityProvider) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts IdentityProvider into IdentityProviderEdge.
+func (_m *IdentityProvider) ToEdge(order *IdentityProviderOrder) *IdentityProviderEdge {
+	if order == nil {
+		order = DefaultIdentityProviderOrder
+	}
+	return &IdentityProviderEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}
@@ -2662,6 +3648,302 @@ func (_m *Image) ToEdge(order *ImageOrder) *ImageEdge {
 		order = DefaultImageOrder
 	}
 	return &ImageEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// InvitationEdge is the edge representation of Invitation.
+type InvitationEdge struct {
+	Node   *Invitation `json:"node"`
+	Cursor Cursor      `json:"cursor"`
+}
+
+// InvitationConnection is the connection containing edges to Invitation.
+type InvitationConnection struct {
+	Edges      []*InvitationEdge `json:"edges"`
+	PageInfo   PageInfo          `json:"pageInfo"`
+	TotalCount int               `json:"totalCount"`
+}
+
+func (c *InvitationConnection) build(nodes []*Invitation, pager *invitationPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *Invitation
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *Invitation {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *Invitation {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*InvitationEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &InvitationEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// InvitationPaginateOption enables pagination customization.
+type InvitationPaginateOption func(*invitationPager) error
+
+// WithInvitationOrder configures pagination ordering.
+func WithInvitationOrder(order *InvitationOrder) InvitationPaginateOption {
+	if order == nil {
+		order = DefaultInvitationOrder
+	}
+	o := *order
+	return func(pager *invitationPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultInvitationOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithInvitationFilter configures pagination filter.
+func WithInvitationFilter(filter func(*InvitationQuery) (*InvitationQuery, error)) InvitationPaginateOption {
+	return func(pager *invitationPager) error {
+		if filter == nil {
+			return errors.New("InvitationQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type invitationPager struct {
+	reverse bool
+	order   *InvitationOrder
+	filter  func(*InvitationQuery) (*InvitationQuery, error)
+}
+
+func newInvitationPager(opts []InvitationPaginateOption, reverse bool) (*invitationPager, error) {
+	pager := &invitationPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultInvitationOrder
+	}
+	return pager, nil
+}
+
+func (p *invitationPager) applyFilter(query *InvitationQuery) (*InvitationQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *invitationPager) toCursor(_m *Invitation) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *invitationPager) applyCursors(query *InvitationQuery, after, before *Cursor) (*InvitationQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultInvitationOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *invitationPager) applyOrder(query *InvitationQuery) *InvitationQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultInvitationOrder.Field {
+		query = query.Order(DefaultInvitationOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *invitationPager) orderExpr(query *InvitationQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultInvitationOrder.Field {
+			b.Comma().Ident(DefaultInvitationOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to Invitation.
+func (_m *InvitationQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...InvitationPaginateOption,
+) (*InvitationConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newInvitationPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &InvitationConnection{Edges: []*InvitationEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// InvitationOrderFieldCreatedAt orders Invitation by created_at.
+	InvitationOrderFieldCreatedAt = &InvitationOrderField{
+		Value: func(_m *Invitation) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: invitation.FieldCreatedAt,
+		toTerm: invitation.ByCreatedAt,
+		toCursor: func(_m *Invitation) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f InvitationOrderField) String() string {
+	var str string
+	switch f.column {
+	case InvitationOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f InvitationOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *InvitationOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("InvitationOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *InvitationOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid InvitationOrderField", str)
+	}
+	return nil
+}
+
+// InvitationOrderField defines the ordering field of Invitation.
+type InvitationOrderField struct {
+	// Value extracts the ordering value from the given Invitation.
+	Value    func(*Invitation) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) invitation.OrderOption
+	toCursor func(*Invitation) Cursor
+}
+
+// InvitationOrder defines the ordering of Invitation.
+type InvitationOrder struct {
+	Direction OrderDirection        `json:"direction"`
+	Field     *InvitationOrderField `json:"field"`
+}
+
+// DefaultInvitationOrder is the default ordering of Invitation.
+var DefaultInvitationOrder = &InvitationOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &InvitationOrderField{
+		Value: func(_m *Invitation) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: invitation.FieldID,
+		toTerm: invitation.ByID,
+		toCursor: func(_m *Invitation) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts Invitation into InvitationEdge.
+func (_m *Invitation) ToEdge(order *InvitationOrder) *InvitationEdge {
+	if order == nil {
+		order = DefaultInvitationOrder
+	}
+	return &InvitationEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}
@@ -3259,6 +4541,688 @@ func (_m *Kernel) ToEdge(order *KernelOrder) *KernelEdge {
 	}
 }
 
+// KeypairEdge is the edge representation of Keypair.
+type KeypairEdge struct {
+	Node   *Keypair `json:"node"`
+	Cursor Cursor   `json:"cursor"`
+}
+
+// KeypairConnection is the connection containing edges to Keypair.
+type KeypairConnection struct {
+	Edges      []*KeypairEdge `json:"edges"`
+	PageInfo   PageInfo       `json:"pageInfo"`
+	TotalCount int            `json:"totalCount"`
+}
+
+func (c *KeypairConnection) build(nodes []*Keypair, pager *keypairPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *Keypair
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *Keypair {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *Keypair {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*KeypairEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &KeypairEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// KeypairPaginateOption enables pagination customization.
+type KeypairPaginateOption func(*keypairPager) error
+
+// WithKeypairOrder configures pagination ordering.
+func WithKeypairOrder(order []*KeypairOrder) KeypairPaginateOption {
+	return func(pager *keypairPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithKeypairFilter configures pagination filter.
+func WithKeypairFilter(filter func(*KeypairQuery) (*KeypairQuery, error)) KeypairPaginateOption {
+	return func(pager *keypairPager) error {
+		if filter == nil {
+			return errors.New("KeypairQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type keypairPager struct {
+	reverse bool
+	order   []*KeypairOrder
+	filter  func(*KeypairQuery) (*KeypairQuery, error)
+}
+
+func newKeypairPager(opts []KeypairPaginateOption, reverse bool) (*keypairPager, error) {
+	pager := &keypairPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *keypairPager) applyFilter(query *KeypairQuery) (*KeypairQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *keypairPager) toCursor(_m *Keypair) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *keypairPager) applyCursors(query *KeypairQuery, after, before *Cursor) (*KeypairQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultKeypairOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *keypairPager) applyOrder(query *KeypairQuery) *KeypairQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultKeypairOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultKeypairOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *keypairPager) orderExpr(query *KeypairQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultKeypairOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to Keypair.
+func (_m *KeypairQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...KeypairPaginateOption,
+) (*KeypairConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newKeypairPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &KeypairConnection{Edges: []*KeypairEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// KeypairOrderFieldCreatedAt orders Keypair by created_at.
+	KeypairOrderFieldCreatedAt = &KeypairOrderField{
+		Value: func(_m *Keypair) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: keypair.FieldCreatedAt,
+		toTerm: keypair.ByCreatedAt,
+		toCursor: func(_m *Keypair) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+	// KeypairOrderFieldAccessKey orders Keypair by access_key.
+	KeypairOrderFieldAccessKey = &KeypairOrderField{
+		Value: func(_m *Keypair) (ent.Value, error) {
+			return _m.AccessKey, nil
+		},
+		column: keypair.FieldAccessKey,
+		toTerm: keypair.ByAccessKey,
+		toCursor: func(_m *Keypair) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.AccessKey,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f KeypairOrderField) String() string {
+	var str string
+	switch f.column {
+	case KeypairOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	case KeypairOrderFieldAccessKey.column:
+		str = "ACCESS_KEY"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f KeypairOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *KeypairOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("KeypairOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *KeypairOrderFieldCreatedAt
+	case "ACCESS_KEY":
+		*f = *KeypairOrderFieldAccessKey
+	default:
+		return fmt.Errorf("%s is not a valid KeypairOrderField", str)
+	}
+	return nil
+}
+
+// KeypairOrderField defines the ordering field of Keypair.
+type KeypairOrderField struct {
+	// Value extracts the ordering value from the given Keypair.
+	Value    func(*Keypair) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) keypair.OrderOption
+	toCursor func(*Keypair) Cursor
+}
+
+// KeypairOrder defines the ordering of Keypair.
+type KeypairOrder struct {
+	Direction OrderDirection     `json:"direction"`
+	Field     *KeypairOrderField `json:"field"`
+}
+
+// DefaultKeypairOrder is the default ordering of Keypair.
+var DefaultKeypairOrder = &KeypairOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &KeypairOrderField{
+		Value: func(_m *Keypair) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: keypair.FieldID,
+		toTerm: keypair.ByID,
+		toCursor: func(_m *Keypair) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts Keypair into KeypairEdge.
+func (_m *Keypair) ToEdge(order *KeypairOrder) *KeypairEdge {
+	if order == nil {
+		order = DefaultKeypairOrder
+	}
+	return &KeypairEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// LoginAttemptEdge is the edge representation of LoginAttempt.
+type LoginAttemptEdge struct {
+	Node   *LoginAttempt `json:"node"`
+	Cursor Cursor        `json:"cursor"`
+}
+
+// LoginAttemptConnection is the connection containing edges to LoginAttempt.
+type LoginAttemptConnection struct {
+	Edges      []*LoginAttemptEdge `json:"edges"`
+	PageInfo   PageInfo            `json:"pageInfo"`
+	TotalCount int                 `json:"totalCount"`
+}
+
+func (c *LoginAttemptConnection) build(nodes []*LoginAttempt, pager *loginattemptPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *LoginAttempt
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *LoginAttempt {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *LoginAttempt {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*LoginAttemptEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &LoginAttemptEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// LoginAttemptPaginateOption enables pagination customization.
+type LoginAttemptPaginateOption func(*loginattemptPager) error
+
+// WithLoginAttemptOrder configures pagination ordering.
+func WithLoginAttemptOrder(order []*LoginAttemptOrder) LoginAttemptPaginateOption {
+	return func(pager *loginattemptPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithLoginAttemptFilter configures pagination filter.
+func WithLoginAttemptFilter(filter func(*LoginAttemptQuery) (*LoginAttemptQuery, error)) LoginAttemptPaginateOption {
+	return func(pager *loginattemptPager) error {
+		if filter == nil {
+			return errors.New("LoginAttemptQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type loginattemptPager struct {
+	reverse bool
+	order   []*LoginAttemptOrder
+	filter  func(*LoginAttemptQuery) (*LoginAttemptQuery, error)
+}
+
+func newLoginAttemptPager(opts []LoginAttemptPaginateOption, reverse bool) (*loginattemptPager, error) {
+	pager := &loginattemptPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *loginattemptPager) applyFilter(query *LoginAttemptQuery) (*LoginAttemptQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *loginattemptPager) toCursor(_m *LoginAttempt) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *loginattemptPager) applyCursors(query *LoginAttemptQuery, after, before *Cursor) (*LoginAttemptQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultLoginAttemptOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *loginattemptPager) applyOrder(query *LoginAttemptQuery) *LoginAttemptQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultLoginAttemptOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultLoginAttemptOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *loginattemptPager) orderExpr(query *LoginAttemptQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultLoginAttemptOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to LoginAttempt.
+func (_m *LoginAttemptQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...LoginAttemptPaginateOption,
+) (*LoginAttemptConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newLoginAttemptPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &LoginAttemptConnection{Edges: []*LoginAttemptEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// LoginAttemptOrderFieldAt orders LoginAttempt by at.
+	LoginAttemptOrderFieldAt = &LoginAttemptOrderField{
+		Value: func(_m *LoginAttempt) (ent.Value, error) {
+			return _m.At, nil
+		},
+		column: loginattempt.FieldAt,
+		toTerm: loginattempt.ByAt,
+		toCursor: func(_m *LoginAttempt) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.At,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f LoginAttemptOrderField) String() string {
+	var str string
+	switch f.column {
+	case LoginAttemptOrderFieldAt.column:
+		str = "AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f LoginAttemptOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *LoginAttemptOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("LoginAttemptOrderField %T must be a string", v)
+	}
+	switch str {
+	case "AT":
+		*f = *LoginAttemptOrderFieldAt
+	default:
+		return fmt.Errorf("%s is not a valid LoginAttemptOrderField", str)
+	}
+	return nil
+}
+
+// LoginAttemptOrderField defines the ordering field of LoginAttempt.
+type LoginAttemptOrderField struct {
+	// Value extracts the ordering value from the given LoginAttempt.
+	Value    func(*LoginAttempt) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) loginattempt.OrderOption
+	toCursor func(*LoginAttempt) Cursor
+}
+
+// LoginAttemptOrder defines the ordering of LoginAttempt.
+type LoginAttemptOrder struct {
+	Direction OrderDirection          `json:"direction"`
+	Field     *LoginAttemptOrderField `json:"field"`
+}
+
+// DefaultLoginAttemptOrder is the default ordering of LoginAttempt.
+var DefaultLoginAttemptOrder = &LoginAttemptOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &LoginAttemptOrderField{
+		Value: func(_m *LoginAttempt) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: loginattempt.FieldID,
+		toTerm: loginattempt.ByID,
+		toCursor: func(_m *LoginAttempt) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts LoginAttempt into LoginAttemptEdge.
+func (_m *LoginAttempt) ToEdge(order *LoginAttemptOrder) *LoginAttemptEdge {
+	if order == nil {
+		order = DefaultLoginAttemptOrder
+	}
+	return &LoginAttemptEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
 // LoginSessionEdge is the edge representation of LoginSession.
 type LoginSessionEdge struct {
 	Node   *LoginSession `json:"node"`
@@ -3846,6 +5810,302 @@ func (_m *Membership) ToEdge(order *MembershipOrder) *MembershipEdge {
 		order = DefaultMembershipOrder
 	}
 	return &MembershipEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// PolicyAttachmentEdge is the edge representation of PolicyAttachment.
+type PolicyAttachmentEdge struct {
+	Node   *PolicyAttachment `json:"node"`
+	Cursor Cursor            `json:"cursor"`
+}
+
+// PolicyAttachmentConnection is the connection containing edges to PolicyAttachment.
+type PolicyAttachmentConnection struct {
+	Edges      []*PolicyAttachmentEdge `json:"edges"`
+	PageInfo   PageInfo                `json:"pageInfo"`
+	TotalCount int                     `json:"totalCount"`
+}
+
+func (c *PolicyAttachmentConnection) build(nodes []*PolicyAttachment, pager *policyattachmentPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *PolicyAttachment
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *PolicyAttachment {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *PolicyAttachment {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*PolicyAttachmentEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &PolicyAttachmentEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// PolicyAttachmentPaginateOption enables pagination customization.
+type PolicyAttachmentPaginateOption func(*policyattachmentPager) error
+
+// WithPolicyAttachmentOrder configures pagination ordering.
+func WithPolicyAttachmentOrder(order *PolicyAttachmentOrder) PolicyAttachmentPaginateOption {
+	if order == nil {
+		order = DefaultPolicyAttachmentOrder
+	}
+	o := *order
+	return func(pager *policyattachmentPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultPolicyAttachmentOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithPolicyAttachmentFilter configures pagination filter.
+func WithPolicyAttachmentFilter(filter func(*PolicyAttachmentQuery) (*PolicyAttachmentQuery, error)) PolicyAttachmentPaginateOption {
+	return func(pager *policyattachmentPager) error {
+		if filter == nil {
+			return errors.New("PolicyAttachmentQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type policyattachmentPager struct {
+	reverse bool
+	order   *PolicyAttachmentOrder
+	filter  func(*PolicyAttachmentQuery) (*PolicyAttachmentQuery, error)
+}
+
+func newPolicyAttachmentPager(opts []PolicyAttachmentPaginateOption, reverse bool) (*policyattachmentPager, error) {
+	pager := &policyattachmentPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultPolicyAttachmentOrder
+	}
+	return pager, nil
+}
+
+func (p *policyattachmentPager) applyFilter(query *PolicyAttachmentQuery) (*PolicyAttachmentQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *policyattachmentPager) toCursor(_m *PolicyAttachment) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *policyattachmentPager) applyCursors(query *PolicyAttachmentQuery, after, before *Cursor) (*PolicyAttachmentQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultPolicyAttachmentOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *policyattachmentPager) applyOrder(query *PolicyAttachmentQuery) *PolicyAttachmentQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultPolicyAttachmentOrder.Field {
+		query = query.Order(DefaultPolicyAttachmentOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *policyattachmentPager) orderExpr(query *PolicyAttachmentQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultPolicyAttachmentOrder.Field {
+			b.Comma().Ident(DefaultPolicyAttachmentOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to PolicyAttachment.
+func (_m *PolicyAttachmentQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...PolicyAttachmentPaginateOption,
+) (*PolicyAttachmentConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newPolicyAttachmentPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &PolicyAttachmentConnection{Edges: []*PolicyAttachmentEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// PolicyAttachmentOrderFieldCreatedAt orders PolicyAttachment by created_at.
+	PolicyAttachmentOrderFieldCreatedAt = &PolicyAttachmentOrderField{
+		Value: func(_m *PolicyAttachment) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: policyattachment.FieldCreatedAt,
+		toTerm: policyattachment.ByCreatedAt,
+		toCursor: func(_m *PolicyAttachment) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f PolicyAttachmentOrderField) String() string {
+	var str string
+	switch f.column {
+	case PolicyAttachmentOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f PolicyAttachmentOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *PolicyAttachmentOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("PolicyAttachmentOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *PolicyAttachmentOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid PolicyAttachmentOrderField", str)
+	}
+	return nil
+}
+
+// PolicyAttachmentOrderField defines the ordering field of PolicyAttachment.
+type PolicyAttachmentOrderField struct {
+	// Value extracts the ordering value from the given PolicyAttachment.
+	Value    func(*PolicyAttachment) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) policyattachment.OrderOption
+	toCursor func(*PolicyAttachment) Cursor
+}
+
+// PolicyAttachmentOrder defines the ordering of PolicyAttachment.
+type PolicyAttachmentOrder struct {
+	Direction OrderDirection              `json:"direction"`
+	Field     *PolicyAttachmentOrderField `json:"field"`
+}
+
+// DefaultPolicyAttachmentOrder is the default ordering of PolicyAttachment.
+var DefaultPolicyAttachmentOrder = &PolicyAttachmentOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &PolicyAttachmentOrderField{
+		Value: func(_m *PolicyAttachment) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: policyattachment.FieldID,
+		toTerm: policyattachment.ByID,
+		toCursor: func(_m *PolicyAttachment) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts PolicyAttachment into PolicyAttachmentEdge.
+func (_m *PolicyAttachment) ToEdge(order *PolicyAttachmentOrder) *PolicyAttachmentEdge {
+	if order == nil {
+		order = DefaultPolicyAttachmentOrder
+	}
+	return &PolicyAttachmentEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}
@@ -4528,6 +6788,302 @@ func (_m *QuotaScope) ToEdge(order *QuotaScopeOrder) *QuotaScopeEdge {
 		order = DefaultQuotaScopeOrder
 	}
 	return &QuotaScopeEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// RecoveryCodeEdge is the edge representation of RecoveryCode.
+type RecoveryCodeEdge struct {
+	Node   *RecoveryCode `json:"node"`
+	Cursor Cursor        `json:"cursor"`
+}
+
+// RecoveryCodeConnection is the connection containing edges to RecoveryCode.
+type RecoveryCodeConnection struct {
+	Edges      []*RecoveryCodeEdge `json:"edges"`
+	PageInfo   PageInfo            `json:"pageInfo"`
+	TotalCount int                 `json:"totalCount"`
+}
+
+func (c *RecoveryCodeConnection) build(nodes []*RecoveryCode, pager *recoverycodePager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *RecoveryCode
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *RecoveryCode {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *RecoveryCode {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*RecoveryCodeEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &RecoveryCodeEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// RecoveryCodePaginateOption enables pagination customization.
+type RecoveryCodePaginateOption func(*recoverycodePager) error
+
+// WithRecoveryCodeOrder configures pagination ordering.
+func WithRecoveryCodeOrder(order *RecoveryCodeOrder) RecoveryCodePaginateOption {
+	if order == nil {
+		order = DefaultRecoveryCodeOrder
+	}
+	o := *order
+	return func(pager *recoverycodePager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultRecoveryCodeOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithRecoveryCodeFilter configures pagination filter.
+func WithRecoveryCodeFilter(filter func(*RecoveryCodeQuery) (*RecoveryCodeQuery, error)) RecoveryCodePaginateOption {
+	return func(pager *recoverycodePager) error {
+		if filter == nil {
+			return errors.New("RecoveryCodeQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type recoverycodePager struct {
+	reverse bool
+	order   *RecoveryCodeOrder
+	filter  func(*RecoveryCodeQuery) (*RecoveryCodeQuery, error)
+}
+
+func newRecoveryCodePager(opts []RecoveryCodePaginateOption, reverse bool) (*recoverycodePager, error) {
+	pager := &recoverycodePager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultRecoveryCodeOrder
+	}
+	return pager, nil
+}
+
+func (p *recoverycodePager) applyFilter(query *RecoveryCodeQuery) (*RecoveryCodeQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *recoverycodePager) toCursor(_m *RecoveryCode) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *recoverycodePager) applyCursors(query *RecoveryCodeQuery, after, before *Cursor) (*RecoveryCodeQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultRecoveryCodeOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *recoverycodePager) applyOrder(query *RecoveryCodeQuery) *RecoveryCodeQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultRecoveryCodeOrder.Field {
+		query = query.Order(DefaultRecoveryCodeOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *recoverycodePager) orderExpr(query *RecoveryCodeQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultRecoveryCodeOrder.Field {
+			b.Comma().Ident(DefaultRecoveryCodeOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to RecoveryCode.
+func (_m *RecoveryCodeQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...RecoveryCodePaginateOption,
+) (*RecoveryCodeConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newRecoveryCodePager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &RecoveryCodeConnection{Edges: []*RecoveryCodeEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// RecoveryCodeOrderFieldCreatedAt orders RecoveryCode by created_at.
+	RecoveryCodeOrderFieldCreatedAt = &RecoveryCodeOrderField{
+		Value: func(_m *RecoveryCode) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: recoverycode.FieldCreatedAt,
+		toTerm: recoverycode.ByCreatedAt,
+		toCursor: func(_m *RecoveryCode) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f RecoveryCodeOrderField) String() string {
+	var str string
+	switch f.column {
+	case RecoveryCodeOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f RecoveryCodeOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *RecoveryCodeOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("RecoveryCodeOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *RecoveryCodeOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid RecoveryCodeOrderField", str)
+	}
+	return nil
+}
+
+// RecoveryCodeOrderField defines the ordering field of RecoveryCode.
+type RecoveryCodeOrderField struct {
+	// Value extracts the ordering value from the given RecoveryCode.
+	Value    func(*RecoveryCode) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) recoverycode.OrderOption
+	toCursor func(*RecoveryCode) Cursor
+}
+
+// RecoveryCodeOrder defines the ordering of RecoveryCode.
+type RecoveryCodeOrder struct {
+	Direction OrderDirection          `json:"direction"`
+	Field     *RecoveryCodeOrderField `json:"field"`
+}
+
+// DefaultRecoveryCodeOrder is the default ordering of RecoveryCode.
+var DefaultRecoveryCodeOrder = &RecoveryCodeOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &RecoveryCodeOrderField{
+		Value: func(_m *RecoveryCode) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: recoverycode.FieldID,
+		toTerm: recoverycode.ByID,
+		toCursor: func(_m *RecoveryCode) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts RecoveryCode into RecoveryCodeEdge.
+func (_m *RecoveryCode) ToEdge(order *RecoveryCodeOrder) *RecoveryCodeEdge {
+	if order == nil {
+		order = DefaultRecoveryCodeOrder
+	}
+	return &RecoveryCodeEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}
@@ -5524,6 +8080,1511 @@ func (_m *ResourcePolicy) ToEdge(order *ResourcePolicyOrder) *ResourcePolicyEdge
 		order = DefaultResourcePolicyOrder
 	}
 	return &ResourcePolicyEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// ResourcePresetEdge is the edge representation of ResourcePreset.
+type ResourcePresetEdge struct {
+	Node   *ResourcePreset `json:"node"`
+	Cursor Cursor          `json:"cursor"`
+}
+
+// ResourcePresetConnection is the connection containing edges to ResourcePreset.
+type ResourcePresetConnection struct {
+	Edges      []*ResourcePresetEdge `json:"edges"`
+	PageInfo   PageInfo              `json:"pageInfo"`
+	TotalCount int                   `json:"totalCount"`
+}
+
+func (c *ResourcePresetConnection) build(nodes []*ResourcePreset, pager *resourcepresetPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *ResourcePreset
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *ResourcePreset {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *ResourcePreset {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*ResourcePresetEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &ResourcePresetEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// ResourcePresetPaginateOption enables pagination customization.
+type ResourcePresetPaginateOption func(*resourcepresetPager) error
+
+// WithResourcePresetOrder configures pagination ordering.
+func WithResourcePresetOrder(order *ResourcePresetOrder) ResourcePresetPaginateOption {
+	if order == nil {
+		order = DefaultResourcePresetOrder
+	}
+	o := *order
+	return func(pager *resourcepresetPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultResourcePresetOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithResourcePresetFilter configures pagination filter.
+func WithResourcePresetFilter(filter func(*ResourcePresetQuery) (*ResourcePresetQuery, error)) ResourcePresetPaginateOption {
+	return func(pager *resourcepresetPager) error {
+		if filter == nil {
+			return errors.New("ResourcePresetQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type resourcepresetPager struct {
+	reverse bool
+	order   *ResourcePresetOrder
+	filter  func(*ResourcePresetQuery) (*ResourcePresetQuery, error)
+}
+
+func newResourcePresetPager(opts []ResourcePresetPaginateOption, reverse bool) (*resourcepresetPager, error) {
+	pager := &resourcepresetPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultResourcePresetOrder
+	}
+	return pager, nil
+}
+
+func (p *resourcepresetPager) applyFilter(query *ResourcePresetQuery) (*ResourcePresetQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *resourcepresetPager) toCursor(_m *ResourcePreset) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *resourcepresetPager) applyCursors(query *ResourcePresetQuery, after, before *Cursor) (*ResourcePresetQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultResourcePresetOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *resourcepresetPager) applyOrder(query *ResourcePresetQuery) *ResourcePresetQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultResourcePresetOrder.Field {
+		query = query.Order(DefaultResourcePresetOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *resourcepresetPager) orderExpr(query *ResourcePresetQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultResourcePresetOrder.Field {
+			b.Comma().Ident(DefaultResourcePresetOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to ResourcePreset.
+func (_m *ResourcePresetQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...ResourcePresetPaginateOption,
+) (*ResourcePresetConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newResourcePresetPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &ResourcePresetConnection{Edges: []*ResourcePresetEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// ResourcePresetOrderFieldCreatedAt orders ResourcePreset by created_at.
+	ResourcePresetOrderFieldCreatedAt = &ResourcePresetOrderField{
+		Value: func(_m *ResourcePreset) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: resourcepreset.FieldCreatedAt,
+		toTerm: resourcepreset.ByCreatedAt,
+		toCursor: func(_m *ResourcePreset) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+	// ResourcePresetOrderFieldName orders ResourcePreset by name.
+	ResourcePresetOrderFieldName = &ResourcePresetOrderField{
+		Value: func(_m *ResourcePreset) (ent.Value, error) {
+			return _m.Name, nil
+		},
+		column: resourcepreset.FieldName,
+		toTerm: resourcepreset.ByName,
+		toCursor: func(_m *ResourcePreset) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Name,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f ResourcePresetOrderField) String() string {
+	var str string
+	switch f.column {
+	case ResourcePresetOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	case ResourcePresetOrderFieldName.column:
+		str = "NAME"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f ResourcePresetOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *ResourcePresetOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("ResourcePresetOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *ResourcePresetOrderFieldCreatedAt
+	case "NAME":
+		*f = *ResourcePresetOrderFieldName
+	default:
+		return fmt.Errorf("%s is not a valid ResourcePresetOrderField", str)
+	}
+	return nil
+}
+
+// ResourcePresetOrderField defines the ordering field of ResourcePreset.
+type ResourcePresetOrderField struct {
+	// Value extracts the ordering value from the given ResourcePreset.
+	Value    func(*ResourcePreset) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) resourcepreset.OrderOption
+	toCursor func(*ResourcePreset) Cursor
+}
+
+// ResourcePresetOrder defines the ordering of ResourcePreset.
+type ResourcePresetOrder struct {
+	Direction OrderDirection            `json:"direction"`
+	Field     *ResourcePresetOrderField `json:"field"`
+}
+
+// DefaultResourcePresetOrder is the default ordering of ResourcePreset.
+var DefaultResourcePresetOrder = &ResourcePresetOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &ResourcePresetOrderField{
+		Value: func(_m *ResourcePreset) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: resourcepreset.FieldID,
+		toTerm: resourcepreset.ByID,
+		toCursor: func(_m *ResourcePreset) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts ResourcePreset into ResourcePresetEdge.
+func (_m *ResourcePreset) ToEdge(order *ResourcePresetOrder) *ResourcePresetEdge {
+	if order == nil {
+		order = DefaultResourcePresetOrder
+	}
+	return &ResourcePresetEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// RetentionEdge is the edge representation of Retention.
+type RetentionEdge struct {
+	Node   *Retention `json:"node"`
+	Cursor Cursor     `json:"cursor"`
+}
+
+// RetentionConnection is the connection containing edges to Retention.
+type RetentionConnection struct {
+	Edges      []*RetentionEdge `json:"edges"`
+	PageInfo   PageInfo         `json:"pageInfo"`
+	TotalCount int              `json:"totalCount"`
+}
+
+func (c *RetentionConnection) build(nodes []*Retention, pager *retentionPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *Retention
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *Retention {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *Retention {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*RetentionEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &RetentionEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// RetentionPaginateOption enables pagination customization.
+type RetentionPaginateOption func(*retentionPager) error
+
+// WithRetentionOrder configures pagination ordering.
+func WithRetentionOrder(order *RetentionOrder) RetentionPaginateOption {
+	if order == nil {
+		order = DefaultRetentionOrder
+	}
+	o := *order
+	return func(pager *retentionPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultRetentionOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithRetentionFilter configures pagination filter.
+func WithRetentionFilter(filter func(*RetentionQuery) (*RetentionQuery, error)) RetentionPaginateOption {
+	return func(pager *retentionPager) error {
+		if filter == nil {
+			return errors.New("RetentionQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type retentionPager struct {
+	reverse bool
+	order   *RetentionOrder
+	filter  func(*RetentionQuery) (*RetentionQuery, error)
+}
+
+func newRetentionPager(opts []RetentionPaginateOption, reverse bool) (*retentionPager, error) {
+	pager := &retentionPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultRetentionOrder
+	}
+	return pager, nil
+}
+
+func (p *retentionPager) applyFilter(query *RetentionQuery) (*RetentionQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *retentionPager) toCursor(_m *Retention) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *retentionPager) applyCursors(query *RetentionQuery, after, before *Cursor) (*RetentionQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultRetentionOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *retentionPager) applyOrder(query *RetentionQuery) *RetentionQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultRetentionOrder.Field {
+		query = query.Order(DefaultRetentionOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *retentionPager) orderExpr(query *RetentionQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultRetentionOrder.Field {
+			b.Comma().Ident(DefaultRetentionOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to Retention.
+func (_m *RetentionQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...RetentionPaginateOption,
+) (*RetentionConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newRetentionPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &RetentionConnection{Edges: []*RetentionEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+// RetentionOrderField defines the ordering field of Retention.
+type RetentionOrderField struct {
+	// Value extracts the ordering value from the given Retention.
+	Value    func(*Retention) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) retention.OrderOption
+	toCursor func(*Retention) Cursor
+}
+
+// RetentionOrder defines the ordering of Retention.
+type RetentionOrder struct {
+	Direction OrderDirection       `json:"direction"`
+	Field     *RetentionOrderField `json:"field"`
+}
+
+// DefaultRetentionOrder is the default ordering of Retention.
+var DefaultRetentionOrder = &RetentionOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &RetentionOrderField{
+		Value: func(_m *Retention) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: retention.FieldID,
+		toTerm: retention.ByID,
+		toCursor: func(_m *Retention) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts Retention into RetentionEdge.
+func (_m *Retention) ToEdge(order *RetentionOrder) *RetentionEdge {
+	if order == nil {
+		order = DefaultRetentionOrder
+	}
+	return &RetentionEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// RoleEdge is the edge representation of Role.
+type RoleEdge struct {
+	Node   *Role  `json:"node"`
+	Cursor Cursor `json:"cursor"`
+}
+
+// RoleConnection is the connection containing edges to Role.
+type RoleConnection struct {
+	Edges      []*RoleEdge `json:"edges"`
+	PageInfo   PageInfo    `json:"pageInfo"`
+	TotalCount int         `json:"totalCount"`
+}
+
+func (c *RoleConnection) build(nodes []*Role, pager *rolePager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *Role
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *Role {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *Role {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*RoleEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &RoleEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// RolePaginateOption enables pagination customization.
+type RolePaginateOption func(*rolePager) error
+
+// WithRoleOrder configures pagination ordering.
+func WithRoleOrder(order []*RoleOrder) RolePaginateOption {
+	return func(pager *rolePager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithRoleFilter configures pagination filter.
+func WithRoleFilter(filter func(*RoleQuery) (*RoleQuery, error)) RolePaginateOption {
+	return func(pager *rolePager) error {
+		if filter == nil {
+			return errors.New("RoleQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type rolePager struct {
+	reverse bool
+	order   []*RoleOrder
+	filter  func(*RoleQuery) (*RoleQuery, error)
+}
+
+func newRolePager(opts []RolePaginateOption, reverse bool) (*rolePager, error) {
+	pager := &rolePager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *rolePager) applyFilter(query *RoleQuery) (*RoleQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *rolePager) toCursor(_m *Role) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *rolePager) applyCursors(query *RoleQuery, after, before *Cursor) (*RoleQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultRoleOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *rolePager) applyOrder(query *RoleQuery) *RoleQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultRoleOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultRoleOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *rolePager) orderExpr(query *RoleQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultRoleOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to Role.
+func (_m *RoleQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...RolePaginateOption,
+) (*RoleConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newRolePager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &RoleConnection{Edges: []*RoleEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// RoleOrderFieldCreatedAt orders Role by created_at.
+	RoleOrderFieldCreatedAt = &RoleOrderField{
+		Value: func(_m *Role) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: role.FieldCreatedAt,
+		toTerm: role.ByCreatedAt,
+		toCursor: func(_m *Role) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+	// RoleOrderFieldName orders Role by name.
+	RoleOrderFieldName = &RoleOrderField{
+		Value: func(_m *Role) (ent.Value, error) {
+			return _m.Name, nil
+		},
+		column: role.FieldName,
+		toTerm: role.ByName,
+		toCursor: func(_m *Role) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Name,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f RoleOrderField) String() string {
+	var str string
+	switch f.column {
+	case RoleOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	case RoleOrderFieldName.column:
+		str = "NAME"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f RoleOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *RoleOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("RoleOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *RoleOrderFieldCreatedAt
+	case "NAME":
+		*f = *RoleOrderFieldName
+	default:
+		return fmt.Errorf("%s is not a valid RoleOrderField", str)
+	}
+	return nil
+}
+
+// RoleOrderField defines the ordering field of Role.
+type RoleOrderField struct {
+	// Value extracts the ordering value from the given Role.
+	Value    func(*Role) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) role.OrderOption
+	toCursor func(*Role) Cursor
+}
+
+// RoleOrder defines the ordering of Role.
+type RoleOrder struct {
+	Direction OrderDirection  `json:"direction"`
+	Field     *RoleOrderField `json:"field"`
+}
+
+// DefaultRoleOrder is the default ordering of Role.
+var DefaultRoleOrder = &RoleOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &RoleOrderField{
+		Value: func(_m *Role) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: role.FieldID,
+		toTerm: role.ByID,
+		toCursor: func(_m *Role) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts Role into RoleEdge.
+func (_m *Role) ToEdge(order *RoleOrder) *RoleEdge {
+	if order == nil {
+		order = DefaultRoleOrder
+	}
+	return &RoleEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// RoleGrantEdge is the edge representation of RoleGrant.
+type RoleGrantEdge struct {
+	Node   *RoleGrant `json:"node"`
+	Cursor Cursor     `json:"cursor"`
+}
+
+// RoleGrantConnection is the connection containing edges to RoleGrant.
+type RoleGrantConnection struct {
+	Edges      []*RoleGrantEdge `json:"edges"`
+	PageInfo   PageInfo         `json:"pageInfo"`
+	TotalCount int              `json:"totalCount"`
+}
+
+func (c *RoleGrantConnection) build(nodes []*RoleGrant, pager *rolegrantPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *RoleGrant
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *RoleGrant {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *RoleGrant {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*RoleGrantEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &RoleGrantEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// RoleGrantPaginateOption enables pagination customization.
+type RoleGrantPaginateOption func(*rolegrantPager) error
+
+// WithRoleGrantOrder configures pagination ordering.
+func WithRoleGrantOrder(order *RoleGrantOrder) RoleGrantPaginateOption {
+	if order == nil {
+		order = DefaultRoleGrantOrder
+	}
+	o := *order
+	return func(pager *rolegrantPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultRoleGrantOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithRoleGrantFilter configures pagination filter.
+func WithRoleGrantFilter(filter func(*RoleGrantQuery) (*RoleGrantQuery, error)) RoleGrantPaginateOption {
+	return func(pager *rolegrantPager) error {
+		if filter == nil {
+			return errors.New("RoleGrantQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type rolegrantPager struct {
+	reverse bool
+	order   *RoleGrantOrder
+	filter  func(*RoleGrantQuery) (*RoleGrantQuery, error)
+}
+
+func newRoleGrantPager(opts []RoleGrantPaginateOption, reverse bool) (*rolegrantPager, error) {
+	pager := &rolegrantPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultRoleGrantOrder
+	}
+	return pager, nil
+}
+
+func (p *rolegrantPager) applyFilter(query *RoleGrantQuery) (*RoleGrantQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *rolegrantPager) toCursor(_m *RoleGrant) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *rolegrantPager) applyCursors(query *RoleGrantQuery, after, before *Cursor) (*RoleGrantQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultRoleGrantOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *rolegrantPager) applyOrder(query *RoleGrantQuery) *RoleGrantQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultRoleGrantOrder.Field {
+		query = query.Order(DefaultRoleGrantOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *rolegrantPager) orderExpr(query *RoleGrantQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultRoleGrantOrder.Field {
+			b.Comma().Ident(DefaultRoleGrantOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to RoleGrant.
+func (_m *RoleGrantQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...RoleGrantPaginateOption,
+) (*RoleGrantConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newRoleGrantPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &RoleGrantConnection{Edges: []*RoleGrantEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// RoleGrantOrderFieldCreatedAt orders RoleGrant by created_at.
+	RoleGrantOrderFieldCreatedAt = &RoleGrantOrderField{
+		Value: func(_m *RoleGrant) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: rolegrant.FieldCreatedAt,
+		toTerm: rolegrant.ByCreatedAt,
+		toCursor: func(_m *RoleGrant) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f RoleGrantOrderField) String() string {
+	var str string
+	switch f.column {
+	case RoleGrantOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f RoleGrantOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *RoleGrantOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("RoleGrantOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *RoleGrantOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid RoleGrantOrderField", str)
+	}
+	return nil
+}
+
+// RoleGrantOrderField defines the ordering field of RoleGrant.
+type RoleGrantOrderField struct {
+	// Value extracts the ordering value from the given RoleGrant.
+	Value    func(*RoleGrant) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) rolegrant.OrderOption
+	toCursor func(*RoleGrant) Cursor
+}
+
+// RoleGrantOrder defines the ordering of RoleGrant.
+type RoleGrantOrder struct {
+	Direction OrderDirection       `json:"direction"`
+	Field     *RoleGrantOrderField `json:"field"`
+}
+
+// DefaultRoleGrantOrder is the default ordering of RoleGrant.
+var DefaultRoleGrantOrder = &RoleGrantOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &RoleGrantOrderField{
+		Value: func(_m *RoleGrant) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: rolegrant.FieldID,
+		toTerm: rolegrant.ByID,
+		toCursor: func(_m *RoleGrant) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts RoleGrant into RoleGrantEdge.
+func (_m *RoleGrant) ToEdge(order *RoleGrantOrder) *RoleGrantEdge {
+	if order == nil {
+		order = DefaultRoleGrantOrder
+	}
+	return &RoleGrantEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// SSHKeyEdge is the edge representation of SSHKey.
+type SSHKeyEdge struct {
+	Node   *SSHKey `json:"node"`
+	Cursor Cursor  `json:"cursor"`
+}
+
+// SSHKeyConnection is the connection containing edges to SSHKey.
+type SSHKeyConnection struct {
+	Edges      []*SSHKeyEdge `json:"edges"`
+	PageInfo   PageInfo      `json:"pageInfo"`
+	TotalCount int           `json:"totalCount"`
+}
+
+func (c *SSHKeyConnection) build(nodes []*SSHKey, pager *sshkeyPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *SSHKey
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *SSHKey {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *SSHKey {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*SSHKeyEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &SSHKeyEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// SSHKeyPaginateOption enables pagination customization.
+type SSHKeyPaginateOption func(*sshkeyPager) error
+
+// WithSSHKeyOrder configures pagination ordering.
+func WithSSHKeyOrder(order *SSHKeyOrder) SSHKeyPaginateOption {
+	if order == nil {
+		order = DefaultSSHKeyOrder
+	}
+	o := *order
+	return func(pager *sshkeyPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultSSHKeyOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithSSHKeyFilter configures pagination filter.
+func WithSSHKeyFilter(filter func(*SSHKeyQuery) (*SSHKeyQuery, error)) SSHKeyPaginateOption {
+	return func(pager *sshkeyPager) error {
+		if filter == nil {
+			return errors.New("SSHKeyQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type sshkeyPager struct {
+	reverse bool
+	order   *SSHKeyOrder
+	filter  func(*SSHKeyQuery) (*SSHKeyQuery, error)
+}
+
+func newSSHKeyPager(opts []SSHKeyPaginateOption, reverse bool) (*sshkeyPager, error) {
+	pager := &sshkeyPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultSSHKeyOrder
+	}
+	return pager, nil
+}
+
+func (p *sshkeyPager) applyFilter(query *SSHKeyQuery) (*SSHKeyQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *sshkeyPager) toCursor(_m *SSHKey) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *sshkeyPager) applyCursors(query *SSHKeyQuery, after, before *Cursor) (*SSHKeyQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultSSHKeyOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *sshkeyPager) applyOrder(query *SSHKeyQuery) *SSHKeyQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultSSHKeyOrder.Field {
+		query = query.Order(DefaultSSHKeyOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *sshkeyPager) orderExpr(query *SSHKeyQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultSSHKeyOrder.Field {
+			b.Comma().Ident(DefaultSSHKeyOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to SSHKey.
+func (_m *SSHKeyQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...SSHKeyPaginateOption,
+) (*SSHKeyConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newSSHKeyPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &SSHKeyConnection{Edges: []*SSHKeyEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// SSHKeyOrderFieldCreatedAt orders SSHKey by created_at.
+	SSHKeyOrderFieldCreatedAt = &SSHKeyOrderField{
+		Value: func(_m *SSHKey) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: sshkey.FieldCreatedAt,
+		toTerm: sshkey.ByCreatedAt,
+		toCursor: func(_m *SSHKey) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f SSHKeyOrderField) String() string {
+	var str string
+	switch f.column {
+	case SSHKeyOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f SSHKeyOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *SSHKeyOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("SSHKeyOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *SSHKeyOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid SSHKeyOrderField", str)
+	}
+	return nil
+}
+
+// SSHKeyOrderField defines the ordering field of SSHKey.
+type SSHKeyOrderField struct {
+	// Value extracts the ordering value from the given SSHKey.
+	Value    func(*SSHKey) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) sshkey.OrderOption
+	toCursor func(*SSHKey) Cursor
+}
+
+// SSHKeyOrder defines the ordering of SSHKey.
+type SSHKeyOrder struct {
+	Direction OrderDirection    `json:"direction"`
+	Field     *SSHKeyOrderField `json:"field"`
+}
+
+// DefaultSSHKeyOrder is the default ordering of SSHKey.
+var DefaultSSHKeyOrder = &SSHKeyOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &SSHKeyOrderField{
+		Value: func(_m *SSHKey) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: sshkey.FieldID,
+		toTerm: sshkey.ByID,
+		toCursor: func(_m *SSHKey) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts SSHKey into SSHKeyEdge.
+func (_m *SSHKey) ToEdge(order *SSHKeyOrder) *SSHKeyEdge {
+	if order == nil {
+		order = DefaultSSHKeyOrder
+	}
+	return &SSHKeyEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}
@@ -6922,6 +10983,338 @@ func (_m *StorageProxy) ToEdge(order *StorageProxyOrder) *StorageProxyEdge {
 	}
 }
 
+// TaskEdge is the edge representation of Task.
+type TaskEdge struct {
+	Node   *Task  `json:"node"`
+	Cursor Cursor `json:"cursor"`
+}
+
+// TaskConnection is the connection containing edges to Task.
+type TaskConnection struct {
+	Edges      []*TaskEdge `json:"edges"`
+	PageInfo   PageInfo    `json:"pageInfo"`
+	TotalCount int         `json:"totalCount"`
+}
+
+func (c *TaskConnection) build(nodes []*Task, pager *taskPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *Task
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *Task {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *Task {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*TaskEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &TaskEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// TaskPaginateOption enables pagination customization.
+type TaskPaginateOption func(*taskPager) error
+
+// WithTaskOrder configures pagination ordering.
+func WithTaskOrder(order []*TaskOrder) TaskPaginateOption {
+	return func(pager *taskPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithTaskFilter configures pagination filter.
+func WithTaskFilter(filter func(*TaskQuery) (*TaskQuery, error)) TaskPaginateOption {
+	return func(pager *taskPager) error {
+		if filter == nil {
+			return errors.New("TaskQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type taskPager struct {
+	reverse bool
+	order   []*TaskOrder
+	filter  func(*TaskQuery) (*TaskQuery, error)
+}
+
+func newTaskPager(opts []TaskPaginateOption, reverse bool) (*taskPager, error) {
+	pager := &taskPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *taskPager) applyFilter(query *TaskQuery) (*TaskQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *taskPager) toCursor(_m *Task) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *taskPager) applyCursors(query *TaskQuery, after, before *Cursor) (*TaskQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultTaskOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *taskPager) applyOrder(query *TaskQuery) *TaskQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultTaskOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultTaskOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *taskPager) orderExpr(query *TaskQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultTaskOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to Task.
+func (_m *TaskQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...TaskPaginateOption,
+) (*TaskConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newTaskPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &TaskConnection{Edges: []*TaskEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// TaskOrderFieldCreatedAt orders Task by created_at.
+	TaskOrderFieldCreatedAt = &TaskOrderField{
+		Value: func(_m *Task) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: task.FieldCreatedAt,
+		toTerm: task.ByCreatedAt,
+		toCursor: func(_m *Task) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f TaskOrderField) String() string {
+	var str string
+	switch f.column {
+	case TaskOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f TaskOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *TaskOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("TaskOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *TaskOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid TaskOrderField", str)
+	}
+	return nil
+}
+
+// TaskOrderField defines the ordering field of Task.
+type TaskOrderField struct {
+	// Value extracts the ordering value from the given Task.
+	Value    func(*Task) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) task.OrderOption
+	toCursor func(*Task) Cursor
+}
+
+// TaskOrder defines the ordering of Task.
+type TaskOrder struct {
+	Direction OrderDirection  `json:"direction"`
+	Field     *TaskOrderField `json:"field"`
+}
+
+// DefaultTaskOrder is the default ordering of Task.
+var DefaultTaskOrder = &TaskOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &TaskOrderField{
+		Value: func(_m *Task) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: task.FieldID,
+		toTerm: task.ByID,
+		toCursor: func(_m *Task) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts Task into TaskEdge.
+func (_m *Task) ToEdge(order *TaskOrder) *TaskEdge {
+	if order == nil {
+		order = DefaultTaskOrder
+	}
+	return &TaskEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
 // UserEdge is the edge representation of User.
 type UserEdge struct {
 	Node   *User  `json:"node"`
@@ -7913,6 +12306,302 @@ func (_m *Volume) ToEdge(order *VolumeOrder) *VolumeEdge {
 		order = DefaultVolumeOrder
 	}
 	return &VolumeEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// VolumeGrantEdge is the edge representation of VolumeGrant.
+type VolumeGrantEdge struct {
+	Node   *VolumeGrant `json:"node"`
+	Cursor Cursor       `json:"cursor"`
+}
+
+// VolumeGrantConnection is the connection containing edges to VolumeGrant.
+type VolumeGrantConnection struct {
+	Edges      []*VolumeGrantEdge `json:"edges"`
+	PageInfo   PageInfo           `json:"pageInfo"`
+	TotalCount int                `json:"totalCount"`
+}
+
+func (c *VolumeGrantConnection) build(nodes []*VolumeGrant, pager *volumegrantPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *VolumeGrant
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *VolumeGrant {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *VolumeGrant {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*VolumeGrantEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &VolumeGrantEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// VolumeGrantPaginateOption enables pagination customization.
+type VolumeGrantPaginateOption func(*volumegrantPager) error
+
+// WithVolumeGrantOrder configures pagination ordering.
+func WithVolumeGrantOrder(order *VolumeGrantOrder) VolumeGrantPaginateOption {
+	if order == nil {
+		order = DefaultVolumeGrantOrder
+	}
+	o := *order
+	return func(pager *volumegrantPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultVolumeGrantOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithVolumeGrantFilter configures pagination filter.
+func WithVolumeGrantFilter(filter func(*VolumeGrantQuery) (*VolumeGrantQuery, error)) VolumeGrantPaginateOption {
+	return func(pager *volumegrantPager) error {
+		if filter == nil {
+			return errors.New("VolumeGrantQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type volumegrantPager struct {
+	reverse bool
+	order   *VolumeGrantOrder
+	filter  func(*VolumeGrantQuery) (*VolumeGrantQuery, error)
+}
+
+func newVolumeGrantPager(opts []VolumeGrantPaginateOption, reverse bool) (*volumegrantPager, error) {
+	pager := &volumegrantPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultVolumeGrantOrder
+	}
+	return pager, nil
+}
+
+func (p *volumegrantPager) applyFilter(query *VolumeGrantQuery) (*VolumeGrantQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *volumegrantPager) toCursor(_m *VolumeGrant) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *volumegrantPager) applyCursors(query *VolumeGrantQuery, after, before *Cursor) (*VolumeGrantQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultVolumeGrantOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *volumegrantPager) applyOrder(query *VolumeGrantQuery) *VolumeGrantQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultVolumeGrantOrder.Field {
+		query = query.Order(DefaultVolumeGrantOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *volumegrantPager) orderExpr(query *VolumeGrantQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultVolumeGrantOrder.Field {
+			b.Comma().Ident(DefaultVolumeGrantOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to VolumeGrant.
+func (_m *VolumeGrantQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...VolumeGrantPaginateOption,
+) (*VolumeGrantConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newVolumeGrantPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &VolumeGrantConnection{Edges: []*VolumeGrantEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// VolumeGrantOrderFieldCreatedAt orders VolumeGrant by created_at.
+	VolumeGrantOrderFieldCreatedAt = &VolumeGrantOrderField{
+		Value: func(_m *VolumeGrant) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: volumegrant.FieldCreatedAt,
+		toTerm: volumegrant.ByCreatedAt,
+		toCursor: func(_m *VolumeGrant) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f VolumeGrantOrderField) String() string {
+	var str string
+	switch f.column {
+	case VolumeGrantOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f VolumeGrantOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *VolumeGrantOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("VolumeGrantOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *VolumeGrantOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid VolumeGrantOrderField", str)
+	}
+	return nil
+}
+
+// VolumeGrantOrderField defines the ordering field of VolumeGrant.
+type VolumeGrantOrderField struct {
+	// Value extracts the ordering value from the given VolumeGrant.
+	Value    func(*VolumeGrant) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) volumegrant.OrderOption
+	toCursor func(*VolumeGrant) Cursor
+}
+
+// VolumeGrantOrder defines the ordering of VolumeGrant.
+type VolumeGrantOrder struct {
+	Direction OrderDirection         `json:"direction"`
+	Field     *VolumeGrantOrderField `json:"field"`
+}
+
+// DefaultVolumeGrantOrder is the default ordering of VolumeGrant.
+var DefaultVolumeGrantOrder = &VolumeGrantOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &VolumeGrantOrderField{
+		Value: func(_m *VolumeGrant) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: volumegrant.FieldID,
+		toTerm: volumegrant.ByID,
+		toCursor: func(_m *VolumeGrant) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts VolumeGrant into VolumeGrantEdge.
+func (_m *VolumeGrant) ToEdge(order *VolumeGrantOrder) *VolumeGrantEdge {
+	if order == nil {
+		order = DefaultVolumeGrantOrder
+	}
+	return &VolumeGrantEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}

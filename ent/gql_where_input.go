@@ -13,26 +13,41 @@ import (
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/externalidentity"
 	"github.com/berthhq/berth/ent/fence"
+	"github.com/berthhq/berth/ent/groupgrant"
+	"github.com/berthhq/berth/ent/identityprovider"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/keypair"
+	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/resourcepreset"
+	"github.com/berthhq/berth/ent/retention"
+	"github.com/berthhq/berth/ent/role"
+	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
+	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
+	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/google/uuid"
 )
@@ -94,6 +109,14 @@ type AccessTokenWhereInput struct {
 	PrefixEqualFold    *string  `json:"prefixEqualFold,omitempty"`
 	PrefixContainsFold *string  `json:"prefixContainsFold,omitempty"`
 
+	// "project_id" field predicates.
+	ProjectID       *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ    *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn     []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn  []uuid.UUID `json:"projectIDNotIn,omitempty"`
+	ProjectIDIsNil  bool        `json:"projectIDIsNil,omitempty"`
+	ProjectIDNotNil bool        `json:"projectIDNotNil,omitempty"`
+
 	// "expires_at" field predicates.
 	ExpiresAt       *time.Time  `json:"expiresAt,omitempty"`
 	ExpiresAtNEQ    *time.Time  `json:"expiresAtNEQ,omitempty"`
@@ -139,6 +162,10 @@ type AccessTokenWhereInput struct {
 	// "user" edge predicates.
 	HasUser     *bool             `json:"hasUser,omitempty"`
 	HasUserWith []*UserWhereInput `json:"hasUserWith,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -338,6 +365,24 @@ func (i *AccessTokenWhereInput) P() (predicate.AccessToken, error) {
 	if i.PrefixContainsFold != nil {
 		predicates = append(predicates, accesstoken.PrefixContainsFold(*i.PrefixContainsFold))
 	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, accesstoken.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, accesstoken.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, accesstoken.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, accesstoken.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.ProjectIDIsNil {
+		predicates = append(predicates, accesstoken.ProjectIDIsNil())
+	}
+	if i.ProjectIDNotNil {
+		predicates = append(predicates, accesstoken.ProjectIDNotNil())
+	}
 	if i.ExpiresAt != nil {
 		predicates = append(predicates, accesstoken.ExpiresAtEQ(*i.ExpiresAt))
 	}
@@ -458,6 +503,24 @@ func (i *AccessTokenWhereInput) P() (predicate.AccessToken, error) {
 			with = append(with, p)
 		}
 		predicates = append(predicates, accesstoken.HasUserWith(with...))
+	}
+	if i.HasProject != nil {
+		p := accesstoken.HasProject()
+		if !*i.HasProject {
+			p = accesstoken.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, accesstoken.HasProjectWith(with...))
 	}
 	switch len(predicates) {
 	case 0:
@@ -1488,6 +1551,45 @@ type AuditEntryWhereInput struct {
 	ActorIDIsNil  bool        `json:"actorIDIsNil,omitempty"`
 	ActorIDNotNil bool        `json:"actorIDNotNil,omitempty"`
 
+	// "actor_email" field predicates.
+	ActorEmail             *string  `json:"actorEmail,omitempty"`
+	ActorEmailNEQ          *string  `json:"actorEmailNEQ,omitempty"`
+	ActorEmailIn           []string `json:"actorEmailIn,omitempty"`
+	ActorEmailNotIn        []string `json:"actorEmailNotIn,omitempty"`
+	ActorEmailGT           *string  `json:"actorEmailGT,omitempty"`
+	ActorEmailGTE          *string  `json:"actorEmailGTE,omitempty"`
+	ActorEmailLT           *string  `json:"actorEmailLT,omitempty"`
+	ActorEmailLTE          *string  `json:"actorEmailLTE,omitempty"`
+	ActorEmailContains     *string  `json:"actorEmailContains,omitempty"`
+	ActorEmailHasPrefix    *string  `json:"actorEmailHasPrefix,omitempty"`
+	ActorEmailHasSuffix    *string  `json:"actorEmailHasSuffix,omitempty"`
+	ActorEmailEqualFold    *string  `json:"actorEmailEqualFold,omitempty"`
+	ActorEmailContainsFold *string  `json:"actorEmailContainsFold,omitempty"`
+
+	// "acted_as_id" field predicates.
+	ActedAsID       *uuid.UUID  `json:"actedAsID,omitempty"`
+	ActedAsIDNEQ    *uuid.UUID  `json:"actedAsIDNEQ,omitempty"`
+	ActedAsIDIn     []uuid.UUID `json:"actedAsIDIn,omitempty"`
+	ActedAsIDNotIn  []uuid.UUID `json:"actedAsIDNotIn,omitempty"`
+	ActedAsIDGT     *uuid.UUID  `json:"actedAsIDGT,omitempty"`
+	ActedAsIDGTE    *uuid.UUID  `json:"actedAsIDGTE,omitempty"`
+	ActedAsIDLT     *uuid.UUID  `json:"actedAsIDLT,omitempty"`
+	ActedAsIDLTE    *uuid.UUID  `json:"actedAsIDLTE,omitempty"`
+	ActedAsIDIsNil  bool        `json:"actedAsIDIsNil,omitempty"`
+	ActedAsIDNotNil bool        `json:"actedAsIDNotNil,omitempty"`
+
+	// "credential_id" field predicates.
+	CredentialID       *uuid.UUID  `json:"credentialID,omitempty"`
+	CredentialIDNEQ    *uuid.UUID  `json:"credentialIDNEQ,omitempty"`
+	CredentialIDIn     []uuid.UUID `json:"credentialIDIn,omitempty"`
+	CredentialIDNotIn  []uuid.UUID `json:"credentialIDNotIn,omitempty"`
+	CredentialIDGT     *uuid.UUID  `json:"credentialIDGT,omitempty"`
+	CredentialIDGTE    *uuid.UUID  `json:"credentialIDGTE,omitempty"`
+	CredentialIDLT     *uuid.UUID  `json:"credentialIDLT,omitempty"`
+	CredentialIDLTE    *uuid.UUID  `json:"credentialIDLTE,omitempty"`
+	CredentialIDIsNil  bool        `json:"credentialIDIsNil,omitempty"`
+	CredentialIDNotNil bool        `json:"credentialIDNotNil,omitempty"`
+
 	// "action" field predicates.
 	Action             *string  `json:"action,omitempty"`
 	ActionNEQ          *string  `json:"actionNEQ,omitempty"`
@@ -1502,6 +1604,57 @@ type AuditEntryWhereInput struct {
 	ActionHasSuffix    *string  `json:"actionHasSuffix,omitempty"`
 	ActionEqualFold    *string  `json:"actionEqualFold,omitempty"`
 	ActionContainsFold *string  `json:"actionContainsFold,omitempty"`
+
+	// "entity" field predicates.
+	Entity             *string  `json:"entity,omitempty"`
+	EntityNEQ          *string  `json:"entityNEQ,omitempty"`
+	EntityIn           []string `json:"entityIn,omitempty"`
+	EntityNotIn        []string `json:"entityNotIn,omitempty"`
+	EntityGT           *string  `json:"entityGT,omitempty"`
+	EntityGTE          *string  `json:"entityGTE,omitempty"`
+	EntityLT           *string  `json:"entityLT,omitempty"`
+	EntityLTE          *string  `json:"entityLTE,omitempty"`
+	EntityContains     *string  `json:"entityContains,omitempty"`
+	EntityHasPrefix    *string  `json:"entityHasPrefix,omitempty"`
+	EntityHasSuffix    *string  `json:"entityHasSuffix,omitempty"`
+	EntityEqualFold    *string  `json:"entityEqualFold,omitempty"`
+	EntityContainsFold *string  `json:"entityContainsFold,omitempty"`
+
+	// "entity_id" field predicates.
+	EntityID       *uuid.UUID  `json:"entityID,omitempty"`
+	EntityIDNEQ    *uuid.UUID  `json:"entityIDNEQ,omitempty"`
+	EntityIDIn     []uuid.UUID `json:"entityIDIn,omitempty"`
+	EntityIDNotIn  []uuid.UUID `json:"entityIDNotIn,omitempty"`
+	EntityIDGT     *uuid.UUID  `json:"entityIDGT,omitempty"`
+	EntityIDGTE    *uuid.UUID  `json:"entityIDGTE,omitempty"`
+	EntityIDLT     *uuid.UUID  `json:"entityIDLT,omitempty"`
+	EntityIDLTE    *uuid.UUID  `json:"entityIDLTE,omitempty"`
+	EntityIDIsNil  bool        `json:"entityIDIsNil,omitempty"`
+	EntityIDNotNil bool        `json:"entityIDNotNil,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID       *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ    *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn     []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn  []uuid.UUID `json:"domainIDNotIn,omitempty"`
+	DomainIDGT     *uuid.UUID  `json:"domainIDGT,omitempty"`
+	DomainIDGTE    *uuid.UUID  `json:"domainIDGTE,omitempty"`
+	DomainIDLT     *uuid.UUID  `json:"domainIDLT,omitempty"`
+	DomainIDLTE    *uuid.UUID  `json:"domainIDLTE,omitempty"`
+	DomainIDIsNil  bool        `json:"domainIDIsNil,omitempty"`
+	DomainIDNotNil bool        `json:"domainIDNotNil,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID       *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ    *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn     []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn  []uuid.UUID `json:"projectIDNotIn,omitempty"`
+	ProjectIDGT     *uuid.UUID  `json:"projectIDGT,omitempty"`
+	ProjectIDGTE    *uuid.UUID  `json:"projectIDGTE,omitempty"`
+	ProjectIDLT     *uuid.UUID  `json:"projectIDLT,omitempty"`
+	ProjectIDLTE    *uuid.UUID  `json:"projectIDLTE,omitempty"`
+	ProjectIDIsNil  bool        `json:"projectIDIsNil,omitempty"`
+	ProjectIDNotNil bool        `json:"projectIDNotNil,omitempty"`
 
 	// "request_id" field predicates.
 	RequestID             *string  `json:"requestID,omitempty"`
@@ -1562,6 +1715,16 @@ type AuditEntryWhereInput struct {
 	MessageHasSuffix    *string  `json:"messageHasSuffix,omitempty"`
 	MessageEqualFold    *string  `json:"messageEqualFold,omitempty"`
 	MessageContainsFold *string  `json:"messageContainsFold,omitempty"`
+
+	// "duration_us" field predicates.
+	DurationUs      *int64  `json:"durationUs,omitempty"`
+	DurationUsNEQ   *int64  `json:"durationUsNEQ,omitempty"`
+	DurationUsIn    []int64 `json:"durationUsIn,omitempty"`
+	DurationUsNotIn []int64 `json:"durationUsNotIn,omitempty"`
+	DurationUsGT    *int64  `json:"durationUsGT,omitempty"`
+	DurationUsGTE   *int64  `json:"durationUsGTE,omitempty"`
+	DurationUsLT    *int64  `json:"durationUsLT,omitempty"`
+	DurationUsLTE   *int64  `json:"durationUsLTE,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -1713,6 +1876,105 @@ func (i *AuditEntryWhereInput) P() (predicate.AuditEntry, error) {
 	if i.ActorIDNotNil {
 		predicates = append(predicates, auditentry.ActorIDNotNil())
 	}
+	if i.ActorEmail != nil {
+		predicates = append(predicates, auditentry.ActorEmailEQ(*i.ActorEmail))
+	}
+	if i.ActorEmailNEQ != nil {
+		predicates = append(predicates, auditentry.ActorEmailNEQ(*i.ActorEmailNEQ))
+	}
+	if len(i.ActorEmailIn) > 0 {
+		predicates = append(predicates, auditentry.ActorEmailIn(i.ActorEmailIn...))
+	}
+	if len(i.ActorEmailNotIn) > 0 {
+		predicates = append(predicates, auditentry.ActorEmailNotIn(i.ActorEmailNotIn...))
+	}
+	if i.ActorEmailGT != nil {
+		predicates = append(predicates, auditentry.ActorEmailGT(*i.ActorEmailGT))
+	}
+	if i.ActorEmailGTE != nil {
+		predicates = append(predicates, auditentry.ActorEmailGTE(*i.ActorEmailGTE))
+	}
+	if i.ActorEmailLT != nil {
+		predicates = append(predicates, auditentry.ActorEmailLT(*i.ActorEmailLT))
+	}
+	if i.ActorEmailLTE != nil {
+		predicates = append(predicates, auditentry.ActorEmailLTE(*i.ActorEmailLTE))
+	}
+	if i.ActorEmailContains != nil {
+		predicates = append(predicates, auditentry.ActorEmailContains(*i.ActorEmailContains))
+	}
+	if i.ActorEmailHasPrefix != nil {
+		predicates = append(predicates, auditentry.ActorEmailHasPrefix(*i.ActorEmailHasPrefix))
+	}
+	if i.ActorEmailHasSuffix != nil {
+		predicates = append(predicates, auditentry.ActorEmailHasSuffix(*i.ActorEmailHasSuffix))
+	}
+	if i.ActorEmailEqualFold != nil {
+		predicates = append(predicates, auditentry.ActorEmailEqualFold(*i.ActorEmailEqualFold))
+	}
+	if i.ActorEmailContainsFold != nil {
+		predicates = append(predicates, auditentry.ActorEmailContainsFold(*i.ActorEmailContainsFold))
+	}
+	if i.ActedAsID != nil {
+		predicates = append(predicates, auditentry.ActedAsIDEQ(*i.ActedAsID))
+	}
+	if i.ActedAsIDNEQ != nil {
+		predicates = append(predicates, auditentry.ActedAsIDNEQ(*i.ActedAsIDNEQ))
+	}
+	if len(i.ActedAsIDIn) > 0 {
+		predicates = append(predicates, auditentry.ActedAsIDIn(i.ActedAsIDIn...))
+	}
+	if len(i.ActedAsIDNotIn) > 0 {
+		predicates = append(predicates, auditentry.ActedAsIDNotIn(i.ActedAsIDNotIn...))
+	}
+	if i.ActedAsIDGT != nil {
+		predicates = append(predicates, auditentry.ActedAsIDGT(*i.ActedAsIDGT))
+	}
+	if i.ActedAsIDGTE != nil {
+		predicates = append(predicates, auditentry.ActedAsIDGTE(*i.ActedAsIDGTE))
+	}
+	if i.ActedAsIDLT != nil {
+		predicates = append(predicates, auditentry.ActedAsIDLT(*i.ActedAsIDLT))
+	}
+	if i.ActedAsIDLTE != nil {
+		predicates = append(predicates, auditentry.ActedAsIDLTE(*i.ActedAsIDLTE))
+	}
+	if i.ActedAsIDIsNil {
+		predicates = append(predicates, auditentry.ActedAsIDIsNil())
+	}
+	if i.ActedAsIDNotNil {
+		predicates = append(predicates, auditentry.ActedAsIDNotNil())
+	}
+	if i.CredentialID != nil {
+		predicates = append(predicates, auditentry.CredentialIDEQ(*i.CredentialID))
+	}
+	if i.CredentialIDNEQ != nil {
+		predicates = append(predicates, auditentry.CredentialIDNEQ(*i.CredentialIDNEQ))
+	}
+	if len(i.CredentialIDIn) > 0 {
+		predicates = append(predicates, auditentry.CredentialIDIn(i.CredentialIDIn...))
+	}
+	if len(i.CredentialIDNotIn) > 0 {
+		predicates = append(predicates, auditentry.CredentialIDNotIn(i.CredentialIDNotIn...))
+	}
+	if i.CredentialIDGT != nil {
+		predicates = append(predicates, auditentry.CredentialIDGT(*i.CredentialIDGT))
+	}
+	if i.CredentialIDGTE != nil {
+		predicates = append(predicates, auditentry.CredentialIDGTE(*i.CredentialIDGTE))
+	}
+	if i.CredentialIDLT != nil {
+		predicates = append(predicates, auditentry.CredentialIDLT(*i.CredentialIDLT))
+	}
+	if i.CredentialIDLTE != nil {
+		predicates = append(predicates, auditentry.CredentialIDLTE(*i.CredentialIDLTE))
+	}
+	if i.CredentialIDIsNil {
+		predicates = append(predicates, auditentry.CredentialIDIsNil())
+	}
+	if i.CredentialIDNotNil {
+		predicates = append(predicates, auditentry.CredentialIDNotNil())
+	}
 	if i.Action != nil {
 		predicates = append(predicates, auditentry.ActionEQ(*i.Action))
 	}
@@ -1751,6 +2013,135 @@ func (i *AuditEntryWhereInput) P() (predicate.AuditEntry, error) {
 	}
 	if i.ActionContainsFold != nil {
 		predicates = append(predicates, auditentry.ActionContainsFold(*i.ActionContainsFold))
+	}
+	if i.Entity != nil {
+		predicates = append(predicates, auditentry.EntityEQ(*i.Entity))
+	}
+	if i.EntityNEQ != nil {
+		predicates = append(predicates, auditentry.EntityNEQ(*i.EntityNEQ))
+	}
+	if len(i.EntityIn) > 0 {
+		predicates = append(predicates, auditentry.EntityIn(i.EntityIn...))
+	}
+	if len(i.EntityNotIn) > 0 {
+		predicates = append(predicates, auditentry.EntityNotIn(i.EntityNotIn...))
+	}
+	if i.EntityGT != nil {
+		predicates = append(predicates, auditentry.EntityGT(*i.EntityGT))
+	}
+	if i.EntityGTE != nil {
+		predicates = append(predicates, auditentry.EntityGTE(*i.EntityGTE))
+	}
+	if i.EntityLT != nil {
+		predicates = append(predicates, auditentry.EntityLT(*i.EntityLT))
+	}
+	if i.EntityLTE != nil {
+		predicates = append(predicates, auditentry.EntityLTE(*i.EntityLTE))
+	}
+	if i.EntityContains != nil {
+		predicates = append(predicates, auditentry.EntityContains(*i.EntityContains))
+	}
+	if i.EntityHasPrefix != nil {
+		predicates = append(predicates, auditentry.EntityHasPrefix(*i.EntityHasPrefix))
+	}
+	if i.EntityHasSuffix != nil {
+		predicates = append(predicates, auditentry.EntityHasSuffix(*i.EntityHasSuffix))
+	}
+	if i.EntityEqualFold != nil {
+		predicates = append(predicates, auditentry.EntityEqualFold(*i.EntityEqualFold))
+	}
+	if i.EntityContainsFold != nil {
+		predicates = append(predicates, auditentry.EntityContainsFold(*i.EntityContainsFold))
+	}
+	if i.EntityID != nil {
+		predicates = append(predicates, auditentry.EntityIDEQ(*i.EntityID))
+	}
+	if i.EntityIDNEQ != nil {
+		predicates = append(predicates, auditentry.EntityIDNEQ(*i.EntityIDNEQ))
+	}
+	if len(i.EntityIDIn) > 0 {
+		predicates = append(predicates, auditentry.EntityIDIn(i.EntityIDIn...))
+	}
+	if len(i.EntityIDNotIn) > 0 {
+		predicates = append(predicates, auditentry.EntityIDNotIn(i.EntityIDNotIn...))
+	}
+	if i.EntityIDGT != nil {
+		predicates = append(predicates, auditentry.EntityIDGT(*i.EntityIDGT))
+	}
+	if i.EntityIDGTE != nil {
+		predicates = append(predicates, auditentry.EntityIDGTE(*i.EntityIDGTE))
+	}
+	if i.EntityIDLT != nil {
+		predicates = append(predicates, auditentry.EntityIDLT(*i.EntityIDLT))
+	}
+	if i.EntityIDLTE != nil {
+		predicates = append(predicates, auditentry.EntityIDLTE(*i.EntityIDLTE))
+	}
+	if i.EntityIDIsNil {
+		predicates = append(predicates, auditentry.EntityIDIsNil())
+	}
+	if i.EntityIDNotNil {
+		predicates = append(predicates, auditentry.EntityIDNotNil())
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, auditentry.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, auditentry.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, auditentry.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, auditentry.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.DomainIDGT != nil {
+		predicates = append(predicates, auditentry.DomainIDGT(*i.DomainIDGT))
+	}
+	if i.DomainIDGTE != nil {
+		predicates = append(predicates, auditentry.DomainIDGTE(*i.DomainIDGTE))
+	}
+	if i.DomainIDLT != nil {
+		predicates = append(predicates, auditentry.DomainIDLT(*i.DomainIDLT))
+	}
+	if i.DomainIDLTE != nil {
+		predicates = append(predicates, auditentry.DomainIDLTE(*i.DomainIDLTE))
+	}
+	if i.DomainIDIsNil {
+		predicates = append(predicates, auditentry.DomainIDIsNil())
+	}
+	if i.DomainIDNotNil {
+		predicates = append(predicates, auditentry.DomainIDNotNil())
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, auditentry.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, auditentry.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, auditentry.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, auditentry.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.ProjectIDGT != nil {
+		predicates = append(predicates, auditentry.ProjectIDGT(*i.ProjectIDGT))
+	}
+	if i.ProjectIDGTE != nil {
+		predicates = append(predicates, auditentry.ProjectIDGTE(*i.ProjectIDGTE))
+	}
+	if i.ProjectIDLT != nil {
+		predicates = append(predicates, auditentry.ProjectIDLT(*i.ProjectIDLT))
+	}
+	if i.ProjectIDLTE != nil {
+		predicates = append(predicates, auditentry.ProjectIDLTE(*i.ProjectIDLTE))
+	}
+	if i.ProjectIDIsNil {
+		predicates = append(predicates, auditentry.ProjectIDIsNil())
+	}
+	if i.ProjectIDNotNil {
+		predicates = append(predicates, auditentry.ProjectIDNotNil())
 	}
 	if i.RequestID != nil {
 		predicates = append(predicates, auditentry.RequestIDEQ(*i.RequestID))
@@ -1907,6 +2298,30 @@ func (i *AuditEntryWhereInput) P() (predicate.AuditEntry, error) {
 	}
 	if i.MessageContainsFold != nil {
 		predicates = append(predicates, auditentry.MessageContainsFold(*i.MessageContainsFold))
+	}
+	if i.DurationUs != nil {
+		predicates = append(predicates, auditentry.DurationUsEQ(*i.DurationUs))
+	}
+	if i.DurationUsNEQ != nil {
+		predicates = append(predicates, auditentry.DurationUsNEQ(*i.DurationUsNEQ))
+	}
+	if len(i.DurationUsIn) > 0 {
+		predicates = append(predicates, auditentry.DurationUsIn(i.DurationUsIn...))
+	}
+	if len(i.DurationUsNotIn) > 0 {
+		predicates = append(predicates, auditentry.DurationUsNotIn(i.DurationUsNotIn...))
+	}
+	if i.DurationUsGT != nil {
+		predicates = append(predicates, auditentry.DurationUsGT(*i.DurationUsGT))
+	}
+	if i.DurationUsGTE != nil {
+		predicates = append(predicates, auditentry.DurationUsGTE(*i.DurationUsGTE))
+	}
+	if i.DurationUsLT != nil {
+		predicates = append(predicates, auditentry.DurationUsLT(*i.DurationUsLT))
+	}
+	if i.DurationUsLTE != nil {
+		predicates = append(predicates, auditentry.DurationUsLTE(*i.DurationUsLTE))
 	}
 
 	switch len(predicates) {
@@ -2484,6 +2899,40 @@ type DomainWhereInput struct {
 	Active    *bool `json:"active,omitempty"`
 	ActiveNEQ *bool `json:"activeNEQ,omitempty"`
 
+	// "registries_restricted" field predicates.
+	RegistriesRestricted    *bool `json:"registriesRestricted,omitempty"`
+	RegistriesRestrictedNEQ *bool `json:"registriesRestrictedNEQ,omitempty"`
+
+	// "totp_required" field predicates.
+	TotpRequired    *bool `json:"totpRequired,omitempty"`
+	TotpRequiredNEQ *bool `json:"totpRequiredNEQ,omitempty"`
+
+	// "password_min_length" field predicates.
+	PasswordMinLength      *int  `json:"passwordMinLength,omitempty"`
+	PasswordMinLengthNEQ   *int  `json:"passwordMinLengthNEQ,omitempty"`
+	PasswordMinLengthIn    []int `json:"passwordMinLengthIn,omitempty"`
+	PasswordMinLengthNotIn []int `json:"passwordMinLengthNotIn,omitempty"`
+	PasswordMinLengthGT    *int  `json:"passwordMinLengthGT,omitempty"`
+	PasswordMinLengthGTE   *int  `json:"passwordMinLengthGTE,omitempty"`
+	PasswordMinLengthLT    *int  `json:"passwordMinLengthLT,omitempty"`
+	PasswordMinLengthLTE   *int  `json:"passwordMinLengthLTE,omitempty"`
+
+	// "password_max_age_days" field predicates.
+	PasswordMaxAgeDays      *int  `json:"passwordMaxAgeDays,omitempty"`
+	PasswordMaxAgeDaysNEQ   *int  `json:"passwordMaxAgeDaysNEQ,omitempty"`
+	PasswordMaxAgeDaysIn    []int `json:"passwordMaxAgeDaysIn,omitempty"`
+	PasswordMaxAgeDaysNotIn []int `json:"passwordMaxAgeDaysNotIn,omitempty"`
+	PasswordMaxAgeDaysGT    *int  `json:"passwordMaxAgeDaysGT,omitempty"`
+	PasswordMaxAgeDaysGTE   *int  `json:"passwordMaxAgeDaysGTE,omitempty"`
+	PasswordMaxAgeDaysLT    *int  `json:"passwordMaxAgeDaysLT,omitempty"`
+	PasswordMaxAgeDaysLTE   *int  `json:"passwordMaxAgeDaysLTE,omitempty"`
+
+	// "sign_up" field predicates.
+	SignUp      *domain.SignUp  `json:"signUp,omitempty"`
+	SignUpNEQ   *domain.SignUp  `json:"signUpNEQ,omitempty"`
+	SignUpIn    []domain.SignUp `json:"signUpIn,omitempty"`
+	SignUpNotIn []domain.SignUp `json:"signUpNotIn,omitempty"`
+
 	// "projects" edge predicates.
 	HasProjects     *bool                `json:"hasProjects,omitempty"`
 	HasProjectsWith []*ProjectWhereInput `json:"hasProjectsWith,omitempty"`
@@ -2492,9 +2941,13 @@ type DomainWhereInput struct {
 	HasUsers     *bool             `json:"hasUsers,omitempty"`
 	HasUsersWith []*UserWhereInput `json:"hasUsersWith,omitempty"`
 
-	// "policy" edge predicates.
-	HasPolicy     *bool                       `json:"hasPolicy,omitempty"`
-	HasPolicyWith []*ResourcePolicyWhereInput `json:"hasPolicyWith,omitempty"`
+	// "policies" edge predicates.
+	HasPolicies     *bool                         `json:"hasPolicies,omitempty"`
+	HasPoliciesWith []*PolicyAttachmentWhereInput `json:"hasPoliciesWith,omitempty"`
+
+	// "registries" edge predicates.
+	HasRegistries     *bool                 `json:"hasRegistries,omitempty"`
+	HasRegistriesWith []*RegistryWhereInput `json:"hasRegistriesWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -2700,6 +3153,78 @@ func (i *DomainWhereInput) P() (predicate.Domain, error) {
 	if i.ActiveNEQ != nil {
 		predicates = append(predicates, domain.ActiveNEQ(*i.ActiveNEQ))
 	}
+	if i.RegistriesRestricted != nil {
+		predicates = append(predicates, domain.RegistriesRestrictedEQ(*i.RegistriesRestricted))
+	}
+	if i.RegistriesRestrictedNEQ != nil {
+		predicates = append(predicates, domain.RegistriesRestrictedNEQ(*i.RegistriesRestrictedNEQ))
+	}
+	if i.TotpRequired != nil {
+		predicates = append(predicates, domain.TotpRequiredEQ(*i.TotpRequired))
+	}
+	if i.TotpRequiredNEQ != nil {
+		predicates = append(predicates, domain.TotpRequiredNEQ(*i.TotpRequiredNEQ))
+	}
+	if i.PasswordMinLength != nil {
+		predicates = append(predicates, domain.PasswordMinLengthEQ(*i.PasswordMinLength))
+	}
+	if i.PasswordMinLengthNEQ != nil {
+		predicates = append(predicates, domain.PasswordMinLengthNEQ(*i.PasswordMinLengthNEQ))
+	}
+	if len(i.PasswordMinLengthIn) > 0 {
+		predicates = append(predicates, domain.PasswordMinLengthIn(i.PasswordMinLengthIn...))
+	}
+	if len(i.PasswordMinLengthNotIn) > 0 {
+		predicates = append(predicates, domain.PasswordMinLengthNotIn(i.PasswordMinLengthNotIn...))
+	}
+	if i.PasswordMinLengthGT != nil {
+		predicates = append(predicates, domain.PasswordMinLengthGT(*i.PasswordMinLengthGT))
+	}
+	if i.PasswordMinLengthGTE != nil {
+		predicates = append(predicates, domain.PasswordMinLengthGTE(*i.PasswordMinLengthGTE))
+	}
+	if i.PasswordMinLengthLT != nil {
+		predicates = append(predicates, domain.PasswordMinLengthLT(*i.PasswordMinLengthLT))
+	}
+	if i.PasswordMinLengthLTE != nil {
+		predicates = append(predicates, domain.PasswordMinLengthLTE(*i.PasswordMinLengthLTE))
+	}
+	if i.PasswordMaxAgeDays != nil {
+		predicates = append(predicates, domain.PasswordMaxAgeDaysEQ(*i.PasswordMaxAgeDays))
+	}
+	if i.PasswordMaxAgeDaysNEQ != nil {
+		predicates = append(predicates, domain.PasswordMaxAgeDaysNEQ(*i.PasswordMaxAgeDaysNEQ))
+	}
+	if len(i.PasswordMaxAgeDaysIn) > 0 {
+		predicates = append(predicates, domain.PasswordMaxAgeDaysIn(i.PasswordMaxAgeDaysIn...))
+	}
+	if len(i.PasswordMaxAgeDaysNotIn) > 0 {
+		predicates = append(predicates, domain.PasswordMaxAgeDaysNotIn(i.PasswordMaxAgeDaysNotIn...))
+	}
+	if i.PasswordMaxAgeDaysGT != nil {
+		predicates = append(predicates, domain.PasswordMaxAgeDaysGT(*i.PasswordMaxAgeDaysGT))
+	}
+	if i.PasswordMaxAgeDaysGTE != nil {
+		predicates = append(predicates, domain.PasswordMaxAgeDaysGTE(*i.PasswordMaxAgeDaysGTE))
+	}
+	if i.PasswordMaxAgeDaysLT != nil {
+		predicates = append(predicates, domain.PasswordMaxAgeDaysLT(*i.PasswordMaxAgeDaysLT))
+	}
+	if i.PasswordMaxAgeDaysLTE != nil {
+		predicates = append(predicates, domain.PasswordMaxAgeDaysLTE(*i.PasswordMaxAgeDaysLTE))
+	}
+	if i.SignUp != nil {
+		predicates = append(predicates, domain.SignUpEQ(*i.SignUp))
+	}
+	if i.SignUpNEQ != nil {
+		predicates = append(predicates, domain.SignUpNEQ(*i.SignUpNEQ))
+	}
+	if len(i.SignUpIn) > 0 {
+		predicates = append(predicates, domain.SignUpIn(i.SignUpIn...))
+	}
+	if len(i.SignUpNotIn) > 0 {
+		predicates = append(predicates, domain.SignUpNotIn(i.SignUpNotIn...))
+	}
 
 	if i.HasProjects != nil {
 		p := domain.HasProjects()
@@ -2737,23 +3262,41 @@ func (i *DomainWhereInput) P() (predicate.Domain, error) {
 		}
 		predicates = append(predicates, domain.HasUsersWith(with...))
 	}
-	if i.HasPolicy != nil {
-		p := domain.HasPolicy()
-		if !*i.HasPolicy {
+	if i.HasPolicies != nil {
+		p := domain.HasPolicies()
+		if !*i.HasPolicies {
 			p = domain.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasPolicyWith) > 0 {
-		with := make([]predicate.ResourcePolicy, 0, len(i.HasPolicyWith))
-		for _, w := range i.HasPolicyWith {
+	if len(i.HasPoliciesWith) > 0 {
+		with := make([]predicate.PolicyAttachment, 0, len(i.HasPoliciesWith))
+		for _, w := range i.HasPoliciesWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasPolicyWith'", err)
+				return nil, fmt.Errorf("%w: field 'HasPoliciesWith'", err)
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, domain.HasPolicyWith(with...))
+		predicates = append(predicates, domain.HasPoliciesWith(with...))
+	}
+	if i.HasRegistries != nil {
+		p := domain.HasRegistries()
+		if !*i.HasRegistries {
+			p = domain.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasRegistriesWith) > 0 {
+		with := make([]predicate.Registry, 0, len(i.HasRegistriesWith))
+		for _, w := range i.HasRegistriesWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasRegistriesWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, domain.HasRegistriesWith(with...))
 	}
 	switch len(predicates) {
 	case 0:
@@ -2762,6 +3305,298 @@ func (i *DomainWhereInput) P() (predicate.Domain, error) {
 		return predicates[0], nil
 	default:
 		return domain.And(predicates...), nil
+	}
+}
+
+// ExternalIdentityWhereInput represents a where input for filtering ExternalIdentity queries.
+type ExternalIdentityWhereInput struct {
+	Predicates []predicate.ExternalIdentity  `json:"-"`
+	Not        *ExternalIdentityWhereInput   `json:"not,omitempty"`
+	Or         []*ExternalIdentityWhereInput `json:"or,omitempty"`
+	And        []*ExternalIdentityWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "subject" field predicates.
+	Subject             *string  `json:"subject,omitempty"`
+	SubjectNEQ          *string  `json:"subjectNEQ,omitempty"`
+	SubjectIn           []string `json:"subjectIn,omitempty"`
+	SubjectNotIn        []string `json:"subjectNotIn,omitempty"`
+	SubjectGT           *string  `json:"subjectGT,omitempty"`
+	SubjectGTE          *string  `json:"subjectGTE,omitempty"`
+	SubjectLT           *string  `json:"subjectLT,omitempty"`
+	SubjectLTE          *string  `json:"subjectLTE,omitempty"`
+	SubjectContains     *string  `json:"subjectContains,omitempty"`
+	SubjectHasPrefix    *string  `json:"subjectHasPrefix,omitempty"`
+	SubjectHasSuffix    *string  `json:"subjectHasSuffix,omitempty"`
+	SubjectEqualFold    *string  `json:"subjectEqualFold,omitempty"`
+	SubjectContainsFold *string  `json:"subjectContainsFold,omitempty"`
+
+	// "provider_id" field predicates.
+	ProviderID      *uuid.UUID  `json:"providerID,omitempty"`
+	ProviderIDNEQ   *uuid.UUID  `json:"providerIDNEQ,omitempty"`
+	ProviderIDIn    []uuid.UUID `json:"providerIDIn,omitempty"`
+	ProviderIDNotIn []uuid.UUID `json:"providerIDNotIn,omitempty"`
+
+	// "user_id" field predicates.
+	UserID      *uuid.UUID  `json:"userID,omitempty"`
+	UserIDNEQ   *uuid.UUID  `json:"userIDNEQ,omitempty"`
+	UserIDIn    []uuid.UUID `json:"userIDIn,omitempty"`
+	UserIDNotIn []uuid.UUID `json:"userIDNotIn,omitempty"`
+
+	// "provider" edge predicates.
+	HasProvider     *bool                         `json:"hasProvider,omitempty"`
+	HasProviderWith []*IdentityProviderWhereInput `json:"hasProviderWith,omitempty"`
+
+	// "user" edge predicates.
+	HasUser     *bool             `json:"hasUser,omitempty"`
+	HasUserWith []*UserWhereInput `json:"hasUserWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *ExternalIdentityWhereInput) AddPredicates(predicates ...predicate.ExternalIdentity) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the ExternalIdentityWhereInput filter on the ExternalIdentityQuery builder.
+func (i *ExternalIdentityWhereInput) Filter(q *ExternalIdentityQuery) (*ExternalIdentityQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyExternalIdentityWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyExternalIdentityWhereInput is returned in case the ExternalIdentityWhereInput is empty.
+var ErrEmptyExternalIdentityWhereInput = errors.New("ent: empty predicate ExternalIdentityWhereInput")
+
+// P returns a predicate for filtering externalidentities.
+// An error is returned if the input is empty or invalid.
+func (i *ExternalIdentityWhereInput) P() (predicate.ExternalIdentity, error) {
+	var predicates []predicate.ExternalIdentity
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, externalidentity.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.ExternalIdentity, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, externalidentity.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.ExternalIdentity, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, externalidentity.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, externalidentity.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, externalidentity.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, externalidentity.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, externalidentity.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, externalidentity.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, externalidentity.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, externalidentity.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, externalidentity.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, externalidentity.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, externalidentity.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, externalidentity.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, externalidentity.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, externalidentity.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, externalidentity.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, externalidentity.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, externalidentity.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Subject != nil {
+		predicates = append(predicates, externalidentity.SubjectEQ(*i.Subject))
+	}
+	if i.SubjectNEQ != nil {
+		predicates = append(predicates, externalidentity.SubjectNEQ(*i.SubjectNEQ))
+	}
+	if len(i.SubjectIn) > 0 {
+		predicates = append(predicates, externalidentity.SubjectIn(i.SubjectIn...))
+	}
+	if len(i.SubjectNotIn) > 0 {
+		predicates = append(predicates, externalidentity.SubjectNotIn(i.SubjectNotIn...))
+	}
+	if i.SubjectGT != nil {
+		predicates = append(predicates, externalidentity.SubjectGT(*i.SubjectGT))
+	}
+	if i.SubjectGTE != nil {
+		predicates = append(predicates, externalidentity.SubjectGTE(*i.SubjectGTE))
+	}
+	if i.SubjectLT != nil {
+		predicates = append(predicates, externalidentity.SubjectLT(*i.SubjectLT))
+	}
+	if i.SubjectLTE != nil {
+		predicates = append(predicates, externalidentity.SubjectLTE(*i.SubjectLTE))
+	}
+	if i.SubjectContains != nil {
+		predicates = append(predicates, externalidentity.SubjectContains(*i.SubjectContains))
+	}
+	if i.SubjectHasPrefix != nil {
+		predicates = append(predicates, externalidentity.SubjectHasPrefix(*i.SubjectHasPrefix))
+	}
+	if i.SubjectHasSuffix != nil {
+		predicates = append(predicates, externalidentity.SubjectHasSuffix(*i.SubjectHasSuffix))
+	}
+	if i.SubjectEqualFold != nil {
+		predicates = append(predicates, externalidentity.SubjectEqualFold(*i.SubjectEqualFold))
+	}
+	if i.SubjectContainsFold != nil {
+		predicates = append(predicates, externalidentity.SubjectContainsFold(*i.SubjectContainsFold))
+	}
+	if i.ProviderID != nil {
+		predicates = append(predicates, externalidentity.ProviderIDEQ(*i.ProviderID))
+	}
+	if i.ProviderIDNEQ != nil {
+		predicates = append(predicates, externalidentity.ProviderIDNEQ(*i.ProviderIDNEQ))
+	}
+	if len(i.ProviderIDIn) > 0 {
+		predicates = append(predicates, externalidentity.ProviderIDIn(i.ProviderIDIn...))
+	}
+	if len(i.ProviderIDNotIn) > 0 {
+		predicates = append(predicates, externalidentity.ProviderIDNotIn(i.ProviderIDNotIn...))
+	}
+	if i.UserID != nil {
+		predicates = append(predicates, externalidentity.UserIDEQ(*i.UserID))
+	}
+	if i.UserIDNEQ != nil {
+		predicates = append(predicates, externalidentity.UserIDNEQ(*i.UserIDNEQ))
+	}
+	if len(i.UserIDIn) > 0 {
+		predicates = append(predicates, externalidentity.UserIDIn(i.UserIDIn...))
+	}
+	if len(i.UserIDNotIn) > 0 {
+		predicates = append(predicates, externalidentity.UserIDNotIn(i.UserIDNotIn...))
+	}
+
+	if i.HasProvider != nil {
+		p := externalidentity.HasProvider()
+		if !*i.HasProvider {
+			p = externalidentity.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProviderWith) > 0 {
+		with := make([]predicate.IdentityProvider, 0, len(i.HasProviderWith))
+		for _, w := range i.HasProviderWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProviderWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, externalidentity.HasProviderWith(with...))
+	}
+	if i.HasUser != nil {
+		p := externalidentity.HasUser()
+		if !*i.HasUser {
+			p = externalidentity.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasUserWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasUserWith))
+		for _, w := range i.HasUserWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasUserWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, externalidentity.HasUserWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyExternalIdentityWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return externalidentity.And(predicates...), nil
 	}
 }
 
@@ -2974,6 +3809,878 @@ func (i *FenceWhereInput) P() (predicate.Fence, error) {
 		return predicates[0], nil
 	default:
 		return fence.And(predicates...), nil
+	}
+}
+
+// GroupGrantWhereInput represents a where input for filtering GroupGrant queries.
+type GroupGrantWhereInput struct {
+	Predicates []predicate.GroupGrant  `json:"-"`
+	Not        *GroupGrantWhereInput   `json:"not,omitempty"`
+	Or         []*GroupGrantWhereInput `json:"or,omitempty"`
+	And        []*GroupGrantWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "resource_group_id" field predicates.
+	ResourceGroupID      *uuid.UUID  `json:"resourceGroupID,omitempty"`
+	ResourceGroupIDNEQ   *uuid.UUID  `json:"resourceGroupIDNEQ,omitempty"`
+	ResourceGroupIDIn    []uuid.UUID `json:"resourceGroupIDIn,omitempty"`
+	ResourceGroupIDNotIn []uuid.UUID `json:"resourceGroupIDNotIn,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID       *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ    *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn     []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn  []uuid.UUID `json:"domainIDNotIn,omitempty"`
+	DomainIDIsNil  bool        `json:"domainIDIsNil,omitempty"`
+	DomainIDNotNil bool        `json:"domainIDNotNil,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID       *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ    *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn     []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn  []uuid.UUID `json:"projectIDNotIn,omitempty"`
+	ProjectIDIsNil  bool        `json:"projectIDIsNil,omitempty"`
+	ProjectIDNotNil bool        `json:"projectIDNotNil,omitempty"`
+
+	// "user_id" field predicates.
+	UserID       *uuid.UUID  `json:"userID,omitempty"`
+	UserIDNEQ    *uuid.UUID  `json:"userIDNEQ,omitempty"`
+	UserIDIn     []uuid.UUID `json:"userIDIn,omitempty"`
+	UserIDNotIn  []uuid.UUID `json:"userIDNotIn,omitempty"`
+	UserIDIsNil  bool        `json:"userIDIsNil,omitempty"`
+	UserIDNotNil bool        `json:"userIDNotNil,omitempty"`
+
+	// "keypair_id" field predicates.
+	KeypairID       *uuid.UUID  `json:"keypairID,omitempty"`
+	KeypairIDNEQ    *uuid.UUID  `json:"keypairIDNEQ,omitempty"`
+	KeypairIDIn     []uuid.UUID `json:"keypairIDIn,omitempty"`
+	KeypairIDNotIn  []uuid.UUID `json:"keypairIDNotIn,omitempty"`
+	KeypairIDIsNil  bool        `json:"keypairIDIsNil,omitempty"`
+	KeypairIDNotNil bool        `json:"keypairIDNotNil,omitempty"`
+
+	// "resource_group" edge predicates.
+	HasResourceGroup     *bool                      `json:"hasResourceGroup,omitempty"`
+	HasResourceGroupWith []*ResourceGroupWhereInput `json:"hasResourceGroupWith,omitempty"`
+
+	// "domain" edge predicates.
+	HasDomain     *bool               `json:"hasDomain,omitempty"`
+	HasDomainWith []*DomainWhereInput `json:"hasDomainWith,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
+
+	// "user" edge predicates.
+	HasUser     *bool             `json:"hasUser,omitempty"`
+	HasUserWith []*UserWhereInput `json:"hasUserWith,omitempty"`
+
+	// "keypair" edge predicates.
+	HasKeypair     *bool                `json:"hasKeypair,omitempty"`
+	HasKeypairWith []*KeypairWhereInput `json:"hasKeypairWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *GroupGrantWhereInput) AddPredicates(predicates ...predicate.GroupGrant) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the GroupGrantWhereInput filter on the GroupGrantQuery builder.
+func (i *GroupGrantWhereInput) Filter(q *GroupGrantQuery) (*GroupGrantQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyGroupGrantWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyGroupGrantWhereInput is returned in case the GroupGrantWhereInput is empty.
+var ErrEmptyGroupGrantWhereInput = errors.New("ent: empty predicate GroupGrantWhereInput")
+
+// P returns a predicate for filtering groupgrants.
+// An error is returned if the input is empty or invalid.
+func (i *GroupGrantWhereInput) P() (predicate.GroupGrant, error) {
+	var predicates []predicate.GroupGrant
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, groupgrant.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.GroupGrant, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, groupgrant.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.GroupGrant, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, groupgrant.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, groupgrant.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, groupgrant.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, groupgrant.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, groupgrant.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, groupgrant.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, groupgrant.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, groupgrant.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, groupgrant.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, groupgrant.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, groupgrant.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, groupgrant.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, groupgrant.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, groupgrant.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, groupgrant.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, groupgrant.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, groupgrant.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.ResourceGroupID != nil {
+		predicates = append(predicates, groupgrant.ResourceGroupIDEQ(*i.ResourceGroupID))
+	}
+	if i.ResourceGroupIDNEQ != nil {
+		predicates = append(predicates, groupgrant.ResourceGroupIDNEQ(*i.ResourceGroupIDNEQ))
+	}
+	if len(i.ResourceGroupIDIn) > 0 {
+		predicates = append(predicates, groupgrant.ResourceGroupIDIn(i.ResourceGroupIDIn...))
+	}
+	if len(i.ResourceGroupIDNotIn) > 0 {
+		predicates = append(predicates, groupgrant.ResourceGroupIDNotIn(i.ResourceGroupIDNotIn...))
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, groupgrant.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, groupgrant.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, groupgrant.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, groupgrant.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.DomainIDIsNil {
+		predicates = append(predicates, groupgrant.DomainIDIsNil())
+	}
+	if i.DomainIDNotNil {
+		predicates = append(predicates, groupgrant.DomainIDNotNil())
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, groupgrant.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, groupgrant.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, groupgrant.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, groupgrant.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.ProjectIDIsNil {
+		predicates = append(predicates, groupgrant.ProjectIDIsNil())
+	}
+	if i.ProjectIDNotNil {
+		predicates = append(predicates, groupgrant.ProjectIDNotNil())
+	}
+	if i.UserID != nil {
+		predicates = append(predicates, groupgrant.UserIDEQ(*i.UserID))
+	}
+	if i.UserIDNEQ != nil {
+		predicates = append(predicates, groupgrant.UserIDNEQ(*i.UserIDNEQ))
+	}
+	if len(i.UserIDIn) > 0 {
+		predicates = append(predicates, groupgrant.UserIDIn(i.UserIDIn...))
+	}
+	if len(i.UserIDNotIn) > 0 {
+		predicates = append(predicates, groupgrant.UserIDNotIn(i.UserIDNotIn...))
+	}
+	if i.UserIDIsNil {
+		predicates = append(predicates, groupgrant.UserIDIsNil())
+	}
+	if i.UserIDNotNil {
+		predicates = append(predicates, groupgrant.UserIDNotNil())
+	}
+	if i.KeypairID != nil {
+		predicates = append(predicates, groupgrant.KeypairIDEQ(*i.KeypairID))
+	}
+	if i.KeypairIDNEQ != nil {
+		predicates = append(predicates, groupgrant.KeypairIDNEQ(*i.KeypairIDNEQ))
+	}
+	if len(i.KeypairIDIn) > 0 {
+		predicates = append(predicates, groupgrant.KeypairIDIn(i.KeypairIDIn...))
+	}
+	if len(i.KeypairIDNotIn) > 0 {
+		predicates = append(predicates, groupgrant.KeypairIDNotIn(i.KeypairIDNotIn...))
+	}
+	if i.KeypairIDIsNil {
+		predicates = append(predicates, groupgrant.KeypairIDIsNil())
+	}
+	if i.KeypairIDNotNil {
+		predicates = append(predicates, groupgrant.KeypairIDNotNil())
+	}
+
+	if i.HasResourceGroup != nil {
+		p := groupgrant.HasResourceGroup()
+		if !*i.HasResourceGroup {
+			p = groupgrant.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasResourceGroupWith) > 0 {
+		with := make([]predicate.ResourceGroup, 0, len(i.HasResourceGroupWith))
+		for _, w := range i.HasResourceGroupWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasResourceGroupWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, groupgrant.HasResourceGroupWith(with...))
+	}
+	if i.HasDomain != nil {
+		p := groupgrant.HasDomain()
+		if !*i.HasDomain {
+			p = groupgrant.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDomainWith) > 0 {
+		with := make([]predicate.Domain, 0, len(i.HasDomainWith))
+		for _, w := range i.HasDomainWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDomainWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, groupgrant.HasDomainWith(with...))
+	}
+	if i.HasProject != nil {
+		p := groupgrant.HasProject()
+		if !*i.HasProject {
+			p = groupgrant.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, groupgrant.HasProjectWith(with...))
+	}
+	if i.HasUser != nil {
+		p := groupgrant.HasUser()
+		if !*i.HasUser {
+			p = groupgrant.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasUserWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasUserWith))
+		for _, w := range i.HasUserWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasUserWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, groupgrant.HasUserWith(with...))
+	}
+	if i.HasKeypair != nil {
+		p := groupgrant.HasKeypair()
+		if !*i.HasKeypair {
+			p = groupgrant.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasKeypairWith) > 0 {
+		with := make([]predicate.Keypair, 0, len(i.HasKeypairWith))
+		for _, w := range i.HasKeypairWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasKeypairWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, groupgrant.HasKeypairWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyGroupGrantWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return groupgrant.And(predicates...), nil
+	}
+}
+
+// IdentityProviderWhereInput represents a where input for filtering IdentityProvider queries.
+type IdentityProviderWhereInput struct {
+	Predicates []predicate.IdentityProvider  `json:"-"`
+	Not        *IdentityProviderWhereInput   `json:"not,omitempty"`
+	Or         []*IdentityProviderWhereInput `json:"or,omitempty"`
+	And        []*IdentityProviderWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "display_name" field predicates.
+	DisplayName             *string  `json:"displayName,omitempty"`
+	DisplayNameNEQ          *string  `json:"displayNameNEQ,omitempty"`
+	DisplayNameIn           []string `json:"displayNameIn,omitempty"`
+	DisplayNameNotIn        []string `json:"displayNameNotIn,omitempty"`
+	DisplayNameGT           *string  `json:"displayNameGT,omitempty"`
+	DisplayNameGTE          *string  `json:"displayNameGTE,omitempty"`
+	DisplayNameLT           *string  `json:"displayNameLT,omitempty"`
+	DisplayNameLTE          *string  `json:"displayNameLTE,omitempty"`
+	DisplayNameContains     *string  `json:"displayNameContains,omitempty"`
+	DisplayNameHasPrefix    *string  `json:"displayNameHasPrefix,omitempty"`
+	DisplayNameHasSuffix    *string  `json:"displayNameHasSuffix,omitempty"`
+	DisplayNameEqualFold    *string  `json:"displayNameEqualFold,omitempty"`
+	DisplayNameContainsFold *string  `json:"displayNameContainsFold,omitempty"`
+
+	// "issuer" field predicates.
+	Issuer             *string  `json:"issuer,omitempty"`
+	IssuerNEQ          *string  `json:"issuerNEQ,omitempty"`
+	IssuerIn           []string `json:"issuerIn,omitempty"`
+	IssuerNotIn        []string `json:"issuerNotIn,omitempty"`
+	IssuerGT           *string  `json:"issuerGT,omitempty"`
+	IssuerGTE          *string  `json:"issuerGTE,omitempty"`
+	IssuerLT           *string  `json:"issuerLT,omitempty"`
+	IssuerLTE          *string  `json:"issuerLTE,omitempty"`
+	IssuerContains     *string  `json:"issuerContains,omitempty"`
+	IssuerHasPrefix    *string  `json:"issuerHasPrefix,omitempty"`
+	IssuerHasSuffix    *string  `json:"issuerHasSuffix,omitempty"`
+	IssuerEqualFold    *string  `json:"issuerEqualFold,omitempty"`
+	IssuerContainsFold *string  `json:"issuerContainsFold,omitempty"`
+
+	// "client_id" field predicates.
+	ClientID             *string  `json:"clientID,omitempty"`
+	ClientIDNEQ          *string  `json:"clientIDNEQ,omitempty"`
+	ClientIDIn           []string `json:"clientIDIn,omitempty"`
+	ClientIDNotIn        []string `json:"clientIDNotIn,omitempty"`
+	ClientIDGT           *string  `json:"clientIDGT,omitempty"`
+	ClientIDGTE          *string  `json:"clientIDGTE,omitempty"`
+	ClientIDLT           *string  `json:"clientIDLT,omitempty"`
+	ClientIDLTE          *string  `json:"clientIDLTE,omitempty"`
+	ClientIDContains     *string  `json:"clientIDContains,omitempty"`
+	ClientIDHasPrefix    *string  `json:"clientIDHasPrefix,omitempty"`
+	ClientIDHasSuffix    *string  `json:"clientIDHasSuffix,omitempty"`
+	ClientIDEqualFold    *string  `json:"clientIDEqualFold,omitempty"`
+	ClientIDContainsFold *string  `json:"clientIDContainsFold,omitempty"`
+
+	// "active" field predicates.
+	Active    *bool `json:"active,omitempty"`
+	ActiveNEQ *bool `json:"activeNEQ,omitempty"`
+
+	// "auto_provision" field predicates.
+	AutoProvision    *bool `json:"autoProvision,omitempty"`
+	AutoProvisionNEQ *bool `json:"autoProvisionNEQ,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID      *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ   *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn    []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn []uuid.UUID `json:"domainIDNotIn,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID       *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ    *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn     []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn  []uuid.UUID `json:"projectIDNotIn,omitempty"`
+	ProjectIDIsNil  bool        `json:"projectIDIsNil,omitempty"`
+	ProjectIDNotNil bool        `json:"projectIDNotNil,omitempty"`
+
+	// "domain" edge predicates.
+	HasDomain     *bool               `json:"hasDomain,omitempty"`
+	HasDomainWith []*DomainWhereInput `json:"hasDomainWith,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *IdentityProviderWhereInput) AddPredicates(predicates ...predicate.IdentityProvider) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the IdentityProviderWhereInput filter on the IdentityProviderQuery builder.
+func (i *IdentityProviderWhereInput) Filter(q *IdentityProviderQuery) (*IdentityProviderQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyIdentityProviderWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyIdentityProviderWhereInput is returned in case the IdentityProviderWhereInput is empty.
+var ErrEmptyIdentityProviderWhereInput = errors.New("ent: empty predicate IdentityProviderWhereInput")
+
+// P returns a predicate for filtering identityproviders.
+// An error is returned if the input is empty or invalid.
+func (i *IdentityProviderWhereInput) P() (predicate.IdentityProvider, error) {
+	var predicates []predicate.IdentityProvider
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, identityprovider.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.IdentityProvider, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, identityprovider.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.IdentityProvider, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, identityprovider.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, identityprovider.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, identityprovider.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, identityprovider.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, identityprovider.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, identityprovider.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, identityprovider.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, identityprovider.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, identityprovider.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, identityprovider.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, identityprovider.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, identityprovider.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, identityprovider.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, identityprovider.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, identityprovider.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, identityprovider.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, identityprovider.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, identityprovider.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, identityprovider.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, identityprovider.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, identityprovider.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, identityprovider.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, identityprovider.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, identityprovider.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, identityprovider.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, identityprovider.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, identityprovider.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, identityprovider.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, identityprovider.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, identityprovider.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.DisplayName != nil {
+		predicates = append(predicates, identityprovider.DisplayNameEQ(*i.DisplayName))
+	}
+	if i.DisplayNameNEQ != nil {
+		predicates = append(predicates, identityprovider.DisplayNameNEQ(*i.DisplayNameNEQ))
+	}
+	if len(i.DisplayNameIn) > 0 {
+		predicates = append(predicates, identityprovider.DisplayNameIn(i.DisplayNameIn...))
+	}
+	if len(i.DisplayNameNotIn) > 0 {
+		predicates = append(predicates, identityprovider.DisplayNameNotIn(i.DisplayNameNotIn...))
+	}
+	if i.DisplayNameGT != nil {
+		predicates = append(predicates, identityprovider.DisplayNameGT(*i.DisplayNameGT))
+	}
+	if i.DisplayNameGTE != nil {
+		predicates = append(predicates, identityprovider.DisplayNameGTE(*i.DisplayNameGTE))
+	}
+	if i.DisplayNameLT != nil {
+		predicates = append(predicates, identityprovider.DisplayNameLT(*i.DisplayNameLT))
+	}
+	if i.DisplayNameLTE != nil {
+		predicates = append(predicates, identityprovider.DisplayNameLTE(*i.DisplayNameLTE))
+	}
+	if i.DisplayNameContains != nil {
+		predicates = append(predicates, identityprovider.DisplayNameContains(*i.DisplayNameContains))
+	}
+	if i.DisplayNameHasPrefix != nil {
+		predicates = append(predicates, identityprovider.DisplayNameHasPrefix(*i.DisplayNameHasPrefix))
+	}
+	if i.DisplayNameHasSuffix != nil {
+		predicates = append(predicates, identityprovider.DisplayNameHasSuffix(*i.DisplayNameHasSuffix))
+	}
+	if i.DisplayNameEqualFold != nil {
+		predicates = append(predicates, identityprovider.DisplayNameEqualFold(*i.DisplayNameEqualFold))
+	}
+	if i.DisplayNameContainsFold != nil {
+		predicates = append(predicates, identityprovider.DisplayNameContainsFold(*i.DisplayNameContainsFold))
+	}
+	if i.Issuer != nil {
+		predicates = append(predicates, identityprovider.IssuerEQ(*i.Issuer))
+	}
+	if i.IssuerNEQ != nil {
+		predicates = append(predicates, identityprovider.IssuerNEQ(*i.IssuerNEQ))
+	}
+	if len(i.IssuerIn) > 0 {
+		predicates = append(predicates, identityprovider.IssuerIn(i.IssuerIn...))
+	}
+	if len(i.IssuerNotIn) > 0 {
+		predicates = append(predicates, identityprovider.IssuerNotIn(i.IssuerNotIn...))
+	}
+	if i.IssuerGT != nil {
+		predicates = append(predicates, identityprovider.IssuerGT(*i.IssuerGT))
+	}
+	if i.IssuerGTE != nil {
+		predicates = append(predicates, identityprovider.IssuerGTE(*i.IssuerGTE))
+	}
+	if i.IssuerLT != nil {
+		predicates = append(predicates, identityprovider.IssuerLT(*i.IssuerLT))
+	}
+	if i.IssuerLTE != nil {
+		predicates = append(predicates, identityprovider.IssuerLTE(*i.IssuerLTE))
+	}
+	if i.IssuerContains != nil {
+		predicates = append(predicates, identityprovider.IssuerContains(*i.IssuerContains))
+	}
+	if i.IssuerHasPrefix != nil {
+		predicates = append(predicates, identityprovider.IssuerHasPrefix(*i.IssuerHasPrefix))
+	}
+	if i.IssuerHasSuffix != nil {
+		predicates = append(predicates, identityprovider.IssuerHasSuffix(*i.IssuerHasSuffix))
+	}
+	if i.IssuerEqualFold != nil {
+		predicates = append(predicates, identityprovider.IssuerEqualFold(*i.IssuerEqualFold))
+	}
+	if i.IssuerContainsFold != nil {
+		predicates = append(predicates, identityprovider.IssuerContainsFold(*i.IssuerContainsFold))
+	}
+	if i.ClientID != nil {
+		predicates = append(predicates, identityprovider.ClientIDEQ(*i.ClientID))
+	}
+	if i.ClientIDNEQ != nil {
+		predicates = append(predicates, identityprovider.ClientIDNEQ(*i.ClientIDNEQ))
+	}
+	if len(i.ClientIDIn) > 0 {
+		predicates = append(predicates, identityprovider.ClientIDIn(i.ClientIDIn...))
+	}
+	if len(i.ClientIDNotIn) > 0 {
+		predicates = append(predicates, identityprovider.ClientIDNotIn(i.ClientIDNotIn...))
+	}
+	if i.ClientIDGT != nil {
+		predicates = append(predicates, identityprovider.ClientIDGT(*i.ClientIDGT))
+	}
+	if i.ClientIDGTE != nil {
+		predicates = append(predicates, identityprovider.ClientIDGTE(*i.ClientIDGTE))
+	}
+	if i.ClientIDLT != nil {
+		predicates = append(predicates, identityprovider.ClientIDLT(*i.ClientIDLT))
+	}
+	if i.ClientIDLTE != nil {
+		predicates = append(predicates, identityprovider.ClientIDLTE(*i.ClientIDLTE))
+	}
+	if i.ClientIDContains != nil {
+		predicates = append(predicates, identityprovider.ClientIDContains(*i.ClientIDContains))
+	}
+	if i.ClientIDHasPrefix != nil {
+		predicates = append(predicates, identityprovider.ClientIDHasPrefix(*i.ClientIDHasPrefix))
+	}
+	if i.ClientIDHasSuffix != nil {
+		predicates = append(predicates, identityprovider.ClientIDHasSuffix(*i.ClientIDHasSuffix))
+	}
+	if i.ClientIDEqualFold != nil {
+		predicates = append(predicates, identityprovider.ClientIDEqualFold(*i.ClientIDEqualFold))
+	}
+	if i.ClientIDContainsFold != nil {
+		predicates = append(predicates, identityprovider.ClientIDContainsFold(*i.ClientIDContainsFold))
+	}
+	if i.Active != nil {
+		predicates = append(predicates, identityprovider.ActiveEQ(*i.Active))
+	}
+	if i.ActiveNEQ != nil {
+		predicates = append(predicates, identityprovider.ActiveNEQ(*i.ActiveNEQ))
+	}
+	if i.AutoProvision != nil {
+		predicates = append(predicates, identityprovider.AutoProvisionEQ(*i.AutoProvision))
+	}
+	if i.AutoProvisionNEQ != nil {
+		predicates = append(predicates, identityprovider.AutoProvisionNEQ(*i.AutoProvisionNEQ))
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, identityprovider.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, identityprovider.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, identityprovider.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, identityprovider.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, identityprovider.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, identityprovider.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, identityprovider.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, identityprovider.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.ProjectIDIsNil {
+		predicates = append(predicates, identityprovider.ProjectIDIsNil())
+	}
+	if i.ProjectIDNotNil {
+		predicates = append(predicates, identityprovider.ProjectIDNotNil())
+	}
+
+	if i.HasDomain != nil {
+		p := identityprovider.HasDomain()
+		if !*i.HasDomain {
+			p = identityprovider.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDomainWith) > 0 {
+		with := make([]predicate.Domain, 0, len(i.HasDomainWith))
+		for _, w := range i.HasDomainWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDomainWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, identityprovider.HasDomainWith(with...))
+	}
+	if i.HasProject != nil {
+		p := identityprovider.HasProject()
+		if !*i.HasProject {
+			p = identityprovider.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, identityprovider.HasProjectWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyIdentityProviderWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return identityprovider.And(predicates...), nil
 	}
 }
 
@@ -3440,6 +5147,466 @@ func (i *ImageWhereInput) P() (predicate.Image, error) {
 		return predicates[0], nil
 	default:
 		return image.And(predicates...), nil
+	}
+}
+
+// InvitationWhereInput represents a where input for filtering Invitation queries.
+type InvitationWhereInput struct {
+	Predicates []predicate.Invitation  `json:"-"`
+	Not        *InvitationWhereInput   `json:"not,omitempty"`
+	Or         []*InvitationWhereInput `json:"or,omitempty"`
+	And        []*InvitationWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "email" field predicates.
+	Email             *string  `json:"email,omitempty"`
+	EmailNEQ          *string  `json:"emailNEQ,omitempty"`
+	EmailIn           []string `json:"emailIn,omitempty"`
+	EmailNotIn        []string `json:"emailNotIn,omitempty"`
+	EmailGT           *string  `json:"emailGT,omitempty"`
+	EmailGTE          *string  `json:"emailGTE,omitempty"`
+	EmailLT           *string  `json:"emailLT,omitempty"`
+	EmailLTE          *string  `json:"emailLTE,omitempty"`
+	EmailContains     *string  `json:"emailContains,omitempty"`
+	EmailHasPrefix    *string  `json:"emailHasPrefix,omitempty"`
+	EmailHasSuffix    *string  `json:"emailHasSuffix,omitempty"`
+	EmailEqualFold    *string  `json:"emailEqualFold,omitempty"`
+	EmailContainsFold *string  `json:"emailContainsFold,omitempty"`
+
+	// "expires_at" field predicates.
+	ExpiresAt      *time.Time  `json:"expiresAt,omitempty"`
+	ExpiresAtNEQ   *time.Time  `json:"expiresAtNEQ,omitempty"`
+	ExpiresAtIn    []time.Time `json:"expiresAtIn,omitempty"`
+	ExpiresAtNotIn []time.Time `json:"expiresAtNotIn,omitempty"`
+	ExpiresAtGT    *time.Time  `json:"expiresAtGT,omitempty"`
+	ExpiresAtGTE   *time.Time  `json:"expiresAtGTE,omitempty"`
+	ExpiresAtLT    *time.Time  `json:"expiresAtLT,omitempty"`
+	ExpiresAtLTE   *time.Time  `json:"expiresAtLTE,omitempty"`
+
+	// "used_at" field predicates.
+	UsedAt       *time.Time  `json:"usedAt,omitempty"`
+	UsedAtNEQ    *time.Time  `json:"usedAtNEQ,omitempty"`
+	UsedAtIn     []time.Time `json:"usedAtIn,omitempty"`
+	UsedAtNotIn  []time.Time `json:"usedAtNotIn,omitempty"`
+	UsedAtGT     *time.Time  `json:"usedAtGT,omitempty"`
+	UsedAtGTE    *time.Time  `json:"usedAtGTE,omitempty"`
+	UsedAtLT     *time.Time  `json:"usedAtLT,omitempty"`
+	UsedAtLTE    *time.Time  `json:"usedAtLTE,omitempty"`
+	UsedAtIsNil  bool        `json:"usedAtIsNil,omitempty"`
+	UsedAtNotNil bool        `json:"usedAtNotNil,omitempty"`
+
+	// "revoked_at" field predicates.
+	RevokedAt       *time.Time  `json:"revokedAt,omitempty"`
+	RevokedAtNEQ    *time.Time  `json:"revokedAtNEQ,omitempty"`
+	RevokedAtIn     []time.Time `json:"revokedAtIn,omitempty"`
+	RevokedAtNotIn  []time.Time `json:"revokedAtNotIn,omitempty"`
+	RevokedAtGT     *time.Time  `json:"revokedAtGT,omitempty"`
+	RevokedAtGTE    *time.Time  `json:"revokedAtGTE,omitempty"`
+	RevokedAtLT     *time.Time  `json:"revokedAtLT,omitempty"`
+	RevokedAtLTE    *time.Time  `json:"revokedAtLTE,omitempty"`
+	RevokedAtIsNil  bool        `json:"revokedAtIsNil,omitempty"`
+	RevokedAtNotNil bool        `json:"revokedAtNotNil,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID      *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ   *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn    []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn []uuid.UUID `json:"domainIDNotIn,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID       *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ    *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn     []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn  []uuid.UUID `json:"projectIDNotIn,omitempty"`
+	ProjectIDIsNil  bool        `json:"projectIDIsNil,omitempty"`
+	ProjectIDNotNil bool        `json:"projectIDNotNil,omitempty"`
+
+	// "creator_id" field predicates.
+	CreatorID       *uuid.UUID  `json:"creatorID,omitempty"`
+	CreatorIDNEQ    *uuid.UUID  `json:"creatorIDNEQ,omitempty"`
+	CreatorIDIn     []uuid.UUID `json:"creatorIDIn,omitempty"`
+	CreatorIDNotIn  []uuid.UUID `json:"creatorIDNotIn,omitempty"`
+	CreatorIDGT     *uuid.UUID  `json:"creatorIDGT,omitempty"`
+	CreatorIDGTE    *uuid.UUID  `json:"creatorIDGTE,omitempty"`
+	CreatorIDLT     *uuid.UUID  `json:"creatorIDLT,omitempty"`
+	CreatorIDLTE    *uuid.UUID  `json:"creatorIDLTE,omitempty"`
+	CreatorIDIsNil  bool        `json:"creatorIDIsNil,omitempty"`
+	CreatorIDNotNil bool        `json:"creatorIDNotNil,omitempty"`
+
+	// "domain" edge predicates.
+	HasDomain     *bool               `json:"hasDomain,omitempty"`
+	HasDomainWith []*DomainWhereInput `json:"hasDomainWith,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *InvitationWhereInput) AddPredicates(predicates ...predicate.Invitation) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the InvitationWhereInput filter on the InvitationQuery builder.
+func (i *InvitationWhereInput) Filter(q *InvitationQuery) (*InvitationQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyInvitationWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyInvitationWhereInput is returned in case the InvitationWhereInput is empty.
+var ErrEmptyInvitationWhereInput = errors.New("ent: empty predicate InvitationWhereInput")
+
+// P returns a predicate for filtering invitations.
+// An error is returned if the input is empty or invalid.
+func (i *InvitationWhereInput) P() (predicate.Invitation, error) {
+	var predicates []predicate.Invitation
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, invitation.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.Invitation, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, invitation.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.Invitation, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, invitation.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, invitation.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, invitation.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, invitation.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, invitation.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, invitation.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, invitation.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, invitation.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, invitation.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, invitation.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, invitation.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, invitation.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, invitation.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, invitation.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, invitation.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, invitation.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, invitation.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Email != nil {
+		predicates = append(predicates, invitation.EmailEQ(*i.Email))
+	}
+	if i.EmailNEQ != nil {
+		predicates = append(predicates, invitation.EmailNEQ(*i.EmailNEQ))
+	}
+	if len(i.EmailIn) > 0 {
+		predicates = append(predicates, invitation.EmailIn(i.EmailIn...))
+	}
+	if len(i.EmailNotIn) > 0 {
+		predicates = append(predicates, invitation.EmailNotIn(i.EmailNotIn...))
+	}
+	if i.EmailGT != nil {
+		predicates = append(predicates, invitation.EmailGT(*i.EmailGT))
+	}
+	if i.EmailGTE != nil {
+		predicates = append(predicates, invitation.EmailGTE(*i.EmailGTE))
+	}
+	if i.EmailLT != nil {
+		predicates = append(predicates, invitation.EmailLT(*i.EmailLT))
+	}
+	if i.EmailLTE != nil {
+		predicates = append(predicates, invitation.EmailLTE(*i.EmailLTE))
+	}
+	if i.EmailContains != nil {
+		predicates = append(predicates, invitation.EmailContains(*i.EmailContains))
+	}
+	if i.EmailHasPrefix != nil {
+		predicates = append(predicates, invitation.EmailHasPrefix(*i.EmailHasPrefix))
+	}
+	if i.EmailHasSuffix != nil {
+		predicates = append(predicates, invitation.EmailHasSuffix(*i.EmailHasSuffix))
+	}
+	if i.EmailEqualFold != nil {
+		predicates = append(predicates, invitation.EmailEqualFold(*i.EmailEqualFold))
+	}
+	if i.EmailContainsFold != nil {
+		predicates = append(predicates, invitation.EmailContainsFold(*i.EmailContainsFold))
+	}
+	if i.ExpiresAt != nil {
+		predicates = append(predicates, invitation.ExpiresAtEQ(*i.ExpiresAt))
+	}
+	if i.ExpiresAtNEQ != nil {
+		predicates = append(predicates, invitation.ExpiresAtNEQ(*i.ExpiresAtNEQ))
+	}
+	if len(i.ExpiresAtIn) > 0 {
+		predicates = append(predicates, invitation.ExpiresAtIn(i.ExpiresAtIn...))
+	}
+	if len(i.ExpiresAtNotIn) > 0 {
+		predicates = append(predicates, invitation.ExpiresAtNotIn(i.ExpiresAtNotIn...))
+	}
+	if i.ExpiresAtGT != nil {
+		predicates = append(predicates, invitation.ExpiresAtGT(*i.ExpiresAtGT))
+	}
+	if i.ExpiresAtGTE != nil {
+		predicates = append(predicates, invitation.ExpiresAtGTE(*i.ExpiresAtGTE))
+	}
+	if i.ExpiresAtLT != nil {
+		predicates = append(predicates, invitation.ExpiresAtLT(*i.ExpiresAtLT))
+	}
+	if i.ExpiresAtLTE != nil {
+		predicates = append(predicates, invitation.ExpiresAtLTE(*i.ExpiresAtLTE))
+	}
+	if i.UsedAt != nil {
+		predicates = append(predicates, invitation.UsedAtEQ(*i.UsedAt))
+	}
+	if i.UsedAtNEQ != nil {
+		predicates = append(predicates, invitation.UsedAtNEQ(*i.UsedAtNEQ))
+	}
+	if len(i.UsedAtIn) > 0 {
+		predicates = append(predicates, invitation.UsedAtIn(i.UsedAtIn...))
+	}
+	if len(i.UsedAtNotIn) > 0 {
+		predicates = append(predicates, invitation.UsedAtNotIn(i.UsedAtNotIn...))
+	}
+	if i.UsedAtGT != nil {
+		predicates = append(predicates, invitation.UsedAtGT(*i.UsedAtGT))
+	}
+	if i.UsedAtGTE != nil {
+		predicates = append(predicates, invitation.UsedAtGTE(*i.UsedAtGTE))
+	}
+	if i.UsedAtLT != nil {
+		predicates = append(predicates, invitation.UsedAtLT(*i.UsedAtLT))
+	}
+	if i.UsedAtLTE != nil {
+		predicates = append(predicates, invitation.UsedAtLTE(*i.UsedAtLTE))
+	}
+	if i.UsedAtIsNil {
+		predicates = append(predicates, invitation.UsedAtIsNil())
+	}
+	if i.UsedAtNotNil {
+		predicates = append(predicates, invitation.UsedAtNotNil())
+	}
+	if i.RevokedAt != nil {
+		predicates = append(predicates, invitation.RevokedAtEQ(*i.RevokedAt))
+	}
+	if i.RevokedAtNEQ != nil {
+		predicates = append(predicates, invitation.RevokedAtNEQ(*i.RevokedAtNEQ))
+	}
+	if len(i.RevokedAtIn) > 0 {
+		predicates = append(predicates, invitation.RevokedAtIn(i.RevokedAtIn...))
+	}
+	if len(i.RevokedAtNotIn) > 0 {
+		predicates = append(predicates, invitation.RevokedAtNotIn(i.RevokedAtNotIn...))
+	}
+	if i.RevokedAtGT != nil {
+		predicates = append(predicates, invitation.RevokedAtGT(*i.RevokedAtGT))
+	}
+	if i.RevokedAtGTE != nil {
+		predicates = append(predicates, invitation.RevokedAtGTE(*i.RevokedAtGTE))
+	}
+	if i.RevokedAtLT != nil {
+		predicates = append(predicates, invitation.RevokedAtLT(*i.RevokedAtLT))
+	}
+	if i.RevokedAtLTE != nil {
+		predicates = append(predicates, invitation.RevokedAtLTE(*i.RevokedAtLTE))
+	}
+	if i.RevokedAtIsNil {
+		predicates = append(predicates, invitation.RevokedAtIsNil())
+	}
+	if i.RevokedAtNotNil {
+		predicates = append(predicates, invitation.RevokedAtNotNil())
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, invitation.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, invitation.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, invitation.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, invitation.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, invitation.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, invitation.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, invitation.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, invitation.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.ProjectIDIsNil {
+		predicates = append(predicates, invitation.ProjectIDIsNil())
+	}
+	if i.ProjectIDNotNil {
+		predicates = append(predicates, invitation.ProjectIDNotNil())
+	}
+	if i.CreatorID != nil {
+		predicates = append(predicates, invitation.CreatorIDEQ(*i.CreatorID))
+	}
+	if i.CreatorIDNEQ != nil {
+		predicates = append(predicates, invitation.CreatorIDNEQ(*i.CreatorIDNEQ))
+	}
+	if len(i.CreatorIDIn) > 0 {
+		predicates = append(predicates, invitation.CreatorIDIn(i.CreatorIDIn...))
+	}
+	if len(i.CreatorIDNotIn) > 0 {
+		predicates = append(predicates, invitation.CreatorIDNotIn(i.CreatorIDNotIn...))
+	}
+	if i.CreatorIDGT != nil {
+		predicates = append(predicates, invitation.CreatorIDGT(*i.CreatorIDGT))
+	}
+	if i.CreatorIDGTE != nil {
+		predicates = append(predicates, invitation.CreatorIDGTE(*i.CreatorIDGTE))
+	}
+	if i.CreatorIDLT != nil {
+		predicates = append(predicates, invitation.CreatorIDLT(*i.CreatorIDLT))
+	}
+	if i.CreatorIDLTE != nil {
+		predicates = append(predicates, invitation.CreatorIDLTE(*i.CreatorIDLTE))
+	}
+	if i.CreatorIDIsNil {
+		predicates = append(predicates, invitation.CreatorIDIsNil())
+	}
+	if i.CreatorIDNotNil {
+		predicates = append(predicates, invitation.CreatorIDNotNil())
+	}
+
+	if i.HasDomain != nil {
+		p := invitation.HasDomain()
+		if !*i.HasDomain {
+			p = invitation.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDomainWith) > 0 {
+		with := make([]predicate.Domain, 0, len(i.HasDomainWith))
+		for _, w := range i.HasDomainWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDomainWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, invitation.HasDomainWith(with...))
+	}
+	if i.HasProject != nil {
+		p := invitation.HasProject()
+		if !*i.HasProject {
+			p = invitation.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, invitation.HasProjectWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyInvitationWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return invitation.And(predicates...), nil
 	}
 }
 
@@ -4401,6 +6568,962 @@ func (i *KernelWhereInput) P() (predicate.Kernel, error) {
 	}
 }
 
+// KeypairWhereInput represents a where input for filtering Keypair queries.
+type KeypairWhereInput struct {
+	Predicates []predicate.Keypair  `json:"-"`
+	Not        *KeypairWhereInput   `json:"not,omitempty"`
+	Or         []*KeypairWhereInput `json:"or,omitempty"`
+	And        []*KeypairWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "access_key" field predicates.
+	AccessKey             *string  `json:"accessKey,omitempty"`
+	AccessKeyNEQ          *string  `json:"accessKeyNEQ,omitempty"`
+	AccessKeyIn           []string `json:"accessKeyIn,omitempty"`
+	AccessKeyNotIn        []string `json:"accessKeyNotIn,omitempty"`
+	AccessKeyGT           *string  `json:"accessKeyGT,omitempty"`
+	AccessKeyGTE          *string  `json:"accessKeyGTE,omitempty"`
+	AccessKeyLT           *string  `json:"accessKeyLT,omitempty"`
+	AccessKeyLTE          *string  `json:"accessKeyLTE,omitempty"`
+	AccessKeyContains     *string  `json:"accessKeyContains,omitempty"`
+	AccessKeyHasPrefix    *string  `json:"accessKeyHasPrefix,omitempty"`
+	AccessKeyHasSuffix    *string  `json:"accessKeyHasSuffix,omitempty"`
+	AccessKeyEqualFold    *string  `json:"accessKeyEqualFold,omitempty"`
+	AccessKeyContainsFold *string  `json:"accessKeyContainsFold,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "active" field predicates.
+	Active    *bool `json:"active,omitempty"`
+	ActiveNEQ *bool `json:"activeNEQ,omitempty"`
+
+	// "is_default" field predicates.
+	IsDefault    *bool `json:"isDefault,omitempty"`
+	IsDefaultNEQ *bool `json:"isDefaultNEQ,omitempty"`
+
+	// "rate_limit" field predicates.
+	RateLimit       *int  `json:"rateLimit,omitempty"`
+	RateLimitNEQ    *int  `json:"rateLimitNEQ,omitempty"`
+	RateLimitIn     []int `json:"rateLimitIn,omitempty"`
+	RateLimitNotIn  []int `json:"rateLimitNotIn,omitempty"`
+	RateLimitGT     *int  `json:"rateLimitGT,omitempty"`
+	RateLimitGTE    *int  `json:"rateLimitGTE,omitempty"`
+	RateLimitLT     *int  `json:"rateLimitLT,omitempty"`
+	RateLimitLTE    *int  `json:"rateLimitLTE,omitempty"`
+	RateLimitIsNil  bool  `json:"rateLimitIsNil,omitempty"`
+	RateLimitNotNil bool  `json:"rateLimitNotNil,omitempty"`
+
+	// "last_used_at" field predicates.
+	LastUsedAt       *time.Time  `json:"lastUsedAt,omitempty"`
+	LastUsedAtNEQ    *time.Time  `json:"lastUsedAtNEQ,omitempty"`
+	LastUsedAtIn     []time.Time `json:"lastUsedAtIn,omitempty"`
+	LastUsedAtNotIn  []time.Time `json:"lastUsedAtNotIn,omitempty"`
+	LastUsedAtGT     *time.Time  `json:"lastUsedAtGT,omitempty"`
+	LastUsedAtGTE    *time.Time  `json:"lastUsedAtGTE,omitempty"`
+	LastUsedAtLT     *time.Time  `json:"lastUsedAtLT,omitempty"`
+	LastUsedAtLTE    *time.Time  `json:"lastUsedAtLTE,omitempty"`
+	LastUsedAtIsNil  bool        `json:"lastUsedAtIsNil,omitempty"`
+	LastUsedAtNotNil bool        `json:"lastUsedAtNotNil,omitempty"`
+
+	// "rotated_at" field predicates.
+	RotatedAt       *time.Time  `json:"rotatedAt,omitempty"`
+	RotatedAtNEQ    *time.Time  `json:"rotatedAtNEQ,omitempty"`
+	RotatedAtIn     []time.Time `json:"rotatedAtIn,omitempty"`
+	RotatedAtNotIn  []time.Time `json:"rotatedAtNotIn,omitempty"`
+	RotatedAtGT     *time.Time  `json:"rotatedAtGT,omitempty"`
+	RotatedAtGTE    *time.Time  `json:"rotatedAtGTE,omitempty"`
+	RotatedAtLT     *time.Time  `json:"rotatedAtLT,omitempty"`
+	RotatedAtLTE    *time.Time  `json:"rotatedAtLTE,omitempty"`
+	RotatedAtIsNil  bool        `json:"rotatedAtIsNil,omitempty"`
+	RotatedAtNotNil bool        `json:"rotatedAtNotNil,omitempty"`
+
+	// "user_id" field predicates.
+	UserID      *uuid.UUID  `json:"userID,omitempty"`
+	UserIDNEQ   *uuid.UUID  `json:"userIDNEQ,omitempty"`
+	UserIDIn    []uuid.UUID `json:"userIDIn,omitempty"`
+	UserIDNotIn []uuid.UUID `json:"userIDNotIn,omitempty"`
+
+	// "user" edge predicates.
+	HasUser     *bool             `json:"hasUser,omitempty"`
+	HasUserWith []*UserWhereInput `json:"hasUserWith,omitempty"`
+
+	// "policies" edge predicates.
+	HasPolicies     *bool                         `json:"hasPolicies,omitempty"`
+	HasPoliciesWith []*PolicyAttachmentWhereInput `json:"hasPoliciesWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *KeypairWhereInput) AddPredicates(predicates ...predicate.Keypair) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the KeypairWhereInput filter on the KeypairQuery builder.
+func (i *KeypairWhereInput) Filter(q *KeypairQuery) (*KeypairQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyKeypairWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyKeypairWhereInput is returned in case the KeypairWhereInput is empty.
+var ErrEmptyKeypairWhereInput = errors.New("ent: empty predicate KeypairWhereInput")
+
+// P returns a predicate for filtering keypairs.
+// An error is returned if the input is empty or invalid.
+func (i *KeypairWhereInput) P() (predicate.Keypair, error) {
+	var predicates []predicate.Keypair
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, keypair.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.Keypair, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, keypair.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.Keypair, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, keypair.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, keypair.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, keypair.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, keypair.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, keypair.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, keypair.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, keypair.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, keypair.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, keypair.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, keypair.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, keypair.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, keypair.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, keypair.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, keypair.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, keypair.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, keypair.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, keypair.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.AccessKey != nil {
+		predicates = append(predicates, keypair.AccessKeyEQ(*i.AccessKey))
+	}
+	if i.AccessKeyNEQ != nil {
+		predicates = append(predicates, keypair.AccessKeyNEQ(*i.AccessKeyNEQ))
+	}
+	if len(i.AccessKeyIn) > 0 {
+		predicates = append(predicates, keypair.AccessKeyIn(i.AccessKeyIn...))
+	}
+	if len(i.AccessKeyNotIn) > 0 {
+		predicates = append(predicates, keypair.AccessKeyNotIn(i.AccessKeyNotIn...))
+	}
+	if i.AccessKeyGT != nil {
+		predicates = append(predicates, keypair.AccessKeyGT(*i.AccessKeyGT))
+	}
+	if i.AccessKeyGTE != nil {
+		predicates = append(predicates, keypair.AccessKeyGTE(*i.AccessKeyGTE))
+	}
+	if i.AccessKeyLT != nil {
+		predicates = append(predicates, keypair.AccessKeyLT(*i.AccessKeyLT))
+	}
+	if i.AccessKeyLTE != nil {
+		predicates = append(predicates, keypair.AccessKeyLTE(*i.AccessKeyLTE))
+	}
+	if i.AccessKeyContains != nil {
+		predicates = append(predicates, keypair.AccessKeyContains(*i.AccessKeyContains))
+	}
+	if i.AccessKeyHasPrefix != nil {
+		predicates = append(predicates, keypair.AccessKeyHasPrefix(*i.AccessKeyHasPrefix))
+	}
+	if i.AccessKeyHasSuffix != nil {
+		predicates = append(predicates, keypair.AccessKeyHasSuffix(*i.AccessKeyHasSuffix))
+	}
+	if i.AccessKeyEqualFold != nil {
+		predicates = append(predicates, keypair.AccessKeyEqualFold(*i.AccessKeyEqualFold))
+	}
+	if i.AccessKeyContainsFold != nil {
+		predicates = append(predicates, keypair.AccessKeyContainsFold(*i.AccessKeyContainsFold))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, keypair.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, keypair.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, keypair.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, keypair.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, keypair.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, keypair.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, keypair.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, keypair.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, keypair.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, keypair.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, keypair.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, keypair.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, keypair.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Active != nil {
+		predicates = append(predicates, keypair.ActiveEQ(*i.Active))
+	}
+	if i.ActiveNEQ != nil {
+		predicates = append(predicates, keypair.ActiveNEQ(*i.ActiveNEQ))
+	}
+	if i.IsDefault != nil {
+		predicates = append(predicates, keypair.IsDefaultEQ(*i.IsDefault))
+	}
+	if i.IsDefaultNEQ != nil {
+		predicates = append(predicates, keypair.IsDefaultNEQ(*i.IsDefaultNEQ))
+	}
+	if i.RateLimit != nil {
+		predicates = append(predicates, keypair.RateLimitEQ(*i.RateLimit))
+	}
+	if i.RateLimitNEQ != nil {
+		predicates = append(predicates, keypair.RateLimitNEQ(*i.RateLimitNEQ))
+	}
+	if len(i.RateLimitIn) > 0 {
+		predicates = append(predicates, keypair.RateLimitIn(i.RateLimitIn...))
+	}
+	if len(i.RateLimitNotIn) > 0 {
+		predicates = append(predicates, keypair.RateLimitNotIn(i.RateLimitNotIn...))
+	}
+	if i.RateLimitGT != nil {
+		predicates = append(predicates, keypair.RateLimitGT(*i.RateLimitGT))
+	}
+	if i.RateLimitGTE != nil {
+		predicates = append(predicates, keypair.RateLimitGTE(*i.RateLimitGTE))
+	}
+	if i.RateLimitLT != nil {
+		predicates = append(predicates, keypair.RateLimitLT(*i.RateLimitLT))
+	}
+	if i.RateLimitLTE != nil {
+		predicates = append(predicates, keypair.RateLimitLTE(*i.RateLimitLTE))
+	}
+	if i.RateLimitIsNil {
+		predicates = append(predicates, keypair.RateLimitIsNil())
+	}
+	if i.RateLimitNotNil {
+		predicates = append(predicates, keypair.RateLimitNotNil())
+	}
+	if i.LastUsedAt != nil {
+		predicates = append(predicates, keypair.LastUsedAtEQ(*i.LastUsedAt))
+	}
+	if i.LastUsedAtNEQ != nil {
+		predicates = append(predicates, keypair.LastUsedAtNEQ(*i.LastUsedAtNEQ))
+	}
+	if len(i.LastUsedAtIn) > 0 {
+		predicates = append(predicates, keypair.LastUsedAtIn(i.LastUsedAtIn...))
+	}
+	if len(i.LastUsedAtNotIn) > 0 {
+		predicates = append(predicates, keypair.LastUsedAtNotIn(i.LastUsedAtNotIn...))
+	}
+	if i.LastUsedAtGT != nil {
+		predicates = append(predicates, keypair.LastUsedAtGT(*i.LastUsedAtGT))
+	}
+	if i.LastUsedAtGTE != nil {
+		predicates = append(predicates, keypair.LastUsedAtGTE(*i.LastUsedAtGTE))
+	}
+	if i.LastUsedAtLT != nil {
+		predicates = append(predicates, keypair.LastUsedAtLT(*i.LastUsedAtLT))
+	}
+	if i.LastUsedAtLTE != nil {
+		predicates = append(predicates, keypair.LastUsedAtLTE(*i.LastUsedAtLTE))
+	}
+	if i.LastUsedAtIsNil {
+		predicates = append(predicates, keypair.LastUsedAtIsNil())
+	}
+	if i.LastUsedAtNotNil {
+		predicates = append(predicates, keypair.LastUsedAtNotNil())
+	}
+	if i.RotatedAt != nil {
+		predicates = append(predicates, keypair.RotatedAtEQ(*i.RotatedAt))
+	}
+	if i.RotatedAtNEQ != nil {
+		predicates = append(predicates, keypair.RotatedAtNEQ(*i.RotatedAtNEQ))
+	}
+	if len(i.RotatedAtIn) > 0 {
+		predicates = append(predicates, keypair.RotatedAtIn(i.RotatedAtIn...))
+	}
+	if len(i.RotatedAtNotIn) > 0 {
+		predicates = append(predicates, keypair.RotatedAtNotIn(i.RotatedAtNotIn...))
+	}
+	if i.RotatedAtGT != nil {
+		predicates = append(predicates, keypair.RotatedAtGT(*i.RotatedAtGT))
+	}
+	if i.RotatedAtGTE != nil {
+		predicates = append(predicates, keypair.RotatedAtGTE(*i.RotatedAtGTE))
+	}
+	if i.RotatedAtLT != nil {
+		predicates = append(predicates, keypair.RotatedAtLT(*i.RotatedAtLT))
+	}
+	if i.RotatedAtLTE != nil {
+		predicates = append(predicates, keypair.RotatedAtLTE(*i.RotatedAtLTE))
+	}
+	if i.RotatedAtIsNil {
+		predicates = append(predicates, keypair.RotatedAtIsNil())
+	}
+	if i.RotatedAtNotNil {
+		predicates = append(predicates, keypair.RotatedAtNotNil())
+	}
+	if i.UserID != nil {
+		predicates = append(predicates, keypair.UserIDEQ(*i.UserID))
+	}
+	if i.UserIDNEQ != nil {
+		predicates = append(predicates, keypair.UserIDNEQ(*i.UserIDNEQ))
+	}
+	if len(i.UserIDIn) > 0 {
+		predicates = append(predicates, keypair.UserIDIn(i.UserIDIn...))
+	}
+	if len(i.UserIDNotIn) > 0 {
+		predicates = append(predicates, keypair.UserIDNotIn(i.UserIDNotIn...))
+	}
+
+	if i.HasUser != nil {
+		p := keypair.HasUser()
+		if !*i.HasUser {
+			p = keypair.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasUserWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasUserWith))
+		for _, w := range i.HasUserWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasUserWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, keypair.HasUserWith(with...))
+	}
+	if i.HasPolicies != nil {
+		p := keypair.HasPolicies()
+		if !*i.HasPolicies {
+			p = keypair.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasPoliciesWith) > 0 {
+		with := make([]predicate.PolicyAttachment, 0, len(i.HasPoliciesWith))
+		for _, w := range i.HasPoliciesWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasPoliciesWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, keypair.HasPoliciesWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyKeypairWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return keypair.And(predicates...), nil
+	}
+}
+
+// LoginAttemptWhereInput represents a where input for filtering LoginAttempt queries.
+type LoginAttemptWhereInput struct {
+	Predicates []predicate.LoginAttempt  `json:"-"`
+	Not        *LoginAttemptWhereInput   `json:"not,omitempty"`
+	Or         []*LoginAttemptWhereInput `json:"or,omitempty"`
+	And        []*LoginAttemptWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "at" field predicates.
+	At      *time.Time  `json:"at,omitempty"`
+	AtNEQ   *time.Time  `json:"atNEQ,omitempty"`
+	AtIn    []time.Time `json:"atIn,omitempty"`
+	AtNotIn []time.Time `json:"atNotIn,omitempty"`
+	AtGT    *time.Time  `json:"atGT,omitempty"`
+	AtGTE   *time.Time  `json:"atGTE,omitempty"`
+	AtLT    *time.Time  `json:"atLT,omitempty"`
+	AtLTE   *time.Time  `json:"atLTE,omitempty"`
+
+	// "user_id" field predicates.
+	UserID       *uuid.UUID  `json:"userID,omitempty"`
+	UserIDNEQ    *uuid.UUID  `json:"userIDNEQ,omitempty"`
+	UserIDIn     []uuid.UUID `json:"userIDIn,omitempty"`
+	UserIDNotIn  []uuid.UUID `json:"userIDNotIn,omitempty"`
+	UserIDGT     *uuid.UUID  `json:"userIDGT,omitempty"`
+	UserIDGTE    *uuid.UUID  `json:"userIDGTE,omitempty"`
+	UserIDLT     *uuid.UUID  `json:"userIDLT,omitempty"`
+	UserIDLTE    *uuid.UUID  `json:"userIDLTE,omitempty"`
+	UserIDIsNil  bool        `json:"userIDIsNil,omitempty"`
+	UserIDNotNil bool        `json:"userIDNotNil,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID       *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ    *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn     []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn  []uuid.UUID `json:"domainIDNotIn,omitempty"`
+	DomainIDGT     *uuid.UUID  `json:"domainIDGT,omitempty"`
+	DomainIDGTE    *uuid.UUID  `json:"domainIDGTE,omitempty"`
+	DomainIDLT     *uuid.UUID  `json:"domainIDLT,omitempty"`
+	DomainIDLTE    *uuid.UUID  `json:"domainIDLTE,omitempty"`
+	DomainIDIsNil  bool        `json:"domainIDIsNil,omitempty"`
+	DomainIDNotNil bool        `json:"domainIDNotNil,omitempty"`
+
+	// "email" field predicates.
+	Email             *string  `json:"email,omitempty"`
+	EmailNEQ          *string  `json:"emailNEQ,omitempty"`
+	EmailIn           []string `json:"emailIn,omitempty"`
+	EmailNotIn        []string `json:"emailNotIn,omitempty"`
+	EmailGT           *string  `json:"emailGT,omitempty"`
+	EmailGTE          *string  `json:"emailGTE,omitempty"`
+	EmailLT           *string  `json:"emailLT,omitempty"`
+	EmailLTE          *string  `json:"emailLTE,omitempty"`
+	EmailContains     *string  `json:"emailContains,omitempty"`
+	EmailHasPrefix    *string  `json:"emailHasPrefix,omitempty"`
+	EmailHasSuffix    *string  `json:"emailHasSuffix,omitempty"`
+	EmailEqualFold    *string  `json:"emailEqualFold,omitempty"`
+	EmailContainsFold *string  `json:"emailContainsFold,omitempty"`
+
+	// "method" field predicates.
+	Method      *loginattempt.Method  `json:"method,omitempty"`
+	MethodNEQ   *loginattempt.Method  `json:"methodNEQ,omitempty"`
+	MethodIn    []loginattempt.Method `json:"methodIn,omitempty"`
+	MethodNotIn []loginattempt.Method `json:"methodNotIn,omitempty"`
+
+	// "result" field predicates.
+	Result      *loginattempt.Result  `json:"result,omitempty"`
+	ResultNEQ   *loginattempt.Result  `json:"resultNEQ,omitempty"`
+	ResultIn    []loginattempt.Result `json:"resultIn,omitempty"`
+	ResultNotIn []loginattempt.Result `json:"resultNotIn,omitempty"`
+
+	// "client_address" field predicates.
+	ClientAddress             *string  `json:"clientAddress,omitempty"`
+	ClientAddressNEQ          *string  `json:"clientAddressNEQ,omitempty"`
+	ClientAddressIn           []string `json:"clientAddressIn,omitempty"`
+	ClientAddressNotIn        []string `json:"clientAddressNotIn,omitempty"`
+	ClientAddressGT           *string  `json:"clientAddressGT,omitempty"`
+	ClientAddressGTE          *string  `json:"clientAddressGTE,omitempty"`
+	ClientAddressLT           *string  `json:"clientAddressLT,omitempty"`
+	ClientAddressLTE          *string  `json:"clientAddressLTE,omitempty"`
+	ClientAddressContains     *string  `json:"clientAddressContains,omitempty"`
+	ClientAddressHasPrefix    *string  `json:"clientAddressHasPrefix,omitempty"`
+	ClientAddressHasSuffix    *string  `json:"clientAddressHasSuffix,omitempty"`
+	ClientAddressEqualFold    *string  `json:"clientAddressEqualFold,omitempty"`
+	ClientAddressContainsFold *string  `json:"clientAddressContainsFold,omitempty"`
+
+	// "user_agent" field predicates.
+	UserAgent             *string  `json:"userAgent,omitempty"`
+	UserAgentNEQ          *string  `json:"userAgentNEQ,omitempty"`
+	UserAgentIn           []string `json:"userAgentIn,omitempty"`
+	UserAgentNotIn        []string `json:"userAgentNotIn,omitempty"`
+	UserAgentGT           *string  `json:"userAgentGT,omitempty"`
+	UserAgentGTE          *string  `json:"userAgentGTE,omitempty"`
+	UserAgentLT           *string  `json:"userAgentLT,omitempty"`
+	UserAgentLTE          *string  `json:"userAgentLTE,omitempty"`
+	UserAgentContains     *string  `json:"userAgentContains,omitempty"`
+	UserAgentHasPrefix    *string  `json:"userAgentHasPrefix,omitempty"`
+	UserAgentHasSuffix    *string  `json:"userAgentHasSuffix,omitempty"`
+	UserAgentEqualFold    *string  `json:"userAgentEqualFold,omitempty"`
+	UserAgentContainsFold *string  `json:"userAgentContainsFold,omitempty"`
+
+	// "login_id" field predicates.
+	LoginID       *uuid.UUID  `json:"loginID,omitempty"`
+	LoginIDNEQ    *uuid.UUID  `json:"loginIDNEQ,omitempty"`
+	LoginIDIn     []uuid.UUID `json:"loginIDIn,omitempty"`
+	LoginIDNotIn  []uuid.UUID `json:"loginIDNotIn,omitempty"`
+	LoginIDGT     *uuid.UUID  `json:"loginIDGT,omitempty"`
+	LoginIDGTE    *uuid.UUID  `json:"loginIDGTE,omitempty"`
+	LoginIDLT     *uuid.UUID  `json:"loginIDLT,omitempty"`
+	LoginIDLTE    *uuid.UUID  `json:"loginIDLTE,omitempty"`
+	LoginIDIsNil  bool        `json:"loginIDIsNil,omitempty"`
+	LoginIDNotNil bool        `json:"loginIDNotNil,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *LoginAttemptWhereInput) AddPredicates(predicates ...predicate.LoginAttempt) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the LoginAttemptWhereInput filter on the LoginAttemptQuery builder.
+func (i *LoginAttemptWhereInput) Filter(q *LoginAttemptQuery) (*LoginAttemptQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyLoginAttemptWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyLoginAttemptWhereInput is returned in case the LoginAttemptWhereInput is empty.
+var ErrEmptyLoginAttemptWhereInput = errors.New("ent: empty predicate LoginAttemptWhereInput")
+
+// P returns a predicate for filtering loginattempts.
+// An error is returned if the input is empty or invalid.
+func (i *LoginAttemptWhereInput) P() (predicate.LoginAttempt, error) {
+	var predicates []predicate.LoginAttempt
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, loginattempt.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.LoginAttempt, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, loginattempt.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.LoginAttempt, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, loginattempt.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, loginattempt.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, loginattempt.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, loginattempt.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, loginattempt.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, loginattempt.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, loginattempt.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, loginattempt.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, loginattempt.IDLTE(*i.IDLTE))
+	}
+	if i.At != nil {
+		predicates = append(predicates, loginattempt.AtEQ(*i.At))
+	}
+	if i.AtNEQ != nil {
+		predicates = append(predicates, loginattempt.AtNEQ(*i.AtNEQ))
+	}
+	if len(i.AtIn) > 0 {
+		predicates = append(predicates, loginattempt.AtIn(i.AtIn...))
+	}
+	if len(i.AtNotIn) > 0 {
+		predicates = append(predicates, loginattempt.AtNotIn(i.AtNotIn...))
+	}
+	if i.AtGT != nil {
+		predicates = append(predicates, loginattempt.AtGT(*i.AtGT))
+	}
+	if i.AtGTE != nil {
+		predicates = append(predicates, loginattempt.AtGTE(*i.AtGTE))
+	}
+	if i.AtLT != nil {
+		predicates = append(predicates, loginattempt.AtLT(*i.AtLT))
+	}
+	if i.AtLTE != nil {
+		predicates = append(predicates, loginattempt.AtLTE(*i.AtLTE))
+	}
+	if i.UserID != nil {
+		predicates = append(predicates, loginattempt.UserIDEQ(*i.UserID))
+	}
+	if i.UserIDNEQ != nil {
+		predicates = append(predicates, loginattempt.UserIDNEQ(*i.UserIDNEQ))
+	}
+	if len(i.UserIDIn) > 0 {
+		predicates = append(predicates, loginattempt.UserIDIn(i.UserIDIn...))
+	}
+	if len(i.UserIDNotIn) > 0 {
+		predicates = append(predicates, loginattempt.UserIDNotIn(i.UserIDNotIn...))
+	}
+	if i.UserIDGT != nil {
+		predicates = append(predicates, loginattempt.UserIDGT(*i.UserIDGT))
+	}
+	if i.UserIDGTE != nil {
+		predicates = append(predicates, loginattempt.UserIDGTE(*i.UserIDGTE))
+	}
+	if i.UserIDLT != nil {
+		predicates = append(predicates, loginattempt.UserIDLT(*i.UserIDLT))
+	}
+	if i.UserIDLTE != nil {
+		predicates = append(predicates, loginattempt.UserIDLTE(*i.UserIDLTE))
+	}
+	if i.UserIDIsNil {
+		predicates = append(predicates, loginattempt.UserIDIsNil())
+	}
+	if i.UserIDNotNil {
+		predicates = append(predicates, loginattempt.UserIDNotNil())
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, loginattempt.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, loginattempt.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, loginattempt.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, loginattempt.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.DomainIDGT != nil {
+		predicates = append(predicates, loginattempt.DomainIDGT(*i.DomainIDGT))
+	}
+	if i.DomainIDGTE != nil {
+		predicates = append(predicates, loginattempt.DomainIDGTE(*i.DomainIDGTE))
+	}
+	if i.DomainIDLT != nil {
+		predicates = append(predicates, loginattempt.DomainIDLT(*i.DomainIDLT))
+	}
+	if i.DomainIDLTE != nil {
+		predicates = append(predicates, loginattempt.DomainIDLTE(*i.DomainIDLTE))
+	}
+	if i.DomainIDIsNil {
+		predicates = append(predicates, loginattempt.DomainIDIsNil())
+	}
+	if i.DomainIDNotNil {
+		predicates = append(predicates, loginattempt.DomainIDNotNil())
+	}
+	if i.Email != nil {
+		predicates = append(predicates, loginattempt.EmailEQ(*i.Email))
+	}
+	if i.EmailNEQ != nil {
+		predicates = append(predicates, loginattempt.EmailNEQ(*i.EmailNEQ))
+	}
+	if len(i.EmailIn) > 0 {
+		predicates = append(predicates, loginattempt.EmailIn(i.EmailIn...))
+	}
+	if len(i.EmailNotIn) > 0 {
+		predicates = append(predicates, loginattempt.EmailNotIn(i.EmailNotIn...))
+	}
+	if i.EmailGT != nil {
+		predicates = append(predicates, loginattempt.EmailGT(*i.EmailGT))
+	}
+	if i.EmailGTE != nil {
+		predicates = append(predicates, loginattempt.EmailGTE(*i.EmailGTE))
+	}
+	if i.EmailLT != nil {
+		predicates = append(predicates, loginattempt.EmailLT(*i.EmailLT))
+	}
+	if i.EmailLTE != nil {
+		predicates = append(predicates, loginattempt.EmailLTE(*i.EmailLTE))
+	}
+	if i.EmailContains != nil {
+		predicates = append(predicates, loginattempt.EmailContains(*i.EmailContains))
+	}
+	if i.EmailHasPrefix != nil {
+		predicates = append(predicates, loginattempt.EmailHasPrefix(*i.EmailHasPrefix))
+	}
+	if i.EmailHasSuffix != nil {
+		predicates = append(predicates, loginattempt.EmailHasSuffix(*i.EmailHasSuffix))
+	}
+	if i.EmailEqualFold != nil {
+		predicates = append(predicates, loginattempt.EmailEqualFold(*i.EmailEqualFold))
+	}
+	if i.EmailContainsFold != nil {
+		predicates = append(predicates, loginattempt.EmailContainsFold(*i.EmailContainsFold))
+	}
+	if i.Method != nil {
+		predicates = append(predicates, loginattempt.MethodEQ(*i.Method))
+	}
+	if i.MethodNEQ != nil {
+		predicates = append(predicates, loginattempt.MethodNEQ(*i.MethodNEQ))
+	}
+	if len(i.MethodIn) > 0 {
+		predicates = append(predicates, loginattempt.MethodIn(i.MethodIn...))
+	}
+	if len(i.MethodNotIn) > 0 {
+		predicates = append(predicates, loginattempt.MethodNotIn(i.MethodNotIn...))
+	}
+	if i.Result != nil {
+		predicates = append(predicates, loginattempt.ResultEQ(*i.Result))
+	}
+	if i.ResultNEQ != nil {
+		predicates = append(predicates, loginattempt.ResultNEQ(*i.ResultNEQ))
+	}
+	if len(i.ResultIn) > 0 {
+		predicates = append(predicates, loginattempt.ResultIn(i.ResultIn...))
+	}
+	if len(i.ResultNotIn) > 0 {
+		predicates = append(predicates, loginattempt.ResultNotIn(i.ResultNotIn...))
+	}
+	if i.ClientAddress != nil {
+		predicates = append(predicates, loginattempt.ClientAddressEQ(*i.ClientAddress))
+	}
+	if i.ClientAddressNEQ != nil {
+		predicates = append(predicates, loginattempt.ClientAddressNEQ(*i.ClientAddressNEQ))
+	}
+	if len(i.ClientAddressIn) > 0 {
+		predicates = append(predicates, loginattempt.ClientAddressIn(i.ClientAddressIn...))
+	}
+	if len(i.ClientAddressNotIn) > 0 {
+		predicates = append(predicates, loginattempt.ClientAddressNotIn(i.ClientAddressNotIn...))
+	}
+	if i.ClientAddressGT != nil {
+		predicates = append(predicates, loginattempt.ClientAddressGT(*i.ClientAddressGT))
+	}
+	if i.ClientAddressGTE != nil {
+		predicates = append(predicates, loginattempt.ClientAddressGTE(*i.ClientAddressGTE))
+	}
+	if i.ClientAddressLT != nil {
+		predicates = append(predicates, loginattempt.ClientAddressLT(*i.ClientAddressLT))
+	}
+	if i.ClientAddressLTE != nil {
+		predicates = append(predicates, loginattempt.ClientAddressLTE(*i.ClientAddressLTE))
+	}
+	if i.ClientAddressContains != nil {
+		predicates = append(predicates, loginattempt.ClientAddressContains(*i.ClientAddressContains))
+	}
+	if i.ClientAddressHasPrefix != nil {
+		predicates = append(predicates, loginattempt.ClientAddressHasPrefix(*i.ClientAddressHasPrefix))
+	}
+	if i.ClientAddressHasSuffix != nil {
+		predicates = append(predicates, loginattempt.ClientAddressHasSuffix(*i.ClientAddressHasSuffix))
+	}
+	if i.ClientAddressEqualFold != nil {
+		predicates = append(predicates, loginattempt.ClientAddressEqualFold(*i.ClientAddressEqualFold))
+	}
+	if i.ClientAddressContainsFold != nil {
+		predicates = append(predicates, loginattempt.ClientAddressContainsFold(*i.ClientAddressContainsFold))
+	}
+	if i.UserAgent != nil {
+		predicates = append(predicates, loginattempt.UserAgentEQ(*i.UserAgent))
+	}
+	if i.UserAgentNEQ != nil {
+		predicates = append(predicates, loginattempt.UserAgentNEQ(*i.UserAgentNEQ))
+	}
+	if len(i.UserAgentIn) > 0 {
+		predicates = append(predicates, loginattempt.UserAgentIn(i.UserAgentIn...))
+	}
+	if len(i.UserAgentNotIn) > 0 {
+		predicates = append(predicates, loginattempt.UserAgentNotIn(i.UserAgentNotIn...))
+	}
+	if i.UserAgentGT != nil {
+		predicates = append(predicates, loginattempt.UserAgentGT(*i.UserAgentGT))
+	}
+	if i.UserAgentGTE != nil {
+		predicates = append(predicates, loginattempt.UserAgentGTE(*i.UserAgentGTE))
+	}
+	if i.UserAgentLT != nil {
+		predicates = append(predicates, loginattempt.UserAgentLT(*i.UserAgentLT))
+	}
+	if i.UserAgentLTE != nil {
+		predicates = append(predicates, loginattempt.UserAgentLTE(*i.UserAgentLTE))
+	}
+	if i.UserAgentContains != nil {
+		predicates = append(predicates, loginattempt.UserAgentContains(*i.UserAgentContains))
+	}
+	if i.UserAgentHasPrefix != nil {
+		predicates = append(predicates, loginattempt.UserAgentHasPrefix(*i.UserAgentHasPrefix))
+	}
+	if i.UserAgentHasSuffix != nil {
+		predicates = append(predicates, loginattempt.UserAgentHasSuffix(*i.UserAgentHasSuffix))
+	}
+	if i.UserAgentEqualFold != nil {
+		predicates = append(predicates, loginattempt.UserAgentEqualFold(*i.UserAgentEqualFold))
+	}
+	if i.UserAgentContainsFold != nil {
+		predicates = append(predicates, loginattempt.UserAgentContainsFold(*i.UserAgentContainsFold))
+	}
+	if i.LoginID != nil {
+		predicates = append(predicates, loginattempt.LoginIDEQ(*i.LoginID))
+	}
+	if i.LoginIDNEQ != nil {
+		predicates = append(predicates, loginattempt.LoginIDNEQ(*i.LoginIDNEQ))
+	}
+	if len(i.LoginIDIn) > 0 {
+		predicates = append(predicates, loginattempt.LoginIDIn(i.LoginIDIn...))
+	}
+	if len(i.LoginIDNotIn) > 0 {
+		predicates = append(predicates, loginattempt.LoginIDNotIn(i.LoginIDNotIn...))
+	}
+	if i.LoginIDGT != nil {
+		predicates = append(predicates, loginattempt.LoginIDGT(*i.LoginIDGT))
+	}
+	if i.LoginIDGTE != nil {
+		predicates = append(predicates, loginattempt.LoginIDGTE(*i.LoginIDGTE))
+	}
+	if i.LoginIDLT != nil {
+		predicates = append(predicates, loginattempt.LoginIDLT(*i.LoginIDLT))
+	}
+	if i.LoginIDLTE != nil {
+		predicates = append(predicates, loginattempt.LoginIDLTE(*i.LoginIDLTE))
+	}
+	if i.LoginIDIsNil {
+		predicates = append(predicates, loginattempt.LoginIDIsNil())
+	}
+	if i.LoginIDNotNil {
+		predicates = append(predicates, loginattempt.LoginIDNotNil())
+	}
+
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyLoginAttemptWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return loginattempt.And(predicates...), nil
+	}
+}
+
 // LoginSessionWhereInput represents a where input for filtering LoginSession queries.
 type LoginSessionWhereInput struct {
 	Predicates []predicate.LoginSession  `json:"-"`
@@ -4459,6 +7582,12 @@ type LoginSessionWhereInput struct {
 	RevokedAtLTE    *time.Time  `json:"revokedAtLTE,omitempty"`
 	RevokedAtIsNil  bool        `json:"revokedAtIsNil,omitempty"`
 	RevokedAtNotNil bool        `json:"revokedAtNotNil,omitempty"`
+
+	// "method" field predicates.
+	Method      *loginsession.Method  `json:"method,omitempty"`
+	MethodNEQ   *loginsession.Method  `json:"methodNEQ,omitempty"`
+	MethodIn    []loginsession.Method `json:"methodIn,omitempty"`
+	MethodNotIn []loginsession.Method `json:"methodNotIn,omitempty"`
 
 	// "client_address" field predicates.
 	ClientAddress             *string  `json:"clientAddress,omitempty"`
@@ -4697,6 +7826,18 @@ func (i *LoginSessionWhereInput) P() (predicate.LoginSession, error) {
 	}
 	if i.RevokedAtNotNil {
 		predicates = append(predicates, loginsession.RevokedAtNotNil())
+	}
+	if i.Method != nil {
+		predicates = append(predicates, loginsession.MethodEQ(*i.Method))
+	}
+	if i.MethodNEQ != nil {
+		predicates = append(predicates, loginsession.MethodNEQ(*i.MethodNEQ))
+	}
+	if len(i.MethodIn) > 0 {
+		predicates = append(predicates, loginsession.MethodIn(i.MethodIn...))
+	}
+	if len(i.MethodNotIn) > 0 {
+		predicates = append(predicates, loginsession.MethodNotIn(i.MethodNotIn...))
 	}
 	if i.ClientAddress != nil {
 		predicates = append(predicates, loginsession.ClientAddressEQ(*i.ClientAddress))
@@ -5065,6 +8206,492 @@ func (i *MembershipWhereInput) P() (predicate.Membership, error) {
 	}
 }
 
+// PolicyAttachmentWhereInput represents a where input for filtering PolicyAttachment queries.
+type PolicyAttachmentWhereInput struct {
+	Predicates []predicate.PolicyAttachment  `json:"-"`
+	Not        *PolicyAttachmentWhereInput   `json:"not,omitempty"`
+	Or         []*PolicyAttachmentWhereInput `json:"or,omitempty"`
+	And        []*PolicyAttachmentWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID       *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ    *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn     []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn  []uuid.UUID `json:"domainIDNotIn,omitempty"`
+	DomainIDIsNil  bool        `json:"domainIDIsNil,omitempty"`
+	DomainIDNotNil bool        `json:"domainIDNotNil,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID       *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ    *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn     []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn  []uuid.UUID `json:"projectIDNotIn,omitempty"`
+	ProjectIDIsNil  bool        `json:"projectIDIsNil,omitempty"`
+	ProjectIDNotNil bool        `json:"projectIDNotNil,omitempty"`
+
+	// "user_id" field predicates.
+	UserID       *uuid.UUID  `json:"userID,omitempty"`
+	UserIDNEQ    *uuid.UUID  `json:"userIDNEQ,omitempty"`
+	UserIDIn     []uuid.UUID `json:"userIDIn,omitempty"`
+	UserIDNotIn  []uuid.UUID `json:"userIDNotIn,omitempty"`
+	UserIDIsNil  bool        `json:"userIDIsNil,omitempty"`
+	UserIDNotNil bool        `json:"userIDNotNil,omitempty"`
+
+	// "keypair_id" field predicates.
+	KeypairID       *uuid.UUID  `json:"keypairID,omitempty"`
+	KeypairIDNEQ    *uuid.UUID  `json:"keypairIDNEQ,omitempty"`
+	KeypairIDIn     []uuid.UUID `json:"keypairIDIn,omitempty"`
+	KeypairIDNotIn  []uuid.UUID `json:"keypairIDNotIn,omitempty"`
+	KeypairIDIsNil  bool        `json:"keypairIDIsNil,omitempty"`
+	KeypairIDNotNil bool        `json:"keypairIDNotNil,omitempty"`
+
+	// "within_project_id" field predicates.
+	WithinProjectID       *uuid.UUID  `json:"withinProjectID,omitempty"`
+	WithinProjectIDNEQ    *uuid.UUID  `json:"withinProjectIDNEQ,omitempty"`
+	WithinProjectIDIn     []uuid.UUID `json:"withinProjectIDIn,omitempty"`
+	WithinProjectIDNotIn  []uuid.UUID `json:"withinProjectIDNotIn,omitempty"`
+	WithinProjectIDIsNil  bool        `json:"withinProjectIDIsNil,omitempty"`
+	WithinProjectIDNotNil bool        `json:"withinProjectIDNotNil,omitempty"`
+
+	// "resource_group_id" field predicates.
+	ResourceGroupID       *uuid.UUID  `json:"resourceGroupID,omitempty"`
+	ResourceGroupIDNEQ    *uuid.UUID  `json:"resourceGroupIDNEQ,omitempty"`
+	ResourceGroupIDIn     []uuid.UUID `json:"resourceGroupIDIn,omitempty"`
+	ResourceGroupIDNotIn  []uuid.UUID `json:"resourceGroupIDNotIn,omitempty"`
+	ResourceGroupIDIsNil  bool        `json:"resourceGroupIDIsNil,omitempty"`
+	ResourceGroupIDNotNil bool        `json:"resourceGroupIDNotNil,omitempty"`
+
+	// "policy_id" field predicates.
+	PolicyID      *uuid.UUID  `json:"policyID,omitempty"`
+	PolicyIDNEQ   *uuid.UUID  `json:"policyIDNEQ,omitempty"`
+	PolicyIDIn    []uuid.UUID `json:"policyIDIn,omitempty"`
+	PolicyIDNotIn []uuid.UUID `json:"policyIDNotIn,omitempty"`
+
+	// "policy" edge predicates.
+	HasPolicy     *bool                       `json:"hasPolicy,omitempty"`
+	HasPolicyWith []*ResourcePolicyWhereInput `json:"hasPolicyWith,omitempty"`
+
+	// "domain" edge predicates.
+	HasDomain     *bool               `json:"hasDomain,omitempty"`
+	HasDomainWith []*DomainWhereInput `json:"hasDomainWith,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
+
+	// "user" edge predicates.
+	HasUser     *bool             `json:"hasUser,omitempty"`
+	HasUserWith []*UserWhereInput `json:"hasUserWith,omitempty"`
+
+	// "keypair" edge predicates.
+	HasKeypair     *bool                `json:"hasKeypair,omitempty"`
+	HasKeypairWith []*KeypairWhereInput `json:"hasKeypairWith,omitempty"`
+
+	// "within_project" edge predicates.
+	HasWithinProject     *bool                `json:"hasWithinProject,omitempty"`
+	HasWithinProjectWith []*ProjectWhereInput `json:"hasWithinProjectWith,omitempty"`
+
+	// "resource_group" edge predicates.
+	HasResourceGroup     *bool                      `json:"hasResourceGroup,omitempty"`
+	HasResourceGroupWith []*ResourceGroupWhereInput `json:"hasResourceGroupWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *PolicyAttachmentWhereInput) AddPredicates(predicates ...predicate.PolicyAttachment) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the PolicyAttachmentWhereInput filter on the PolicyAttachmentQuery builder.
+func (i *PolicyAttachmentWhereInput) Filter(q *PolicyAttachmentQuery) (*PolicyAttachmentQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyPolicyAttachmentWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyPolicyAttachmentWhereInput is returned in case the PolicyAttachmentWhereInput is empty.
+var ErrEmptyPolicyAttachmentWhereInput = errors.New("ent: empty predicate PolicyAttachmentWhereInput")
+
+// P returns a predicate for filtering policyattachments.
+// An error is returned if the input is empty or invalid.
+func (i *PolicyAttachmentWhereInput) P() (predicate.PolicyAttachment, error) {
+	var predicates []predicate.PolicyAttachment
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, policyattachment.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.PolicyAttachment, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, policyattachment.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.PolicyAttachment, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, policyattachment.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, policyattachment.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, policyattachment.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, policyattachment.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, policyattachment.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, policyattachment.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, policyattachment.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, policyattachment.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, policyattachment.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, policyattachment.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, policyattachment.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, policyattachment.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, policyattachment.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, policyattachment.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, policyattachment.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, policyattachment.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, policyattachment.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, policyattachment.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, policyattachment.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, policyattachment.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, policyattachment.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.DomainIDIsNil {
+		predicates = append(predicates, policyattachment.DomainIDIsNil())
+	}
+	if i.DomainIDNotNil {
+		predicates = append(predicates, policyattachment.DomainIDNotNil())
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, policyattachment.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, policyattachment.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, policyattachment.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, policyattachment.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.ProjectIDIsNil {
+		predicates = append(predicates, policyattachment.ProjectIDIsNil())
+	}
+	if i.ProjectIDNotNil {
+		predicates = append(predicates, policyattachment.ProjectIDNotNil())
+	}
+	if i.UserID != nil {
+		predicates = append(predicates, policyattachment.UserIDEQ(*i.UserID))
+	}
+	if i.UserIDNEQ != nil {
+		predicates = append(predicates, policyattachment.UserIDNEQ(*i.UserIDNEQ))
+	}
+	if len(i.UserIDIn) > 0 {
+		predicates = append(predicates, policyattachment.UserIDIn(i.UserIDIn...))
+	}
+	if len(i.UserIDNotIn) > 0 {
+		predicates = append(predicates, policyattachment.UserIDNotIn(i.UserIDNotIn...))
+	}
+	if i.UserIDIsNil {
+		predicates = append(predicates, policyattachment.UserIDIsNil())
+	}
+	if i.UserIDNotNil {
+		predicates = append(predicates, policyattachment.UserIDNotNil())
+	}
+	if i.KeypairID != nil {
+		predicates = append(predicates, policyattachment.KeypairIDEQ(*i.KeypairID))
+	}
+	if i.KeypairIDNEQ != nil {
+		predicates = append(predicates, policyattachment.KeypairIDNEQ(*i.KeypairIDNEQ))
+	}
+	if len(i.KeypairIDIn) > 0 {
+		predicates = append(predicates, policyattachment.KeypairIDIn(i.KeypairIDIn...))
+	}
+	if len(i.KeypairIDNotIn) > 0 {
+		predicates = append(predicates, policyattachment.KeypairIDNotIn(i.KeypairIDNotIn...))
+	}
+	if i.KeypairIDIsNil {
+		predicates = append(predicates, policyattachment.KeypairIDIsNil())
+	}
+	if i.KeypairIDNotNil {
+		predicates = append(predicates, policyattachment.KeypairIDNotNil())
+	}
+	if i.WithinProjectID != nil {
+		predicates = append(predicates, policyattachment.WithinProjectIDEQ(*i.WithinProjectID))
+	}
+	if i.WithinProjectIDNEQ != nil {
+		predicates = append(predicates, policyattachment.WithinProjectIDNEQ(*i.WithinProjectIDNEQ))
+	}
+	if len(i.WithinProjectIDIn) > 0 {
+		predicates = append(predicates, policyattachment.WithinProjectIDIn(i.WithinProjectIDIn...))
+	}
+	if len(i.WithinProjectIDNotIn) > 0 {
+		predicates = append(predicates, policyattachment.WithinProjectIDNotIn(i.WithinProjectIDNotIn...))
+	}
+	if i.WithinProjectIDIsNil {
+		predicates = append(predicates, policyattachment.WithinProjectIDIsNil())
+	}
+	if i.WithinProjectIDNotNil {
+		predicates = append(predicates, policyattachment.WithinProjectIDNotNil())
+	}
+	if i.ResourceGroupID != nil {
+		predicates = append(predicates, policyattachment.ResourceGroupIDEQ(*i.ResourceGroupID))
+	}
+	if i.ResourceGroupIDNEQ != nil {
+		predicates = append(predicates, policyattachment.ResourceGroupIDNEQ(*i.ResourceGroupIDNEQ))
+	}
+	if len(i.ResourceGroupIDIn) > 0 {
+		predicates = append(predicates, policyattachment.ResourceGroupIDIn(i.ResourceGroupIDIn...))
+	}
+	if len(i.ResourceGroupIDNotIn) > 0 {
+		predicates = append(predicates, policyattachment.ResourceGroupIDNotIn(i.ResourceGroupIDNotIn...))
+	}
+	if i.ResourceGroupIDIsNil {
+		predicates = append(predicates, policyattachment.ResourceGroupIDIsNil())
+	}
+	if i.ResourceGroupIDNotNil {
+		predicates = append(predicates, policyattachment.ResourceGroupIDNotNil())
+	}
+	if i.PolicyID != nil {
+		predicates = append(predicates, policyattachment.PolicyIDEQ(*i.PolicyID))
+	}
+	if i.PolicyIDNEQ != nil {
+		predicates = append(predicates, policyattachment.PolicyIDNEQ(*i.PolicyIDNEQ))
+	}
+	if len(i.PolicyIDIn) > 0 {
+		predicates = append(predicates, policyattachment.PolicyIDIn(i.PolicyIDIn...))
+	}
+	if len(i.PolicyIDNotIn) > 0 {
+		predicates = append(predicates, policyattachment.PolicyIDNotIn(i.PolicyIDNotIn...))
+	}
+
+	if i.HasPolicy != nil {
+		p := policyattachment.HasPolicy()
+		if !*i.HasPolicy {
+			p = policyattachment.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasPolicyWith) > 0 {
+		with := make([]predicate.ResourcePolicy, 0, len(i.HasPolicyWith))
+		for _, w := range i.HasPolicyWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasPolicyWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, policyattachment.HasPolicyWith(with...))
+	}
+	if i.HasDomain != nil {
+		p := policyattachment.HasDomain()
+		if !*i.HasDomain {
+			p = policyattachment.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDomainWith) > 0 {
+		with := make([]predicate.Domain, 0, len(i.HasDomainWith))
+		for _, w := range i.HasDomainWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDomainWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, policyattachment.HasDomainWith(with...))
+	}
+	if i.HasProject != nil {
+		p := policyattachment.HasProject()
+		if !*i.HasProject {
+			p = policyattachment.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, policyattachment.HasProjectWith(with...))
+	}
+	if i.HasUser != nil {
+		p := policyattachment.HasUser()
+		if !*i.HasUser {
+			p = policyattachment.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasUserWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasUserWith))
+		for _, w := range i.HasUserWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasUserWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, policyattachment.HasUserWith(with...))
+	}
+	if i.HasKeypair != nil {
+		p := policyattachment.HasKeypair()
+		if !*i.HasKeypair {
+			p = policyattachment.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasKeypairWith) > 0 {
+		with := make([]predicate.Keypair, 0, len(i.HasKeypairWith))
+		for _, w := range i.HasKeypairWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasKeypairWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, policyattachment.HasKeypairWith(with...))
+	}
+	if i.HasWithinProject != nil {
+		p := policyattachment.HasWithinProject()
+		if !*i.HasWithinProject {
+			p = policyattachment.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasWithinProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasWithinProjectWith))
+		for _, w := range i.HasWithinProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasWithinProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, policyattachment.HasWithinProjectWith(with...))
+	}
+	if i.HasResourceGroup != nil {
+		p := policyattachment.HasResourceGroup()
+		if !*i.HasResourceGroup {
+			p = policyattachment.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasResourceGroupWith) > 0 {
+		with := make([]predicate.ResourceGroup, 0, len(i.HasResourceGroupWith))
+		for _, w := range i.HasResourceGroupWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasResourceGroupWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, policyattachment.HasResourceGroupWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyPolicyAttachmentWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return policyattachment.And(predicates...), nil
+	}
+}
+
 // ProjectWhereInput represents a where input for filtering Project queries.
 type ProjectWhereInput struct {
 	Predicates []predicate.Project  `json:"-"`
@@ -5146,9 +8773,9 @@ type ProjectWhereInput struct {
 	HasMemberships     *bool                   `json:"hasMemberships,omitempty"`
 	HasMembershipsWith []*MembershipWhereInput `json:"hasMembershipsWith,omitempty"`
 
-	// "policy" edge predicates.
-	HasPolicy     *bool                       `json:"hasPolicy,omitempty"`
-	HasPolicyWith []*ResourcePolicyWhereInput `json:"hasPolicyWith,omitempty"`
+	// "policies" edge predicates.
+	HasPolicies     *bool                         `json:"hasPolicies,omitempty"`
+	HasPoliciesWith []*PolicyAttachmentWhereInput `json:"hasPoliciesWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -5415,23 +9042,23 @@ func (i *ProjectWhereInput) P() (predicate.Project, error) {
 		}
 		predicates = append(predicates, project.HasMembershipsWith(with...))
 	}
-	if i.HasPolicy != nil {
-		p := project.HasPolicy()
-		if !*i.HasPolicy {
+	if i.HasPolicies != nil {
+		p := project.HasPolicies()
+		if !*i.HasPolicies {
 			p = project.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasPolicyWith) > 0 {
-		with := make([]predicate.ResourcePolicy, 0, len(i.HasPolicyWith))
-		for _, w := range i.HasPolicyWith {
+	if len(i.HasPoliciesWith) > 0 {
+		with := make([]predicate.PolicyAttachment, 0, len(i.HasPoliciesWith))
+		for _, w := range i.HasPoliciesWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasPolicyWith'", err)
+				return nil, fmt.Errorf("%w: field 'HasPoliciesWith'", err)
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, project.HasPolicyWith(with...))
+		predicates = append(predicates, project.HasPoliciesWith(with...))
 	}
 	switch len(predicates) {
 	case 0:
@@ -5907,6 +9534,246 @@ func (i *QuotaScopeWhereInput) P() (predicate.QuotaScope, error) {
 	}
 }
 
+// RecoveryCodeWhereInput represents a where input for filtering RecoveryCode queries.
+type RecoveryCodeWhereInput struct {
+	Predicates []predicate.RecoveryCode  `json:"-"`
+	Not        *RecoveryCodeWhereInput   `json:"not,omitempty"`
+	Or         []*RecoveryCodeWhereInput `json:"or,omitempty"`
+	And        []*RecoveryCodeWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "used_at" field predicates.
+	UsedAt       *time.Time  `json:"usedAt,omitempty"`
+	UsedAtNEQ    *time.Time  `json:"usedAtNEQ,omitempty"`
+	UsedAtIn     []time.Time `json:"usedAtIn,omitempty"`
+	UsedAtNotIn  []time.Time `json:"usedAtNotIn,omitempty"`
+	UsedAtGT     *time.Time  `json:"usedAtGT,omitempty"`
+	UsedAtGTE    *time.Time  `json:"usedAtGTE,omitempty"`
+	UsedAtLT     *time.Time  `json:"usedAtLT,omitempty"`
+	UsedAtLTE    *time.Time  `json:"usedAtLTE,omitempty"`
+	UsedAtIsNil  bool        `json:"usedAtIsNil,omitempty"`
+	UsedAtNotNil bool        `json:"usedAtNotNil,omitempty"`
+
+	// "user_id" field predicates.
+	UserID      *uuid.UUID  `json:"userID,omitempty"`
+	UserIDNEQ   *uuid.UUID  `json:"userIDNEQ,omitempty"`
+	UserIDIn    []uuid.UUID `json:"userIDIn,omitempty"`
+	UserIDNotIn []uuid.UUID `json:"userIDNotIn,omitempty"`
+
+	// "user" edge predicates.
+	HasUser     *bool             `json:"hasUser,omitempty"`
+	HasUserWith []*UserWhereInput `json:"hasUserWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *RecoveryCodeWhereInput) AddPredicates(predicates ...predicate.RecoveryCode) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the RecoveryCodeWhereInput filter on the RecoveryCodeQuery builder.
+func (i *RecoveryCodeWhereInput) Filter(q *RecoveryCodeQuery) (*RecoveryCodeQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyRecoveryCodeWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyRecoveryCodeWhereInput is returned in case the RecoveryCodeWhereInput is empty.
+var ErrEmptyRecoveryCodeWhereInput = errors.New("ent: empty predicate RecoveryCodeWhereInput")
+
+// P returns a predicate for filtering recoverycodes.
+// An error is returned if the input is empty or invalid.
+func (i *RecoveryCodeWhereInput) P() (predicate.RecoveryCode, error) {
+	var predicates []predicate.RecoveryCode
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, recoverycode.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.RecoveryCode, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, recoverycode.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.RecoveryCode, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, recoverycode.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, recoverycode.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, recoverycode.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, recoverycode.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, recoverycode.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, recoverycode.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, recoverycode.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, recoverycode.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, recoverycode.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, recoverycode.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, recoverycode.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, recoverycode.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, recoverycode.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, recoverycode.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, recoverycode.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, recoverycode.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, recoverycode.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.UsedAt != nil {
+		predicates = append(predicates, recoverycode.UsedAtEQ(*i.UsedAt))
+	}
+	if i.UsedAtNEQ != nil {
+		predicates = append(predicates, recoverycode.UsedAtNEQ(*i.UsedAtNEQ))
+	}
+	if len(i.UsedAtIn) > 0 {
+		predicates = append(predicates, recoverycode.UsedAtIn(i.UsedAtIn...))
+	}
+	if len(i.UsedAtNotIn) > 0 {
+		predicates = append(predicates, recoverycode.UsedAtNotIn(i.UsedAtNotIn...))
+	}
+	if i.UsedAtGT != nil {
+		predicates = append(predicates, recoverycode.UsedAtGT(*i.UsedAtGT))
+	}
+	if i.UsedAtGTE != nil {
+		predicates = append(predicates, recoverycode.UsedAtGTE(*i.UsedAtGTE))
+	}
+	if i.UsedAtLT != nil {
+		predicates = append(predicates, recoverycode.UsedAtLT(*i.UsedAtLT))
+	}
+	if i.UsedAtLTE != nil {
+		predicates = append(predicates, recoverycode.UsedAtLTE(*i.UsedAtLTE))
+	}
+	if i.UsedAtIsNil {
+		predicates = append(predicates, recoverycode.UsedAtIsNil())
+	}
+	if i.UsedAtNotNil {
+		predicates = append(predicates, recoverycode.UsedAtNotNil())
+	}
+	if i.UserID != nil {
+		predicates = append(predicates, recoverycode.UserIDEQ(*i.UserID))
+	}
+	if i.UserIDNEQ != nil {
+		predicates = append(predicates, recoverycode.UserIDNEQ(*i.UserIDNEQ))
+	}
+	if len(i.UserIDIn) > 0 {
+		predicates = append(predicates, recoverycode.UserIDIn(i.UserIDIn...))
+	}
+	if len(i.UserIDNotIn) > 0 {
+		predicates = append(predicates, recoverycode.UserIDNotIn(i.UserIDNotIn...))
+	}
+
+	if i.HasUser != nil {
+		p := recoverycode.HasUser()
+		if !*i.HasUser {
+			p = recoverycode.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasUserWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasUserWith))
+		for _, w := range i.HasUserWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasUserWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, recoverycode.HasUserWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyRecoveryCodeWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return recoverycode.And(predicates...), nil
+	}
+}
+
 // RegistryWhereInput represents a where input for filtering Registry queries.
 type RegistryWhereInput struct {
 	Predicates []predicate.Registry  `json:"-"`
@@ -6293,6 +10160,10 @@ type ResourceGroupWhereInput struct {
 	// "agents" edge predicates.
 	HasAgents     *bool              `json:"hasAgents,omitempty"`
 	HasAgentsWith []*AgentWhereInput `json:"hasAgentsWith,omitempty"`
+
+	// "grants" edge predicates.
+	HasGrants     *bool                   `json:"hasGrants,omitempty"`
+	HasGrantsWith []*GroupGrantWhereInput `json:"hasGrantsWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -6523,6 +10394,24 @@ func (i *ResourceGroupWhereInput) P() (predicate.ResourceGroup, error) {
 		}
 		predicates = append(predicates, resourcegroup.HasAgentsWith(with...))
 	}
+	if i.HasGrants != nil {
+		p := resourcegroup.HasGrants()
+		if !*i.HasGrants {
+			p = resourcegroup.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasGrantsWith) > 0 {
+		with := make([]predicate.GroupGrant, 0, len(i.HasGrantsWith))
+		for _, w := range i.HasGrantsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasGrantsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, resourcegroup.HasGrantsWith(with...))
+	}
 	switch len(predicates) {
 	case 0:
 		return nil, ErrEmptyResourceGroupWhereInput
@@ -6575,6 +10464,12 @@ type ResourcePolicyWhereInput struct {
 	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
 	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
 
+	// "unlisted_slots" field predicates.
+	UnlistedSlots      *resourcepolicy.UnlistedSlots  `json:"unlistedSlots,omitempty"`
+	UnlistedSlotsNEQ   *resourcepolicy.UnlistedSlots  `json:"unlistedSlotsNEQ,omitempty"`
+	UnlistedSlotsIn    []resourcepolicy.UnlistedSlots `json:"unlistedSlotsIn,omitempty"`
+	UnlistedSlotsNotIn []resourcepolicy.UnlistedSlots `json:"unlistedSlotsNotIn,omitempty"`
+
 	// "max_sessions" field predicates.
 	MaxSessions       *int  `json:"maxSessions,omitempty"`
 	MaxSessionsNEQ    *int  `json:"maxSessionsNEQ,omitempty"`
@@ -6599,6 +10494,54 @@ type ResourcePolicyWhereInput struct {
 	MaxPendingSessionsIsNil  bool  `json:"maxPendingSessionsIsNil,omitempty"`
 	MaxPendingSessionsNotNil bool  `json:"maxPendingSessionsNotNil,omitempty"`
 
+	// "max_containers_per_session" field predicates.
+	MaxContainersPerSession       *int  `json:"maxContainersPerSession,omitempty"`
+	MaxContainersPerSessionNEQ    *int  `json:"maxContainersPerSessionNEQ,omitempty"`
+	MaxContainersPerSessionIn     []int `json:"maxContainersPerSessionIn,omitempty"`
+	MaxContainersPerSessionNotIn  []int `json:"maxContainersPerSessionNotIn,omitempty"`
+	MaxContainersPerSessionGT     *int  `json:"maxContainersPerSessionGT,omitempty"`
+	MaxContainersPerSessionGTE    *int  `json:"maxContainersPerSessionGTE,omitempty"`
+	MaxContainersPerSessionLT     *int  `json:"maxContainersPerSessionLT,omitempty"`
+	MaxContainersPerSessionLTE    *int  `json:"maxContainersPerSessionLTE,omitempty"`
+	MaxContainersPerSessionIsNil  bool  `json:"maxContainersPerSessionIsNil,omitempty"`
+	MaxContainersPerSessionNotNil bool  `json:"maxContainersPerSessionNotNil,omitempty"`
+
+	// "max_priority" field predicates.
+	MaxPriority       *int  `json:"maxPriority,omitempty"`
+	MaxPriorityNEQ    *int  `json:"maxPriorityNEQ,omitempty"`
+	MaxPriorityIn     []int `json:"maxPriorityIn,omitempty"`
+	MaxPriorityNotIn  []int `json:"maxPriorityNotIn,omitempty"`
+	MaxPriorityGT     *int  `json:"maxPriorityGT,omitempty"`
+	MaxPriorityGTE    *int  `json:"maxPriorityGTE,omitempty"`
+	MaxPriorityLT     *int  `json:"maxPriorityLT,omitempty"`
+	MaxPriorityLTE    *int  `json:"maxPriorityLTE,omitempty"`
+	MaxPriorityIsNil  bool  `json:"maxPriorityIsNil,omitempty"`
+	MaxPriorityNotNil bool  `json:"maxPriorityNotNil,omitempty"`
+
+	// "max_session_lifetime" field predicates.
+	MaxSessionLifetime       *int  `json:"maxSessionLifetime,omitempty"`
+	MaxSessionLifetimeNEQ    *int  `json:"maxSessionLifetimeNEQ,omitempty"`
+	MaxSessionLifetimeIn     []int `json:"maxSessionLifetimeIn,omitempty"`
+	MaxSessionLifetimeNotIn  []int `json:"maxSessionLifetimeNotIn,omitempty"`
+	MaxSessionLifetimeGT     *int  `json:"maxSessionLifetimeGT,omitempty"`
+	MaxSessionLifetimeGTE    *int  `json:"maxSessionLifetimeGTE,omitempty"`
+	MaxSessionLifetimeLT     *int  `json:"maxSessionLifetimeLT,omitempty"`
+	MaxSessionLifetimeLTE    *int  `json:"maxSessionLifetimeLTE,omitempty"`
+	MaxSessionLifetimeIsNil  bool  `json:"maxSessionLifetimeIsNil,omitempty"`
+	MaxSessionLifetimeNotNil bool  `json:"maxSessionLifetimeNotNil,omitempty"`
+
+	// "idle_timeout" field predicates.
+	IdleTimeout       *int  `json:"idleTimeout,omitempty"`
+	IdleTimeoutNEQ    *int  `json:"idleTimeoutNEQ,omitempty"`
+	IdleTimeoutIn     []int `json:"idleTimeoutIn,omitempty"`
+	IdleTimeoutNotIn  []int `json:"idleTimeoutNotIn,omitempty"`
+	IdleTimeoutGT     *int  `json:"idleTimeoutGT,omitempty"`
+	IdleTimeoutGTE    *int  `json:"idleTimeoutGTE,omitempty"`
+	IdleTimeoutLT     *int  `json:"idleTimeoutLT,omitempty"`
+	IdleTimeoutLTE    *int  `json:"idleTimeoutLTE,omitempty"`
+	IdleTimeoutIsNil  bool  `json:"idleTimeoutIsNil,omitempty"`
+	IdleTimeoutNotNil bool  `json:"idleTimeoutNotNil,omitempty"`
+
 	// "max_vfolders" field predicates.
 	MaxVfolders       *int  `json:"maxVfolders,omitempty"`
 	MaxVfoldersNEQ    *int  `json:"maxVfoldersNEQ,omitempty"`
@@ -6622,6 +10565,70 @@ type ResourcePolicyWhereInput struct {
 	MaxScopeBytesLTE    *int64  `json:"maxScopeBytesLTE,omitempty"`
 	MaxScopeBytesIsNil  bool    `json:"maxScopeBytesIsNil,omitempty"`
 	MaxScopeBytesNotNil bool    `json:"maxScopeBytesNotNil,omitempty"`
+
+	// "max_customized_images" field predicates.
+	MaxCustomizedImages       *int  `json:"maxCustomizedImages,omitempty"`
+	MaxCustomizedImagesNEQ    *int  `json:"maxCustomizedImagesNEQ,omitempty"`
+	MaxCustomizedImagesIn     []int `json:"maxCustomizedImagesIn,omitempty"`
+	MaxCustomizedImagesNotIn  []int `json:"maxCustomizedImagesNotIn,omitempty"`
+	MaxCustomizedImagesGT     *int  `json:"maxCustomizedImagesGT,omitempty"`
+	MaxCustomizedImagesGTE    *int  `json:"maxCustomizedImagesGTE,omitempty"`
+	MaxCustomizedImagesLT     *int  `json:"maxCustomizedImagesLT,omitempty"`
+	MaxCustomizedImagesLTE    *int  `json:"maxCustomizedImagesLTE,omitempty"`
+	MaxCustomizedImagesIsNil  bool  `json:"maxCustomizedImagesIsNil,omitempty"`
+	MaxCustomizedImagesNotNil bool  `json:"maxCustomizedImagesNotNil,omitempty"`
+
+	// "max_replicas" field predicates.
+	MaxReplicas       *int  `json:"maxReplicas,omitempty"`
+	MaxReplicasNEQ    *int  `json:"maxReplicasNEQ,omitempty"`
+	MaxReplicasIn     []int `json:"maxReplicasIn,omitempty"`
+	MaxReplicasNotIn  []int `json:"maxReplicasNotIn,omitempty"`
+	MaxReplicasGT     *int  `json:"maxReplicasGT,omitempty"`
+	MaxReplicasGTE    *int  `json:"maxReplicasGTE,omitempty"`
+	MaxReplicasLT     *int  `json:"maxReplicasLT,omitempty"`
+	MaxReplicasLTE    *int  `json:"maxReplicasLTE,omitempty"`
+	MaxReplicasIsNil  bool  `json:"maxReplicasIsNil,omitempty"`
+	MaxReplicasNotNil bool  `json:"maxReplicasNotNil,omitempty"`
+
+	// "max_logins" field predicates.
+	MaxLogins       *int  `json:"maxLogins,omitempty"`
+	MaxLoginsNEQ    *int  `json:"maxLoginsNEQ,omitempty"`
+	MaxLoginsIn     []int `json:"maxLoginsIn,omitempty"`
+	MaxLoginsNotIn  []int `json:"maxLoginsNotIn,omitempty"`
+	MaxLoginsGT     *int  `json:"maxLoginsGT,omitempty"`
+	MaxLoginsGTE    *int  `json:"maxLoginsGTE,omitempty"`
+	MaxLoginsLT     *int  `json:"maxLoginsLT,omitempty"`
+	MaxLoginsLTE    *int  `json:"maxLoginsLTE,omitempty"`
+	MaxLoginsIsNil  bool  `json:"maxLoginsIsNil,omitempty"`
+	MaxLoginsNotNil bool  `json:"maxLoginsNotNil,omitempty"`
+
+	// "max_networks" field predicates.
+	MaxNetworks       *int  `json:"maxNetworks,omitempty"`
+	MaxNetworksNEQ    *int  `json:"maxNetworksNEQ,omitempty"`
+	MaxNetworksIn     []int `json:"maxNetworksIn,omitempty"`
+	MaxNetworksNotIn  []int `json:"maxNetworksNotIn,omitempty"`
+	MaxNetworksGT     *int  `json:"maxNetworksGT,omitempty"`
+	MaxNetworksGTE    *int  `json:"maxNetworksGTE,omitempty"`
+	MaxNetworksLT     *int  `json:"maxNetworksLT,omitempty"`
+	MaxNetworksLTE    *int  `json:"maxNetworksLTE,omitempty"`
+	MaxNetworksIsNil  bool  `json:"maxNetworksIsNil,omitempty"`
+	MaxNetworksNotNil bool  `json:"maxNetworksNotNil,omitempty"`
+
+	// "max_ssh_sessions" field predicates.
+	MaxSSHSessions       *int  `json:"maxSSHSessions,omitempty"`
+	MaxSSHSessionsNEQ    *int  `json:"maxSSHSessionsNEQ,omitempty"`
+	MaxSSHSessionsIn     []int `json:"maxSSHSessionsIn,omitempty"`
+	MaxSSHSessionsNotIn  []int `json:"maxSSHSessionsNotIn,omitempty"`
+	MaxSSHSessionsGT     *int  `json:"maxSSHSessionsGT,omitempty"`
+	MaxSSHSessionsGTE    *int  `json:"maxSSHSessionsGTE,omitempty"`
+	MaxSSHSessionsLT     *int  `json:"maxSSHSessionsLT,omitempty"`
+	MaxSSHSessionsLTE    *int  `json:"maxSSHSessionsLTE,omitempty"`
+	MaxSSHSessionsIsNil  bool  `json:"maxSSHSessionsIsNil,omitempty"`
+	MaxSSHSessionsNotNil bool  `json:"maxSSHSessionsNotNil,omitempty"`
+
+	// "attachments" edge predicates.
+	HasAttachments     *bool                         `json:"hasAttachments,omitempty"`
+	HasAttachmentsWith []*PolicyAttachmentWhereInput `json:"hasAttachmentsWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -6782,6 +10789,18 @@ func (i *ResourcePolicyWhereInput) P() (predicate.ResourcePolicy, error) {
 	if i.NameContainsFold != nil {
 		predicates = append(predicates, resourcepolicy.NameContainsFold(*i.NameContainsFold))
 	}
+	if i.UnlistedSlots != nil {
+		predicates = append(predicates, resourcepolicy.UnlistedSlotsEQ(*i.UnlistedSlots))
+	}
+	if i.UnlistedSlotsNEQ != nil {
+		predicates = append(predicates, resourcepolicy.UnlistedSlotsNEQ(*i.UnlistedSlotsNEQ))
+	}
+	if len(i.UnlistedSlotsIn) > 0 {
+		predicates = append(predicates, resourcepolicy.UnlistedSlotsIn(i.UnlistedSlotsIn...))
+	}
+	if len(i.UnlistedSlotsNotIn) > 0 {
+		predicates = append(predicates, resourcepolicy.UnlistedSlotsNotIn(i.UnlistedSlotsNotIn...))
+	}
 	if i.MaxSessions != nil {
 		predicates = append(predicates, resourcepolicy.MaxSessionsEQ(*i.MaxSessions))
 	}
@@ -6841,6 +10860,126 @@ func (i *ResourcePolicyWhereInput) P() (predicate.ResourcePolicy, error) {
 	}
 	if i.MaxPendingSessionsNotNil {
 		predicates = append(predicates, resourcepolicy.MaxPendingSessionsNotNil())
+	}
+	if i.MaxContainersPerSession != nil {
+		predicates = append(predicates, resourcepolicy.MaxContainersPerSessionEQ(*i.MaxContainersPerSession))
+	}
+	if i.MaxContainersPerSessionNEQ != nil {
+		predicates = append(predicates, resourcepolicy.MaxContainersPerSessionNEQ(*i.MaxContainersPerSessionNEQ))
+	}
+	if len(i.MaxContainersPerSessionIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxContainersPerSessionIn(i.MaxContainersPerSessionIn...))
+	}
+	if len(i.MaxContainersPerSessionNotIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxContainersPerSessionNotIn(i.MaxContainersPerSessionNotIn...))
+	}
+	if i.MaxContainersPerSessionGT != nil {
+		predicates = append(predicates, resourcepolicy.MaxContainersPerSessionGT(*i.MaxContainersPerSessionGT))
+	}
+	if i.MaxContainersPerSessionGTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxContainersPerSessionGTE(*i.MaxContainersPerSessionGTE))
+	}
+	if i.MaxContainersPerSessionLT != nil {
+		predicates = append(predicates, resourcepolicy.MaxContainersPerSessionLT(*i.MaxContainersPerSessionLT))
+	}
+	if i.MaxContainersPerSessionLTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxContainersPerSessionLTE(*i.MaxContainersPerSessionLTE))
+	}
+	if i.MaxContainersPerSessionIsNil {
+		predicates = append(predicates, resourcepolicy.MaxContainersPerSessionIsNil())
+	}
+	if i.MaxContainersPerSessionNotNil {
+		predicates = append(predicates, resourcepolicy.MaxContainersPerSessionNotNil())
+	}
+	if i.MaxPriority != nil {
+		predicates = append(predicates, resourcepolicy.MaxPriorityEQ(*i.MaxPriority))
+	}
+	if i.MaxPriorityNEQ != nil {
+		predicates = append(predicates, resourcepolicy.MaxPriorityNEQ(*i.MaxPriorityNEQ))
+	}
+	if len(i.MaxPriorityIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxPriorityIn(i.MaxPriorityIn...))
+	}
+	if len(i.MaxPriorityNotIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxPriorityNotIn(i.MaxPriorityNotIn...))
+	}
+	if i.MaxPriorityGT != nil {
+		predicates = append(predicates, resourcepolicy.MaxPriorityGT(*i.MaxPriorityGT))
+	}
+	if i.MaxPriorityGTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxPriorityGTE(*i.MaxPriorityGTE))
+	}
+	if i.MaxPriorityLT != nil {
+		predicates = append(predicates, resourcepolicy.MaxPriorityLT(*i.MaxPriorityLT))
+	}
+	if i.MaxPriorityLTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxPriorityLTE(*i.MaxPriorityLTE))
+	}
+	if i.MaxPriorityIsNil {
+		predicates = append(predicates, resourcepolicy.MaxPriorityIsNil())
+	}
+	if i.MaxPriorityNotNil {
+		predicates = append(predicates, resourcepolicy.MaxPriorityNotNil())
+	}
+	if i.MaxSessionLifetime != nil {
+		predicates = append(predicates, resourcepolicy.MaxSessionLifetimeEQ(*i.MaxSessionLifetime))
+	}
+	if i.MaxSessionLifetimeNEQ != nil {
+		predicates = append(predicates, resourcepolicy.MaxSessionLifetimeNEQ(*i.MaxSessionLifetimeNEQ))
+	}
+	if len(i.MaxSessionLifetimeIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxSessionLifetimeIn(i.MaxSessionLifetimeIn...))
+	}
+	if len(i.MaxSessionLifetimeNotIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxSessionLifetimeNotIn(i.MaxSessionLifetimeNotIn...))
+	}
+	if i.MaxSessionLifetimeGT != nil {
+		predicates = append(predicates, resourcepolicy.MaxSessionLifetimeGT(*i.MaxSessionLifetimeGT))
+	}
+	if i.MaxSessionLifetimeGTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxSessionLifetimeGTE(*i.MaxSessionLifetimeGTE))
+	}
+	if i.MaxSessionLifetimeLT != nil {
+		predicates = append(predicates, resourcepolicy.MaxSessionLifetimeLT(*i.MaxSessionLifetimeLT))
+	}
+	if i.MaxSessionLifetimeLTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxSessionLifetimeLTE(*i.MaxSessionLifetimeLTE))
+	}
+	if i.MaxSessionLifetimeIsNil {
+		predicates = append(predicates, resourcepolicy.MaxSessionLifetimeIsNil())
+	}
+	if i.MaxSessionLifetimeNotNil {
+		predicates = append(predicates, resourcepolicy.MaxSessionLifetimeNotNil())
+	}
+	if i.IdleTimeout != nil {
+		predicates = append(predicates, resourcepolicy.IdleTimeoutEQ(*i.IdleTimeout))
+	}
+	if i.IdleTimeoutNEQ != nil {
+		predicates = append(predicates, resourcepolicy.IdleTimeoutNEQ(*i.IdleTimeoutNEQ))
+	}
+	if len(i.IdleTimeoutIn) > 0 {
+		predicates = append(predicates, resourcepolicy.IdleTimeoutIn(i.IdleTimeoutIn...))
+	}
+	if len(i.IdleTimeoutNotIn) > 0 {
+		predicates = append(predicates, resourcepolicy.IdleTimeoutNotIn(i.IdleTimeoutNotIn...))
+	}
+	if i.IdleTimeoutGT != nil {
+		predicates = append(predicates, resourcepolicy.IdleTimeoutGT(*i.IdleTimeoutGT))
+	}
+	if i.IdleTimeoutGTE != nil {
+		predicates = append(predicates, resourcepolicy.IdleTimeoutGTE(*i.IdleTimeoutGTE))
+	}
+	if i.IdleTimeoutLT != nil {
+		predicates = append(predicates, resourcepolicy.IdleTimeoutLT(*i.IdleTimeoutLT))
+	}
+	if i.IdleTimeoutLTE != nil {
+		predicates = append(predicates, resourcepolicy.IdleTimeoutLTE(*i.IdleTimeoutLTE))
+	}
+	if i.IdleTimeoutIsNil {
+		predicates = append(predicates, resourcepolicy.IdleTimeoutIsNil())
+	}
+	if i.IdleTimeoutNotNil {
+		predicates = append(predicates, resourcepolicy.IdleTimeoutNotNil())
 	}
 	if i.MaxVfolders != nil {
 		predicates = append(predicates, resourcepolicy.MaxVfoldersEQ(*i.MaxVfolders))
@@ -6902,7 +11041,175 @@ func (i *ResourcePolicyWhereInput) P() (predicate.ResourcePolicy, error) {
 	if i.MaxScopeBytesNotNil {
 		predicates = append(predicates, resourcepolicy.MaxScopeBytesNotNil())
 	}
+	if i.MaxCustomizedImages != nil {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesEQ(*i.MaxCustomizedImages))
+	}
+	if i.MaxCustomizedImagesNEQ != nil {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesNEQ(*i.MaxCustomizedImagesNEQ))
+	}
+	if len(i.MaxCustomizedImagesIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesIn(i.MaxCustomizedImagesIn...))
+	}
+	if len(i.MaxCustomizedImagesNotIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesNotIn(i.MaxCustomizedImagesNotIn...))
+	}
+	if i.MaxCustomizedImagesGT != nil {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesGT(*i.MaxCustomizedImagesGT))
+	}
+	if i.MaxCustomizedImagesGTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesGTE(*i.MaxCustomizedImagesGTE))
+	}
+	if i.MaxCustomizedImagesLT != nil {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesLT(*i.MaxCustomizedImagesLT))
+	}
+	if i.MaxCustomizedImagesLTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesLTE(*i.MaxCustomizedImagesLTE))
+	}
+	if i.MaxCustomizedImagesIsNil {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesIsNil())
+	}
+	if i.MaxCustomizedImagesNotNil {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesNotNil())
+	}
+	if i.MaxReplicas != nil {
+		predicates = append(predicates, resourcepolicy.MaxReplicasEQ(*i.MaxReplicas))
+	}
+	if i.MaxReplicasNEQ != nil {
+		predicates = append(predicates, resourcepolicy.MaxReplicasNEQ(*i.MaxReplicasNEQ))
+	}
+	if len(i.MaxReplicasIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxReplicasIn(i.MaxReplicasIn...))
+	}
+	if len(i.MaxReplicasNotIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxReplicasNotIn(i.MaxReplicasNotIn...))
+	}
+	if i.MaxReplicasGT != nil {
+		predicates = append(predicates, resourcepolicy.MaxReplicasGT(*i.MaxReplicasGT))
+	}
+	if i.MaxReplicasGTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxReplicasGTE(*i.MaxReplicasGTE))
+	}
+	if i.MaxReplicasLT != nil {
+		predicates = append(predicates, resourcepolicy.MaxReplicasLT(*i.MaxReplicasLT))
+	}
+	if i.MaxReplicasLTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxReplicasLTE(*i.MaxReplicasLTE))
+	}
+	if i.MaxReplicasIsNil {
+		predicates = append(predicates, resourcepolicy.MaxReplicasIsNil())
+	}
+	if i.MaxReplicasNotNil {
+		predicates = append(predicates, resourcepolicy.MaxReplicasNotNil())
+	}
+	if i.MaxLogins != nil {
+		predicates = append(predicates, resourcepolicy.MaxLoginsEQ(*i.MaxLogins))
+	}
+	if i.MaxLoginsNEQ != nil {
+		predicates = append(predicates, resourcepolicy.MaxLoginsNEQ(*i.MaxLoginsNEQ))
+	}
+	if len(i.MaxLoginsIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxLoginsIn(i.MaxLoginsIn...))
+	}
+	if len(i.MaxLoginsNotIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxLoginsNotIn(i.MaxLoginsNotIn...))
+	}
+	if i.MaxLoginsGT != nil {
+		predicates = append(predicates, resourcepolicy.MaxLoginsGT(*i.MaxLoginsGT))
+	}
+	if i.MaxLoginsGTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxLoginsGTE(*i.MaxLoginsGTE))
+	}
+	if i.MaxLoginsLT != nil {
+		predicates = append(predicates, resourcepolicy.MaxLoginsLT(*i.MaxLoginsLT))
+	}
+	if i.MaxLoginsLTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxLoginsLTE(*i.MaxLoginsLTE))
+	}
+	if i.MaxLoginsIsNil {
+		predicates = append(predicates, resourcepolicy.MaxLoginsIsNil())
+	}
+	if i.MaxLoginsNotNil {
+		predicates = append(predicates, resourcepolicy.MaxLoginsNotNil())
+	}
+	if i.MaxNetworks != nil {
+		predicates = append(predicates, resourcepolicy.MaxNetworksEQ(*i.MaxNetworks))
+	}
+	if i.MaxNetworksNEQ != nil {
+		predicates = append(predicates, resourcepolicy.MaxNetworksNEQ(*i.MaxNetworksNEQ))
+	}
+	if len(i.MaxNetworksIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxNetworksIn(i.MaxNetworksIn...))
+	}
+	if len(i.MaxNetworksNotIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxNetworksNotIn(i.MaxNetworksNotIn...))
+	}
+	if i.MaxNetworksGT != nil {
+		predicates = append(predicates, resourcepolicy.MaxNetworksGT(*i.MaxNetworksGT))
+	}
+	if i.MaxNetworksGTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxNetworksGTE(*i.MaxNetworksGTE))
+	}
+	if i.MaxNetworksLT != nil {
+		predicates = append(predicates, resourcepolicy.MaxNetworksLT(*i.MaxNetworksLT))
+	}
+	if i.MaxNetworksLTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxNetworksLTE(*i.MaxNetworksLTE))
+	}
+	if i.MaxNetworksIsNil {
+		predicates = append(predicates, resourcepolicy.MaxNetworksIsNil())
+	}
+	if i.MaxNetworksNotNil {
+		predicates = append(predicates, resourcepolicy.MaxNetworksNotNil())
+	}
+	if i.MaxSSHSessions != nil {
+		predicates = append(predicates, resourcepolicy.MaxSSHSessionsEQ(*i.MaxSSHSessions))
+	}
+	if i.MaxSSHSessionsNEQ != nil {
+		predicates = append(predicates, resourcepolicy.MaxSSHSessionsNEQ(*i.MaxSSHSessionsNEQ))
+	}
+	if len(i.MaxSSHSessionsIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxSSHSessionsIn(i.MaxSSHSessionsIn...))
+	}
+	if len(i.MaxSSHSessionsNotIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxSSHSessionsNotIn(i.MaxSSHSessionsNotIn...))
+	}
+	if i.MaxSSHSessionsGT != nil {
+		predicates = append(predicates, resourcepolicy.MaxSSHSessionsGT(*i.MaxSSHSessionsGT))
+	}
+	if i.MaxSSHSessionsGTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxSSHSessionsGTE(*i.MaxSSHSessionsGTE))
+	}
+	if i.MaxSSHSessionsLT != nil {
+		predicates = append(predicates, resourcepolicy.MaxSSHSessionsLT(*i.MaxSSHSessionsLT))
+	}
+	if i.MaxSSHSessionsLTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxSSHSessionsLTE(*i.MaxSSHSessionsLTE))
+	}
+	if i.MaxSSHSessionsIsNil {
+		predicates = append(predicates, resourcepolicy.MaxSSHSessionsIsNil())
+	}
+	if i.MaxSSHSessionsNotNil {
+		predicates = append(predicates, resourcepolicy.MaxSSHSessionsNotNil())
+	}
 
+	if i.HasAttachments != nil {
+		p := resourcepolicy.HasAttachments()
+		if !*i.HasAttachments {
+			p = resourcepolicy.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasAttachmentsWith) > 0 {
+		with := make([]predicate.PolicyAttachment, 0, len(i.HasAttachmentsWith))
+		for _, w := range i.HasAttachmentsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasAttachmentsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, resourcepolicy.HasAttachmentsWith(with...))
+	}
 	switch len(predicates) {
 	case 0:
 		return nil, ErrEmptyResourcePolicyWhereInput
@@ -6910,6 +11217,1580 @@ func (i *ResourcePolicyWhereInput) P() (predicate.ResourcePolicy, error) {
 		return predicates[0], nil
 	default:
 		return resourcepolicy.And(predicates...), nil
+	}
+}
+
+// ResourcePresetWhereInput represents a where input for filtering ResourcePreset queries.
+type ResourcePresetWhereInput struct {
+	Predicates []predicate.ResourcePreset  `json:"-"`
+	Not        *ResourcePresetWhereInput   `json:"not,omitempty"`
+	Or         []*ResourcePresetWhereInput `json:"or,omitempty"`
+	And        []*ResourcePresetWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "description" field predicates.
+	Description             *string  `json:"description,omitempty"`
+	DescriptionNEQ          *string  `json:"descriptionNEQ,omitempty"`
+	DescriptionIn           []string `json:"descriptionIn,omitempty"`
+	DescriptionNotIn        []string `json:"descriptionNotIn,omitempty"`
+	DescriptionGT           *string  `json:"descriptionGT,omitempty"`
+	DescriptionGTE          *string  `json:"descriptionGTE,omitempty"`
+	DescriptionLT           *string  `json:"descriptionLT,omitempty"`
+	DescriptionLTE          *string  `json:"descriptionLTE,omitempty"`
+	DescriptionContains     *string  `json:"descriptionContains,omitempty"`
+	DescriptionHasPrefix    *string  `json:"descriptionHasPrefix,omitempty"`
+	DescriptionHasSuffix    *string  `json:"descriptionHasSuffix,omitempty"`
+	DescriptionEqualFold    *string  `json:"descriptionEqualFold,omitempty"`
+	DescriptionContainsFold *string  `json:"descriptionContainsFold,omitempty"`
+
+	// "shm_bytes" field predicates.
+	ShmBytes      *int64  `json:"shmBytes,omitempty"`
+	ShmBytesNEQ   *int64  `json:"shmBytesNEQ,omitempty"`
+	ShmBytesIn    []int64 `json:"shmBytesIn,omitempty"`
+	ShmBytesNotIn []int64 `json:"shmBytesNotIn,omitempty"`
+	ShmBytesGT    *int64  `json:"shmBytesGT,omitempty"`
+	ShmBytesGTE   *int64  `json:"shmBytesGTE,omitempty"`
+	ShmBytesLT    *int64  `json:"shmBytesLT,omitempty"`
+	ShmBytesLTE   *int64  `json:"shmBytesLTE,omitempty"`
+
+	// "resource_group_id" field predicates.
+	ResourceGroupID       *uuid.UUID  `json:"resourceGroupID,omitempty"`
+	ResourceGroupIDNEQ    *uuid.UUID  `json:"resourceGroupIDNEQ,omitempty"`
+	ResourceGroupIDIn     []uuid.UUID `json:"resourceGroupIDIn,omitempty"`
+	ResourceGroupIDNotIn  []uuid.UUID `json:"resourceGroupIDNotIn,omitempty"`
+	ResourceGroupIDIsNil  bool        `json:"resourceGroupIDIsNil,omitempty"`
+	ResourceGroupIDNotNil bool        `json:"resourceGroupIDNotNil,omitempty"`
+
+	// "resource_group" edge predicates.
+	HasResourceGroup     *bool                      `json:"hasResourceGroup,omitempty"`
+	HasResourceGroupWith []*ResourceGroupWhereInput `json:"hasResourceGroupWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *ResourcePresetWhereInput) AddPredicates(predicates ...predicate.ResourcePreset) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the ResourcePresetWhereInput filter on the ResourcePresetQuery builder.
+func (i *ResourcePresetWhereInput) Filter(q *ResourcePresetQuery) (*ResourcePresetQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyResourcePresetWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyResourcePresetWhereInput is returned in case the ResourcePresetWhereInput is empty.
+var ErrEmptyResourcePresetWhereInput = errors.New("ent: empty predicate ResourcePresetWhereInput")
+
+// P returns a predicate for filtering resourcepresets.
+// An error is returned if the input is empty or invalid.
+func (i *ResourcePresetWhereInput) P() (predicate.ResourcePreset, error) {
+	var predicates []predicate.ResourcePreset
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, resourcepreset.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.ResourcePreset, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, resourcepreset.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.ResourcePreset, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, resourcepreset.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, resourcepreset.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, resourcepreset.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, resourcepreset.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, resourcepreset.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, resourcepreset.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, resourcepreset.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, resourcepreset.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, resourcepreset.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, resourcepreset.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, resourcepreset.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, resourcepreset.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, resourcepreset.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, resourcepreset.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, resourcepreset.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, resourcepreset.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, resourcepreset.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, resourcepreset.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, resourcepreset.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, resourcepreset.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, resourcepreset.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, resourcepreset.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, resourcepreset.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, resourcepreset.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, resourcepreset.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, resourcepreset.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, resourcepreset.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, resourcepreset.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, resourcepreset.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, resourcepreset.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Description != nil {
+		predicates = append(predicates, resourcepreset.DescriptionEQ(*i.Description))
+	}
+	if i.DescriptionNEQ != nil {
+		predicates = append(predicates, resourcepreset.DescriptionNEQ(*i.DescriptionNEQ))
+	}
+	if len(i.DescriptionIn) > 0 {
+		predicates = append(predicates, resourcepreset.DescriptionIn(i.DescriptionIn...))
+	}
+	if len(i.DescriptionNotIn) > 0 {
+		predicates = append(predicates, resourcepreset.DescriptionNotIn(i.DescriptionNotIn...))
+	}
+	if i.DescriptionGT != nil {
+		predicates = append(predicates, resourcepreset.DescriptionGT(*i.DescriptionGT))
+	}
+	if i.DescriptionGTE != nil {
+		predicates = append(predicates, resourcepreset.DescriptionGTE(*i.DescriptionGTE))
+	}
+	if i.DescriptionLT != nil {
+		predicates = append(predicates, resourcepreset.DescriptionLT(*i.DescriptionLT))
+	}
+	if i.DescriptionLTE != nil {
+		predicates = append(predicates, resourcepreset.DescriptionLTE(*i.DescriptionLTE))
+	}
+	if i.DescriptionContains != nil {
+		predicates = append(predicates, resourcepreset.DescriptionContains(*i.DescriptionContains))
+	}
+	if i.DescriptionHasPrefix != nil {
+		predicates = append(predicates, resourcepreset.DescriptionHasPrefix(*i.DescriptionHasPrefix))
+	}
+	if i.DescriptionHasSuffix != nil {
+		predicates = append(predicates, resourcepreset.DescriptionHasSuffix(*i.DescriptionHasSuffix))
+	}
+	if i.DescriptionEqualFold != nil {
+		predicates = append(predicates, resourcepreset.DescriptionEqualFold(*i.DescriptionEqualFold))
+	}
+	if i.DescriptionContainsFold != nil {
+		predicates = append(predicates, resourcepreset.DescriptionContainsFold(*i.DescriptionContainsFold))
+	}
+	if i.ShmBytes != nil {
+		predicates = append(predicates, resourcepreset.ShmBytesEQ(*i.ShmBytes))
+	}
+	if i.ShmBytesNEQ != nil {
+		predicates = append(predicates, resourcepreset.ShmBytesNEQ(*i.ShmBytesNEQ))
+	}
+	if len(i.ShmBytesIn) > 0 {
+		predicates = append(predicates, resourcepreset.ShmBytesIn(i.ShmBytesIn...))
+	}
+	if len(i.ShmBytesNotIn) > 0 {
+		predicates = append(predicates, resourcepreset.ShmBytesNotIn(i.ShmBytesNotIn...))
+	}
+	if i.ShmBytesGT != nil {
+		predicates = append(predicates, resourcepreset.ShmBytesGT(*i.ShmBytesGT))
+	}
+	if i.ShmBytesGTE != nil {
+		predicates = append(predicates, resourcepreset.ShmBytesGTE(*i.ShmBytesGTE))
+	}
+	if i.ShmBytesLT != nil {
+		predicates = append(predicates, resourcepreset.ShmBytesLT(*i.ShmBytesLT))
+	}
+	if i.ShmBytesLTE != nil {
+		predicates = append(predicates, resourcepreset.ShmBytesLTE(*i.ShmBytesLTE))
+	}
+	if i.ResourceGroupID != nil {
+		predicates = append(predicates, resourcepreset.ResourceGroupIDEQ(*i.ResourceGroupID))
+	}
+	if i.ResourceGroupIDNEQ != nil {
+		predicates = append(predicates, resourcepreset.ResourceGroupIDNEQ(*i.ResourceGroupIDNEQ))
+	}
+	if len(i.ResourceGroupIDIn) > 0 {
+		predicates = append(predicates, resourcepreset.ResourceGroupIDIn(i.ResourceGroupIDIn...))
+	}
+	if len(i.ResourceGroupIDNotIn) > 0 {
+		predicates = append(predicates, resourcepreset.ResourceGroupIDNotIn(i.ResourceGroupIDNotIn...))
+	}
+	if i.ResourceGroupIDIsNil {
+		predicates = append(predicates, resourcepreset.ResourceGroupIDIsNil())
+	}
+	if i.ResourceGroupIDNotNil {
+		predicates = append(predicates, resourcepreset.ResourceGroupIDNotNil())
+	}
+
+	if i.HasResourceGroup != nil {
+		p := resourcepreset.HasResourceGroup()
+		if !*i.HasResourceGroup {
+			p = resourcepreset.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasResourceGroupWith) > 0 {
+		with := make([]predicate.ResourceGroup, 0, len(i.HasResourceGroupWith))
+		for _, w := range i.HasResourceGroupWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasResourceGroupWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, resourcepreset.HasResourceGroupWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyResourcePresetWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return resourcepreset.And(predicates...), nil
+	}
+}
+
+// RetentionWhereInput represents a where input for filtering Retention queries.
+type RetentionWhereInput struct {
+	Predicates []predicate.Retention  `json:"-"`
+	Not        *RetentionWhereInput   `json:"not,omitempty"`
+	Or         []*RetentionWhereInput `json:"or,omitempty"`
+	And        []*RetentionWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "category" field predicates.
+	Category             *string  `json:"category,omitempty"`
+	CategoryNEQ          *string  `json:"categoryNEQ,omitempty"`
+	CategoryIn           []string `json:"categoryIn,omitempty"`
+	CategoryNotIn        []string `json:"categoryNotIn,omitempty"`
+	CategoryGT           *string  `json:"categoryGT,omitempty"`
+	CategoryGTE          *string  `json:"categoryGTE,omitempty"`
+	CategoryLT           *string  `json:"categoryLT,omitempty"`
+	CategoryLTE          *string  `json:"categoryLTE,omitempty"`
+	CategoryContains     *string  `json:"categoryContains,omitempty"`
+	CategoryHasPrefix    *string  `json:"categoryHasPrefix,omitempty"`
+	CategoryHasSuffix    *string  `json:"categoryHasSuffix,omitempty"`
+	CategoryEqualFold    *string  `json:"categoryEqualFold,omitempty"`
+	CategoryContainsFold *string  `json:"categoryContainsFold,omitempty"`
+
+	// "days" field predicates.
+	Days      *int  `json:"days,omitempty"`
+	DaysNEQ   *int  `json:"daysNEQ,omitempty"`
+	DaysIn    []int `json:"daysIn,omitempty"`
+	DaysNotIn []int `json:"daysNotIn,omitempty"`
+	DaysGT    *int  `json:"daysGT,omitempty"`
+	DaysGTE   *int  `json:"daysGTE,omitempty"`
+	DaysLT    *int  `json:"daysLT,omitempty"`
+	DaysLTE   *int  `json:"daysLTE,omitempty"`
+
+	// "swept_at" field predicates.
+	SweptAt       *time.Time  `json:"sweptAt,omitempty"`
+	SweptAtNEQ    *time.Time  `json:"sweptAtNEQ,omitempty"`
+	SweptAtIn     []time.Time `json:"sweptAtIn,omitempty"`
+	SweptAtNotIn  []time.Time `json:"sweptAtNotIn,omitempty"`
+	SweptAtGT     *time.Time  `json:"sweptAtGT,omitempty"`
+	SweptAtGTE    *time.Time  `json:"sweptAtGTE,omitempty"`
+	SweptAtLT     *time.Time  `json:"sweptAtLT,omitempty"`
+	SweptAtLTE    *time.Time  `json:"sweptAtLTE,omitempty"`
+	SweptAtIsNil  bool        `json:"sweptAtIsNil,omitempty"`
+	SweptAtNotNil bool        `json:"sweptAtNotNil,omitempty"`
+
+	// "removed" field predicates.
+	Removed      *int64  `json:"removed,omitempty"`
+	RemovedNEQ   *int64  `json:"removedNEQ,omitempty"`
+	RemovedIn    []int64 `json:"removedIn,omitempty"`
+	RemovedNotIn []int64 `json:"removedNotIn,omitempty"`
+	RemovedGT    *int64  `json:"removedGT,omitempty"`
+	RemovedGTE   *int64  `json:"removedGTE,omitempty"`
+	RemovedLT    *int64  `json:"removedLT,omitempty"`
+	RemovedLTE   *int64  `json:"removedLTE,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *RetentionWhereInput) AddPredicates(predicates ...predicate.Retention) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the RetentionWhereInput filter on the RetentionQuery builder.
+func (i *RetentionWhereInput) Filter(q *RetentionQuery) (*RetentionQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyRetentionWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyRetentionWhereInput is returned in case the RetentionWhereInput is empty.
+var ErrEmptyRetentionWhereInput = errors.New("ent: empty predicate RetentionWhereInput")
+
+// P returns a predicate for filtering retentions.
+// An error is returned if the input is empty or invalid.
+func (i *RetentionWhereInput) P() (predicate.Retention, error) {
+	var predicates []predicate.Retention
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, retention.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.Retention, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, retention.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.Retention, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, retention.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, retention.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, retention.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, retention.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, retention.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, retention.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, retention.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, retention.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, retention.IDLTE(*i.IDLTE))
+	}
+	if i.Category != nil {
+		predicates = append(predicates, retention.CategoryEQ(*i.Category))
+	}
+	if i.CategoryNEQ != nil {
+		predicates = append(predicates, retention.CategoryNEQ(*i.CategoryNEQ))
+	}
+	if len(i.CategoryIn) > 0 {
+		predicates = append(predicates, retention.CategoryIn(i.CategoryIn...))
+	}
+	if len(i.CategoryNotIn) > 0 {
+		predicates = append(predicates, retention.CategoryNotIn(i.CategoryNotIn...))
+	}
+	if i.CategoryGT != nil {
+		predicates = append(predicates, retention.CategoryGT(*i.CategoryGT))
+	}
+	if i.CategoryGTE != nil {
+		predicates = append(predicates, retention.CategoryGTE(*i.CategoryGTE))
+	}
+	if i.CategoryLT != nil {
+		predicates = append(predicates, retention.CategoryLT(*i.CategoryLT))
+	}
+	if i.CategoryLTE != nil {
+		predicates = append(predicates, retention.CategoryLTE(*i.CategoryLTE))
+	}
+	if i.CategoryContains != nil {
+		predicates = append(predicates, retention.CategoryContains(*i.CategoryContains))
+	}
+	if i.CategoryHasPrefix != nil {
+		predicates = append(predicates, retention.CategoryHasPrefix(*i.CategoryHasPrefix))
+	}
+	if i.CategoryHasSuffix != nil {
+		predicates = append(predicates, retention.CategoryHasSuffix(*i.CategoryHasSuffix))
+	}
+	if i.CategoryEqualFold != nil {
+		predicates = append(predicates, retention.CategoryEqualFold(*i.CategoryEqualFold))
+	}
+	if i.CategoryContainsFold != nil {
+		predicates = append(predicates, retention.CategoryContainsFold(*i.CategoryContainsFold))
+	}
+	if i.Days != nil {
+		predicates = append(predicates, retention.DaysEQ(*i.Days))
+	}
+	if i.DaysNEQ != nil {
+		predicates = append(predicates, retention.DaysNEQ(*i.DaysNEQ))
+	}
+	if len(i.DaysIn) > 0 {
+		predicates = append(predicates, retention.DaysIn(i.DaysIn...))
+	}
+	if len(i.DaysNotIn) > 0 {
+		predicates = append(predicates, retention.DaysNotIn(i.DaysNotIn...))
+	}
+	if i.DaysGT != nil {
+		predicates = append(predicates, retention.DaysGT(*i.DaysGT))
+	}
+	if i.DaysGTE != nil {
+		predicates = append(predicates, retention.DaysGTE(*i.DaysGTE))
+	}
+	if i.DaysLT != nil {
+		predicates = append(predicates, retention.DaysLT(*i.DaysLT))
+	}
+	if i.DaysLTE != nil {
+		predicates = append(predicates, retention.DaysLTE(*i.DaysLTE))
+	}
+	if i.SweptAt != nil {
+		predicates = append(predicates, retention.SweptAtEQ(*i.SweptAt))
+	}
+	if i.SweptAtNEQ != nil {
+		predicates = append(predicates, retention.SweptAtNEQ(*i.SweptAtNEQ))
+	}
+	if len(i.SweptAtIn) > 0 {
+		predicates = append(predicates, retention.SweptAtIn(i.SweptAtIn...))
+	}
+	if len(i.SweptAtNotIn) > 0 {
+		predicates = append(predicates, retention.SweptAtNotIn(i.SweptAtNotIn...))
+	}
+	if i.SweptAtGT != nil {
+		predicates = append(predicates, retention.SweptAtGT(*i.SweptAtGT))
+	}
+	if i.SweptAtGTE != nil {
+		predicates = append(predicates, retention.SweptAtGTE(*i.SweptAtGTE))
+	}
+	if i.SweptAtLT != nil {
+		predicates = append(predicates, retention.SweptAtLT(*i.SweptAtLT))
+	}
+	if i.SweptAtLTE != nil {
+		predicates = append(predicates, retention.SweptAtLTE(*i.SweptAtLTE))
+	}
+	if i.SweptAtIsNil {
+		predicates = append(predicates, retention.SweptAtIsNil())
+	}
+	if i.SweptAtNotNil {
+		predicates = append(predicates, retention.SweptAtNotNil())
+	}
+	if i.Removed != nil {
+		predicates = append(predicates, retention.RemovedEQ(*i.Removed))
+	}
+	if i.RemovedNEQ != nil {
+		predicates = append(predicates, retention.RemovedNEQ(*i.RemovedNEQ))
+	}
+	if len(i.RemovedIn) > 0 {
+		predicates = append(predicates, retention.RemovedIn(i.RemovedIn...))
+	}
+	if len(i.RemovedNotIn) > 0 {
+		predicates = append(predicates, retention.RemovedNotIn(i.RemovedNotIn...))
+	}
+	if i.RemovedGT != nil {
+		predicates = append(predicates, retention.RemovedGT(*i.RemovedGT))
+	}
+	if i.RemovedGTE != nil {
+		predicates = append(predicates, retention.RemovedGTE(*i.RemovedGTE))
+	}
+	if i.RemovedLT != nil {
+		predicates = append(predicates, retention.RemovedLT(*i.RemovedLT))
+	}
+	if i.RemovedLTE != nil {
+		predicates = append(predicates, retention.RemovedLTE(*i.RemovedLTE))
+	}
+
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyRetentionWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return retention.And(predicates...), nil
+	}
+}
+
+// RoleWhereInput represents a where input for filtering Role queries.
+type RoleWhereInput struct {
+	Predicates []predicate.Role  `json:"-"`
+	Not        *RoleWhereInput   `json:"not,omitempty"`
+	Or         []*RoleWhereInput `json:"or,omitempty"`
+	And        []*RoleWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "description" field predicates.
+	Description             *string  `json:"description,omitempty"`
+	DescriptionNEQ          *string  `json:"descriptionNEQ,omitempty"`
+	DescriptionIn           []string `json:"descriptionIn,omitempty"`
+	DescriptionNotIn        []string `json:"descriptionNotIn,omitempty"`
+	DescriptionGT           *string  `json:"descriptionGT,omitempty"`
+	DescriptionGTE          *string  `json:"descriptionGTE,omitempty"`
+	DescriptionLT           *string  `json:"descriptionLT,omitempty"`
+	DescriptionLTE          *string  `json:"descriptionLTE,omitempty"`
+	DescriptionContains     *string  `json:"descriptionContains,omitempty"`
+	DescriptionHasPrefix    *string  `json:"descriptionHasPrefix,omitempty"`
+	DescriptionHasSuffix    *string  `json:"descriptionHasSuffix,omitempty"`
+	DescriptionEqualFold    *string  `json:"descriptionEqualFold,omitempty"`
+	DescriptionContainsFold *string  `json:"descriptionContainsFold,omitempty"`
+
+	// "grants" edge predicates.
+	HasGrants     *bool                  `json:"hasGrants,omitempty"`
+	HasGrantsWith []*RoleGrantWhereInput `json:"hasGrantsWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *RoleWhereInput) AddPredicates(predicates ...predicate.Role) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the RoleWhereInput filter on the RoleQuery builder.
+func (i *RoleWhereInput) Filter(q *RoleQuery) (*RoleQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyRoleWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyRoleWhereInput is returned in case the RoleWhereInput is empty.
+var ErrEmptyRoleWhereInput = errors.New("ent: empty predicate RoleWhereInput")
+
+// P returns a predicate for filtering roles.
+// An error is returned if the input is empty or invalid.
+func (i *RoleWhereInput) P() (predicate.Role, error) {
+	var predicates []predicate.Role
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, role.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.Role, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, role.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.Role, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, role.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, role.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, role.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, role.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, role.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, role.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, role.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, role.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, role.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, role.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, role.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, role.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, role.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, role.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, role.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, role.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, role.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, role.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, role.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, role.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, role.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, role.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, role.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, role.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, role.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, role.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, role.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, role.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, role.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, role.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Description != nil {
+		predicates = append(predicates, role.DescriptionEQ(*i.Description))
+	}
+	if i.DescriptionNEQ != nil {
+		predicates = append(predicates, role.DescriptionNEQ(*i.DescriptionNEQ))
+	}
+	if len(i.DescriptionIn) > 0 {
+		predicates = append(predicates, role.DescriptionIn(i.DescriptionIn...))
+	}
+	if len(i.DescriptionNotIn) > 0 {
+		predicates = append(predicates, role.DescriptionNotIn(i.DescriptionNotIn...))
+	}
+	if i.DescriptionGT != nil {
+		predicates = append(predicates, role.DescriptionGT(*i.DescriptionGT))
+	}
+	if i.DescriptionGTE != nil {
+		predicates = append(predicates, role.DescriptionGTE(*i.DescriptionGTE))
+	}
+	if i.DescriptionLT != nil {
+		predicates = append(predicates, role.DescriptionLT(*i.DescriptionLT))
+	}
+	if i.DescriptionLTE != nil {
+		predicates = append(predicates, role.DescriptionLTE(*i.DescriptionLTE))
+	}
+	if i.DescriptionContains != nil {
+		predicates = append(predicates, role.DescriptionContains(*i.DescriptionContains))
+	}
+	if i.DescriptionHasPrefix != nil {
+		predicates = append(predicates, role.DescriptionHasPrefix(*i.DescriptionHasPrefix))
+	}
+	if i.DescriptionHasSuffix != nil {
+		predicates = append(predicates, role.DescriptionHasSuffix(*i.DescriptionHasSuffix))
+	}
+	if i.DescriptionEqualFold != nil {
+		predicates = append(predicates, role.DescriptionEqualFold(*i.DescriptionEqualFold))
+	}
+	if i.DescriptionContainsFold != nil {
+		predicates = append(predicates, role.DescriptionContainsFold(*i.DescriptionContainsFold))
+	}
+
+	if i.HasGrants != nil {
+		p := role.HasGrants()
+		if !*i.HasGrants {
+			p = role.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasGrantsWith) > 0 {
+		with := make([]predicate.RoleGrant, 0, len(i.HasGrantsWith))
+		for _, w := range i.HasGrantsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasGrantsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, role.HasGrantsWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyRoleWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return role.And(predicates...), nil
+	}
+}
+
+// RoleGrantWhereInput represents a where input for filtering RoleGrant queries.
+type RoleGrantWhereInput struct {
+	Predicates []predicate.RoleGrant  `json:"-"`
+	Not        *RoleGrantWhereInput   `json:"not,omitempty"`
+	Or         []*RoleGrantWhereInput `json:"or,omitempty"`
+	And        []*RoleGrantWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "scope" field predicates.
+	Scope      *rolegrant.Scope  `json:"scope,omitempty"`
+	ScopeNEQ   *rolegrant.Scope  `json:"scopeNEQ,omitempty"`
+	ScopeIn    []rolegrant.Scope `json:"scopeIn,omitempty"`
+	ScopeNotIn []rolegrant.Scope `json:"scopeNotIn,omitempty"`
+
+	// "scope_id" field predicates.
+	ScopeID      *uuid.UUID  `json:"scopeID,omitempty"`
+	ScopeIDNEQ   *uuid.UUID  `json:"scopeIDNEQ,omitempty"`
+	ScopeIDIn    []uuid.UUID `json:"scopeIDIn,omitempty"`
+	ScopeIDNotIn []uuid.UUID `json:"scopeIDNotIn,omitempty"`
+	ScopeIDGT    *uuid.UUID  `json:"scopeIDGT,omitempty"`
+	ScopeIDGTE   *uuid.UUID  `json:"scopeIDGTE,omitempty"`
+	ScopeIDLT    *uuid.UUID  `json:"scopeIDLT,omitempty"`
+	ScopeIDLTE   *uuid.UUID  `json:"scopeIDLTE,omitempty"`
+
+	// "role_id" field predicates.
+	RoleID      *uuid.UUID  `json:"roleID,omitempty"`
+	RoleIDNEQ   *uuid.UUID  `json:"roleIDNEQ,omitempty"`
+	RoleIDIn    []uuid.UUID `json:"roleIDIn,omitempty"`
+	RoleIDNotIn []uuid.UUID `json:"roleIDNotIn,omitempty"`
+
+	// "user_id" field predicates.
+	UserID      *uuid.UUID  `json:"userID,omitempty"`
+	UserIDNEQ   *uuid.UUID  `json:"userIDNEQ,omitempty"`
+	UserIDIn    []uuid.UUID `json:"userIDIn,omitempty"`
+	UserIDNotIn []uuid.UUID `json:"userIDNotIn,omitempty"`
+
+	// "role" edge predicates.
+	HasRole     *bool             `json:"hasRole,omitempty"`
+	HasRoleWith []*RoleWhereInput `json:"hasRoleWith,omitempty"`
+
+	// "user" edge predicates.
+	HasUser     *bool             `json:"hasUser,omitempty"`
+	HasUserWith []*UserWhereInput `json:"hasUserWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *RoleGrantWhereInput) AddPredicates(predicates ...predicate.RoleGrant) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the RoleGrantWhereInput filter on the RoleGrantQuery builder.
+func (i *RoleGrantWhereInput) Filter(q *RoleGrantQuery) (*RoleGrantQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyRoleGrantWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyRoleGrantWhereInput is returned in case the RoleGrantWhereInput is empty.
+var ErrEmptyRoleGrantWhereInput = errors.New("ent: empty predicate RoleGrantWhereInput")
+
+// P returns a predicate for filtering rolegrants.
+// An error is returned if the input is empty or invalid.
+func (i *RoleGrantWhereInput) P() (predicate.RoleGrant, error) {
+	var predicates []predicate.RoleGrant
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, rolegrant.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.RoleGrant, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, rolegrant.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.RoleGrant, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, rolegrant.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, rolegrant.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, rolegrant.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, rolegrant.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, rolegrant.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, rolegrant.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, rolegrant.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, rolegrant.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, rolegrant.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, rolegrant.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, rolegrant.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, rolegrant.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, rolegrant.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, rolegrant.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, rolegrant.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, rolegrant.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, rolegrant.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Scope != nil {
+		predicates = append(predicates, rolegrant.ScopeEQ(*i.Scope))
+	}
+	if i.ScopeNEQ != nil {
+		predicates = append(predicates, rolegrant.ScopeNEQ(*i.ScopeNEQ))
+	}
+	if len(i.ScopeIn) > 0 {
+		predicates = append(predicates, rolegrant.ScopeIn(i.ScopeIn...))
+	}
+	if len(i.ScopeNotIn) > 0 {
+		predicates = append(predicates, rolegrant.ScopeNotIn(i.ScopeNotIn...))
+	}
+	if i.ScopeID != nil {
+		predicates = append(predicates, rolegrant.ScopeIDEQ(*i.ScopeID))
+	}
+	if i.ScopeIDNEQ != nil {
+		predicates = append(predicates, rolegrant.ScopeIDNEQ(*i.ScopeIDNEQ))
+	}
+	if len(i.ScopeIDIn) > 0 {
+		predicates = append(predicates, rolegrant.ScopeIDIn(i.ScopeIDIn...))
+	}
+	if len(i.ScopeIDNotIn) > 0 {
+		predicates = append(predicates, rolegrant.ScopeIDNotIn(i.ScopeIDNotIn...))
+	}
+	if i.ScopeIDGT != nil {
+		predicates = append(predicates, rolegrant.ScopeIDGT(*i.ScopeIDGT))
+	}
+	if i.ScopeIDGTE != nil {
+		predicates = append(predicates, rolegrant.ScopeIDGTE(*i.ScopeIDGTE))
+	}
+	if i.ScopeIDLT != nil {
+		predicates = append(predicates, rolegrant.ScopeIDLT(*i.ScopeIDLT))
+	}
+	if i.ScopeIDLTE != nil {
+		predicates = append(predicates, rolegrant.ScopeIDLTE(*i.ScopeIDLTE))
+	}
+	if i.RoleID != nil {
+		predicates = append(predicates, rolegrant.RoleIDEQ(*i.RoleID))
+	}
+	if i.RoleIDNEQ != nil {
+		predicates = append(predicates, rolegrant.RoleIDNEQ(*i.RoleIDNEQ))
+	}
+	if len(i.RoleIDIn) > 0 {
+		predicates = append(predicates, rolegrant.RoleIDIn(i.RoleIDIn...))
+	}
+	if len(i.RoleIDNotIn) > 0 {
+		predicates = append(predicates, rolegrant.RoleIDNotIn(i.RoleIDNotIn...))
+	}
+	if i.UserID != nil {
+		predicates = append(predicates, rolegrant.UserIDEQ(*i.UserID))
+	}
+	if i.UserIDNEQ != nil {
+		predicates = append(predicates, rolegrant.UserIDNEQ(*i.UserIDNEQ))
+	}
+	if len(i.UserIDIn) > 0 {
+		predicates = append(predicates, rolegrant.UserIDIn(i.UserIDIn...))
+	}
+	if len(i.UserIDNotIn) > 0 {
+		predicates = append(predicates, rolegrant.UserIDNotIn(i.UserIDNotIn...))
+	}
+
+	if i.HasRole != nil {
+		p := rolegrant.HasRole()
+		if !*i.HasRole {
+			p = rolegrant.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasRoleWith) > 0 {
+		with := make([]predicate.Role, 0, len(i.HasRoleWith))
+		for _, w := range i.HasRoleWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasRoleWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, rolegrant.HasRoleWith(with...))
+	}
+	if i.HasUser != nil {
+		p := rolegrant.HasUser()
+		if !*i.HasUser {
+			p = rolegrant.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasUserWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasUserWith))
+		for _, w := range i.HasUserWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasUserWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, rolegrant.HasUserWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyRoleGrantWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return rolegrant.And(predicates...), nil
+	}
+}
+
+// SSHKeyWhereInput represents a where input for filtering SSHKey queries.
+type SSHKeyWhereInput struct {
+	Predicates []predicate.SSHKey  `json:"-"`
+	Not        *SSHKeyWhereInput   `json:"not,omitempty"`
+	Or         []*SSHKeyWhereInput `json:"or,omitempty"`
+	And        []*SSHKeyWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "public_key" field predicates.
+	PublicKey             *string  `json:"publicKey,omitempty"`
+	PublicKeyNEQ          *string  `json:"publicKeyNEQ,omitempty"`
+	PublicKeyIn           []string `json:"publicKeyIn,omitempty"`
+	PublicKeyNotIn        []string `json:"publicKeyNotIn,omitempty"`
+	PublicKeyGT           *string  `json:"publicKeyGT,omitempty"`
+	PublicKeyGTE          *string  `json:"publicKeyGTE,omitempty"`
+	PublicKeyLT           *string  `json:"publicKeyLT,omitempty"`
+	PublicKeyLTE          *string  `json:"publicKeyLTE,omitempty"`
+	PublicKeyContains     *string  `json:"publicKeyContains,omitempty"`
+	PublicKeyHasPrefix    *string  `json:"publicKeyHasPrefix,omitempty"`
+	PublicKeyHasSuffix    *string  `json:"publicKeyHasSuffix,omitempty"`
+	PublicKeyEqualFold    *string  `json:"publicKeyEqualFold,omitempty"`
+	PublicKeyContainsFold *string  `json:"publicKeyContainsFold,omitempty"`
+
+	// "fingerprint" field predicates.
+	Fingerprint             *string  `json:"fingerprint,omitempty"`
+	FingerprintNEQ          *string  `json:"fingerprintNEQ,omitempty"`
+	FingerprintIn           []string `json:"fingerprintIn,omitempty"`
+	FingerprintNotIn        []string `json:"fingerprintNotIn,omitempty"`
+	FingerprintGT           *string  `json:"fingerprintGT,omitempty"`
+	FingerprintGTE          *string  `json:"fingerprintGTE,omitempty"`
+	FingerprintLT           *string  `json:"fingerprintLT,omitempty"`
+	FingerprintLTE          *string  `json:"fingerprintLTE,omitempty"`
+	FingerprintContains     *string  `json:"fingerprintContains,omitempty"`
+	FingerprintHasPrefix    *string  `json:"fingerprintHasPrefix,omitempty"`
+	FingerprintHasSuffix    *string  `json:"fingerprintHasSuffix,omitempty"`
+	FingerprintEqualFold    *string  `json:"fingerprintEqualFold,omitempty"`
+	FingerprintContainsFold *string  `json:"fingerprintContainsFold,omitempty"`
+
+	// "user_id" field predicates.
+	UserID      *uuid.UUID  `json:"userID,omitempty"`
+	UserIDNEQ   *uuid.UUID  `json:"userIDNEQ,omitempty"`
+	UserIDIn    []uuid.UUID `json:"userIDIn,omitempty"`
+	UserIDNotIn []uuid.UUID `json:"userIDNotIn,omitempty"`
+
+	// "user" edge predicates.
+	HasUser     *bool             `json:"hasUser,omitempty"`
+	HasUserWith []*UserWhereInput `json:"hasUserWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *SSHKeyWhereInput) AddPredicates(predicates ...predicate.SSHKey) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the SSHKeyWhereInput filter on the SSHKeyQuery builder.
+func (i *SSHKeyWhereInput) Filter(q *SSHKeyQuery) (*SSHKeyQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptySSHKeyWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptySSHKeyWhereInput is returned in case the SSHKeyWhereInput is empty.
+var ErrEmptySSHKeyWhereInput = errors.New("ent: empty predicate SSHKeyWhereInput")
+
+// P returns a predicate for filtering sshkeys.
+// An error is returned if the input is empty or invalid.
+func (i *SSHKeyWhereInput) P() (predicate.SSHKey, error) {
+	var predicates []predicate.SSHKey
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, sshkey.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.SSHKey, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, sshkey.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.SSHKey, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, sshkey.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, sshkey.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, sshkey.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, sshkey.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, sshkey.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, sshkey.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, sshkey.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, sshkey.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, sshkey.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, sshkey.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, sshkey.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, sshkey.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, sshkey.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, sshkey.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, sshkey.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, sshkey.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, sshkey.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, sshkey.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, sshkey.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, sshkey.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, sshkey.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, sshkey.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, sshkey.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, sshkey.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, sshkey.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, sshkey.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, sshkey.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, sshkey.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, sshkey.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, sshkey.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.PublicKey != nil {
+		predicates = append(predicates, sshkey.PublicKeyEQ(*i.PublicKey))
+	}
+	if i.PublicKeyNEQ != nil {
+		predicates = append(predicates, sshkey.PublicKeyNEQ(*i.PublicKeyNEQ))
+	}
+	if len(i.PublicKeyIn) > 0 {
+		predicates = append(predicates, sshkey.PublicKeyIn(i.PublicKeyIn...))
+	}
+	if len(i.PublicKeyNotIn) > 0 {
+		predicates = append(predicates, sshkey.PublicKeyNotIn(i.PublicKeyNotIn...))
+	}
+	if i.PublicKeyGT != nil {
+		predicates = append(predicates, sshkey.PublicKeyGT(*i.PublicKeyGT))
+	}
+	if i.PublicKeyGTE != nil {
+		predicates = append(predicates, sshkey.PublicKeyGTE(*i.PublicKeyGTE))
+	}
+	if i.PublicKeyLT != nil {
+		predicates = append(predicates, sshkey.PublicKeyLT(*i.PublicKeyLT))
+	}
+	if i.PublicKeyLTE != nil {
+		predicates = append(predicates, sshkey.PublicKeyLTE(*i.PublicKeyLTE))
+	}
+	if i.PublicKeyContains != nil {
+		predicates = append(predicates, sshkey.PublicKeyContains(*i.PublicKeyContains))
+	}
+	if i.PublicKeyHasPrefix != nil {
+		predicates = append(predicates, sshkey.PublicKeyHasPrefix(*i.PublicKeyHasPrefix))
+	}
+	if i.PublicKeyHasSuffix != nil {
+		predicates = append(predicates, sshkey.PublicKeyHasSuffix(*i.PublicKeyHasSuffix))
+	}
+	if i.PublicKeyEqualFold != nil {
+		predicates = append(predicates, sshkey.PublicKeyEqualFold(*i.PublicKeyEqualFold))
+	}
+	if i.PublicKeyContainsFold != nil {
+		predicates = append(predicates, sshkey.PublicKeyContainsFold(*i.PublicKeyContainsFold))
+	}
+	if i.Fingerprint != nil {
+		predicates = append(predicates, sshkey.FingerprintEQ(*i.Fingerprint))
+	}
+	if i.FingerprintNEQ != nil {
+		predicates = append(predicates, sshkey.FingerprintNEQ(*i.FingerprintNEQ))
+	}
+	if len(i.FingerprintIn) > 0 {
+		predicates = append(predicates, sshkey.FingerprintIn(i.FingerprintIn...))
+	}
+	if len(i.FingerprintNotIn) > 0 {
+		predicates = append(predicates, sshkey.FingerprintNotIn(i.FingerprintNotIn...))
+	}
+	if i.FingerprintGT != nil {
+		predicates = append(predicates, sshkey.FingerprintGT(*i.FingerprintGT))
+	}
+	if i.FingerprintGTE != nil {
+		predicates = append(predicates, sshkey.FingerprintGTE(*i.FingerprintGTE))
+	}
+	if i.FingerprintLT != nil {
+		predicates = append(predicates, sshkey.FingerprintLT(*i.FingerprintLT))
+	}
+	if i.FingerprintLTE != nil {
+		predicates = append(predicates, sshkey.FingerprintLTE(*i.FingerprintLTE))
+	}
+	if i.FingerprintContains != nil {
+		predicates = append(predicates, sshkey.FingerprintContains(*i.FingerprintContains))
+	}
+	if i.FingerprintHasPrefix != nil {
+		predicates = append(predicates, sshkey.FingerprintHasPrefix(*i.FingerprintHasPrefix))
+	}
+	if i.FingerprintHasSuffix != nil {
+		predicates = append(predicates, sshkey.FingerprintHasSuffix(*i.FingerprintHasSuffix))
+	}
+	if i.FingerprintEqualFold != nil {
+		predicates = append(predicates, sshkey.FingerprintEqualFold(*i.FingerprintEqualFold))
+	}
+	if i.FingerprintContainsFold != nil {
+		predicates = append(predicates, sshkey.FingerprintContainsFold(*i.FingerprintContainsFold))
+	}
+	if i.UserID != nil {
+		predicates = append(predicates, sshkey.UserIDEQ(*i.UserID))
+	}
+	if i.UserIDNEQ != nil {
+		predicates = append(predicates, sshkey.UserIDNEQ(*i.UserIDNEQ))
+	}
+	if len(i.UserIDIn) > 0 {
+		predicates = append(predicates, sshkey.UserIDIn(i.UserIDIn...))
+	}
+	if len(i.UserIDNotIn) > 0 {
+		predicates = append(predicates, sshkey.UserIDNotIn(i.UserIDNotIn...))
+	}
+
+	if i.HasUser != nil {
+		p := sshkey.HasUser()
+		if !*i.HasUser {
+			p = sshkey.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasUserWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasUserWith))
+		for _, w := range i.HasUserWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasUserWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, sshkey.HasUserWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptySSHKeyWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return sshkey.And(predicates...), nil
 	}
 }
 
@@ -9401,6 +15282,656 @@ func (i *StorageProxyWhereInput) P() (predicate.StorageProxy, error) {
 	}
 }
 
+// TaskWhereInput represents a where input for filtering Task queries.
+type TaskWhereInput struct {
+	Predicates []predicate.Task  `json:"-"`
+	Not        *TaskWhereInput   `json:"not,omitempty"`
+	Or         []*TaskWhereInput `json:"or,omitempty"`
+	And        []*TaskWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "kind" field predicates.
+	Kind             *string  `json:"kind,omitempty"`
+	KindNEQ          *string  `json:"kindNEQ,omitempty"`
+	KindIn           []string `json:"kindIn,omitempty"`
+	KindNotIn        []string `json:"kindNotIn,omitempty"`
+	KindGT           *string  `json:"kindGT,omitempty"`
+	KindGTE          *string  `json:"kindGTE,omitempty"`
+	KindLT           *string  `json:"kindLT,omitempty"`
+	KindLTE          *string  `json:"kindLTE,omitempty"`
+	KindContains     *string  `json:"kindContains,omitempty"`
+	KindHasPrefix    *string  `json:"kindHasPrefix,omitempty"`
+	KindHasSuffix    *string  `json:"kindHasSuffix,omitempty"`
+	KindEqualFold    *string  `json:"kindEqualFold,omitempty"`
+	KindContainsFold *string  `json:"kindContainsFold,omitempty"`
+
+	// "title" field predicates.
+	Title             *string  `json:"title,omitempty"`
+	TitleNEQ          *string  `json:"titleNEQ,omitempty"`
+	TitleIn           []string `json:"titleIn,omitempty"`
+	TitleNotIn        []string `json:"titleNotIn,omitempty"`
+	TitleGT           *string  `json:"titleGT,omitempty"`
+	TitleGTE          *string  `json:"titleGTE,omitempty"`
+	TitleLT           *string  `json:"titleLT,omitempty"`
+	TitleLTE          *string  `json:"titleLTE,omitempty"`
+	TitleContains     *string  `json:"titleContains,omitempty"`
+	TitleHasPrefix    *string  `json:"titleHasPrefix,omitempty"`
+	TitleHasSuffix    *string  `json:"titleHasSuffix,omitempty"`
+	TitleEqualFold    *string  `json:"titleEqualFold,omitempty"`
+	TitleContainsFold *string  `json:"titleContainsFold,omitempty"`
+
+	// "status" field predicates.
+	Status      *task.Status  `json:"status,omitempty"`
+	StatusNEQ   *task.Status  `json:"statusNEQ,omitempty"`
+	StatusIn    []task.Status `json:"statusIn,omitempty"`
+	StatusNotIn []task.Status `json:"statusNotIn,omitempty"`
+
+	// "done" field predicates.
+	Done      *int64  `json:"done,omitempty"`
+	DoneNEQ   *int64  `json:"doneNEQ,omitempty"`
+	DoneIn    []int64 `json:"doneIn,omitempty"`
+	DoneNotIn []int64 `json:"doneNotIn,omitempty"`
+	DoneGT    *int64  `json:"doneGT,omitempty"`
+	DoneGTE   *int64  `json:"doneGTE,omitempty"`
+	DoneLT    *int64  `json:"doneLT,omitempty"`
+	DoneLTE   *int64  `json:"doneLTE,omitempty"`
+
+	// "total" field predicates.
+	Total      *int64  `json:"total,omitempty"`
+	TotalNEQ   *int64  `json:"totalNEQ,omitempty"`
+	TotalIn    []int64 `json:"totalIn,omitempty"`
+	TotalNotIn []int64 `json:"totalNotIn,omitempty"`
+	TotalGT    *int64  `json:"totalGT,omitempty"`
+	TotalGTE   *int64  `json:"totalGTE,omitempty"`
+	TotalLT    *int64  `json:"totalLT,omitempty"`
+	TotalLTE   *int64  `json:"totalLTE,omitempty"`
+
+	// "message" field predicates.
+	Message             *string  `json:"message,omitempty"`
+	MessageNEQ          *string  `json:"messageNEQ,omitempty"`
+	MessageIn           []string `json:"messageIn,omitempty"`
+	MessageNotIn        []string `json:"messageNotIn,omitempty"`
+	MessageGT           *string  `json:"messageGT,omitempty"`
+	MessageGTE          *string  `json:"messageGTE,omitempty"`
+	MessageLT           *string  `json:"messageLT,omitempty"`
+	MessageLTE          *string  `json:"messageLTE,omitempty"`
+	MessageContains     *string  `json:"messageContains,omitempty"`
+	MessageHasPrefix    *string  `json:"messageHasPrefix,omitempty"`
+	MessageHasSuffix    *string  `json:"messageHasSuffix,omitempty"`
+	MessageEqualFold    *string  `json:"messageEqualFold,omitempty"`
+	MessageContainsFold *string  `json:"messageContainsFold,omitempty"`
+
+	// "attempt" field predicates.
+	Attempt      *int  `json:"attempt,omitempty"`
+	AttemptNEQ   *int  `json:"attemptNEQ,omitempty"`
+	AttemptIn    []int `json:"attemptIn,omitempty"`
+	AttemptNotIn []int `json:"attemptNotIn,omitempty"`
+	AttemptGT    *int  `json:"attemptGT,omitempty"`
+	AttemptGTE   *int  `json:"attemptGTE,omitempty"`
+	AttemptLT    *int  `json:"attemptLT,omitempty"`
+	AttemptLTE   *int  `json:"attemptLTE,omitempty"`
+
+	// "started_at" field predicates.
+	StartedAt       *time.Time  `json:"startedAt,omitempty"`
+	StartedAtNEQ    *time.Time  `json:"startedAtNEQ,omitempty"`
+	StartedAtIn     []time.Time `json:"startedAtIn,omitempty"`
+	StartedAtNotIn  []time.Time `json:"startedAtNotIn,omitempty"`
+	StartedAtGT     *time.Time  `json:"startedAtGT,omitempty"`
+	StartedAtGTE    *time.Time  `json:"startedAtGTE,omitempty"`
+	StartedAtLT     *time.Time  `json:"startedAtLT,omitempty"`
+	StartedAtLTE    *time.Time  `json:"startedAtLTE,omitempty"`
+	StartedAtIsNil  bool        `json:"startedAtIsNil,omitempty"`
+	StartedAtNotNil bool        `json:"startedAtNotNil,omitempty"`
+
+	// "ended_at" field predicates.
+	EndedAt       *time.Time  `json:"endedAt,omitempty"`
+	EndedAtNEQ    *time.Time  `json:"endedAtNEQ,omitempty"`
+	EndedAtIn     []time.Time `json:"endedAtIn,omitempty"`
+	EndedAtNotIn  []time.Time `json:"endedAtNotIn,omitempty"`
+	EndedAtGT     *time.Time  `json:"endedAtGT,omitempty"`
+	EndedAtGTE    *time.Time  `json:"endedAtGTE,omitempty"`
+	EndedAtLT     *time.Time  `json:"endedAtLT,omitempty"`
+	EndedAtLTE    *time.Time  `json:"endedAtLTE,omitempty"`
+	EndedAtIsNil  bool        `json:"endedAtIsNil,omitempty"`
+	EndedAtNotNil bool        `json:"endedAtNotNil,omitempty"`
+
+	// "subject_id" field predicates.
+	SubjectID       *uuid.UUID  `json:"subjectID,omitempty"`
+	SubjectIDNEQ    *uuid.UUID  `json:"subjectIDNEQ,omitempty"`
+	SubjectIDIn     []uuid.UUID `json:"subjectIDIn,omitempty"`
+	SubjectIDNotIn  []uuid.UUID `json:"subjectIDNotIn,omitempty"`
+	SubjectIDGT     *uuid.UUID  `json:"subjectIDGT,omitempty"`
+	SubjectIDGTE    *uuid.UUID  `json:"subjectIDGTE,omitempty"`
+	SubjectIDLT     *uuid.UUID  `json:"subjectIDLT,omitempty"`
+	SubjectIDLTE    *uuid.UUID  `json:"subjectIDLTE,omitempty"`
+	SubjectIDIsNil  bool        `json:"subjectIDIsNil,omitempty"`
+	SubjectIDNotNil bool        `json:"subjectIDNotNil,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID       *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ    *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn     []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn  []uuid.UUID `json:"domainIDNotIn,omitempty"`
+	DomainIDGT     *uuid.UUID  `json:"domainIDGT,omitempty"`
+	DomainIDGTE    *uuid.UUID  `json:"domainIDGTE,omitempty"`
+	DomainIDLT     *uuid.UUID  `json:"domainIDLT,omitempty"`
+	DomainIDLTE    *uuid.UUID  `json:"domainIDLTE,omitempty"`
+	DomainIDIsNil  bool        `json:"domainIDIsNil,omitempty"`
+	DomainIDNotNil bool        `json:"domainIDNotNil,omitempty"`
+
+	// "creator_id" field predicates.
+	CreatorID       *uuid.UUID  `json:"creatorID,omitempty"`
+	CreatorIDNEQ    *uuid.UUID  `json:"creatorIDNEQ,omitempty"`
+	CreatorIDIn     []uuid.UUID `json:"creatorIDIn,omitempty"`
+	CreatorIDNotIn  []uuid.UUID `json:"creatorIDNotIn,omitempty"`
+	CreatorIDGT     *uuid.UUID  `json:"creatorIDGT,omitempty"`
+	CreatorIDGTE    *uuid.UUID  `json:"creatorIDGTE,omitempty"`
+	CreatorIDLT     *uuid.UUID  `json:"creatorIDLT,omitempty"`
+	CreatorIDLTE    *uuid.UUID  `json:"creatorIDLTE,omitempty"`
+	CreatorIDIsNil  bool        `json:"creatorIDIsNil,omitempty"`
+	CreatorIDNotNil bool        `json:"creatorIDNotNil,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *TaskWhereInput) AddPredicates(predicates ...predicate.Task) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the TaskWhereInput filter on the TaskQuery builder.
+func (i *TaskWhereInput) Filter(q *TaskQuery) (*TaskQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyTaskWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyTaskWhereInput is returned in case the TaskWhereInput is empty.
+var ErrEmptyTaskWhereInput = errors.New("ent: empty predicate TaskWhereInput")
+
+// P returns a predicate for filtering tasks.
+// An error is returned if the input is empty or invalid.
+func (i *TaskWhereInput) P() (predicate.Task, error) {
+	var predicates []predicate.Task
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, task.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.Task, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, task.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.Task, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, task.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, task.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, task.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, task.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, task.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, task.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, task.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, task.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, task.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, task.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, task.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, task.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, task.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, task.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, task.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, task.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, task.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Kind != nil {
+		predicates = append(predicates, task.KindEQ(*i.Kind))
+	}
+	if i.KindNEQ != nil {
+		predicates = append(predicates, task.KindNEQ(*i.KindNEQ))
+	}
+	if len(i.KindIn) > 0 {
+		predicates = append(predicates, task.KindIn(i.KindIn...))
+	}
+	if len(i.KindNotIn) > 0 {
+		predicates = append(predicates, task.KindNotIn(i.KindNotIn...))
+	}
+	if i.KindGT != nil {
+		predicates = append(predicates, task.KindGT(*i.KindGT))
+	}
+	if i.KindGTE != nil {
+		predicates = append(predicates, task.KindGTE(*i.KindGTE))
+	}
+	if i.KindLT != nil {
+		predicates = append(predicates, task.KindLT(*i.KindLT))
+	}
+	if i.KindLTE != nil {
+		predicates = append(predicates, task.KindLTE(*i.KindLTE))
+	}
+	if i.KindContains != nil {
+		predicates = append(predicates, task.KindContains(*i.KindContains))
+	}
+	if i.KindHasPrefix != nil {
+		predicates = append(predicates, task.KindHasPrefix(*i.KindHasPrefix))
+	}
+	if i.KindHasSuffix != nil {
+		predicates = append(predicates, task.KindHasSuffix(*i.KindHasSuffix))
+	}
+	if i.KindEqualFold != nil {
+		predicates = append(predicates, task.KindEqualFold(*i.KindEqualFold))
+	}
+	if i.KindContainsFold != nil {
+		predicates = append(predicates, task.KindContainsFold(*i.KindContainsFold))
+	}
+	if i.Title != nil {
+		predicates = append(predicates, task.TitleEQ(*i.Title))
+	}
+	if i.TitleNEQ != nil {
+		predicates = append(predicates, task.TitleNEQ(*i.TitleNEQ))
+	}
+	if len(i.TitleIn) > 0 {
+		predicates = append(predicates, task.TitleIn(i.TitleIn...))
+	}
+	if len(i.TitleNotIn) > 0 {
+		predicates = append(predicates, task.TitleNotIn(i.TitleNotIn...))
+	}
+	if i.TitleGT != nil {
+		predicates = append(predicates, task.TitleGT(*i.TitleGT))
+	}
+	if i.TitleGTE != nil {
+		predicates = append(predicates, task.TitleGTE(*i.TitleGTE))
+	}
+	if i.TitleLT != nil {
+		predicates = append(predicates, task.TitleLT(*i.TitleLT))
+	}
+	if i.TitleLTE != nil {
+		predicates = append(predicates, task.TitleLTE(*i.TitleLTE))
+	}
+	if i.TitleContains != nil {
+		predicates = append(predicates, task.TitleContains(*i.TitleContains))
+	}
+	if i.TitleHasPrefix != nil {
+		predicates = append(predicates, task.TitleHasPrefix(*i.TitleHasPrefix))
+	}
+	if i.TitleHasSuffix != nil {
+		predicates = append(predicates, task.TitleHasSuffix(*i.TitleHasSuffix))
+	}
+	if i.TitleEqualFold != nil {
+		predicates = append(predicates, task.TitleEqualFold(*i.TitleEqualFold))
+	}
+	if i.TitleContainsFold != nil {
+		predicates = append(predicates, task.TitleContainsFold(*i.TitleContainsFold))
+	}
+	if i.Status != nil {
+		predicates = append(predicates, task.StatusEQ(*i.Status))
+	}
+	if i.StatusNEQ != nil {
+		predicates = append(predicates, task.StatusNEQ(*i.StatusNEQ))
+	}
+	if len(i.StatusIn) > 0 {
+		predicates = append(predicates, task.StatusIn(i.StatusIn...))
+	}
+	if len(i.StatusNotIn) > 0 {
+		predicates = append(predicates, task.StatusNotIn(i.StatusNotIn...))
+	}
+	if i.Done != nil {
+		predicates = append(predicates, task.DoneEQ(*i.Done))
+	}
+	if i.DoneNEQ != nil {
+		predicates = append(predicates, task.DoneNEQ(*i.DoneNEQ))
+	}
+	if len(i.DoneIn) > 0 {
+		predicates = append(predicates, task.DoneIn(i.DoneIn...))
+	}
+	if len(i.DoneNotIn) > 0 {
+		predicates = append(predicates, task.DoneNotIn(i.DoneNotIn...))
+	}
+	if i.DoneGT != nil {
+		predicates = append(predicates, task.DoneGT(*i.DoneGT))
+	}
+	if i.DoneGTE != nil {
+		predicates = append(predicates, task.DoneGTE(*i.DoneGTE))
+	}
+	if i.DoneLT != nil {
+		predicates = append(predicates, task.DoneLT(*i.DoneLT))
+	}
+	if i.DoneLTE != nil {
+		predicates = append(predicates, task.DoneLTE(*i.DoneLTE))
+	}
+	if i.Total != nil {
+		predicates = append(predicates, task.TotalEQ(*i.Total))
+	}
+	if i.TotalNEQ != nil {
+		predicates = append(predicates, task.TotalNEQ(*i.TotalNEQ))
+	}
+	if len(i.TotalIn) > 0 {
+		predicates = append(predicates, task.TotalIn(i.TotalIn...))
+	}
+	if len(i.TotalNotIn) > 0 {
+		predicates = append(predicates, task.TotalNotIn(i.TotalNotIn...))
+	}
+	if i.TotalGT != nil {
+		predicates = append(predicates, task.TotalGT(*i.TotalGT))
+	}
+	if i.TotalGTE != nil {
+		predicates = append(predicates, task.TotalGTE(*i.TotalGTE))
+	}
+	if i.TotalLT != nil {
+		predicates = append(predicates, task.TotalLT(*i.TotalLT))
+	}
+	if i.TotalLTE != nil {
+		predicates = append(predicates, task.TotalLTE(*i.TotalLTE))
+	}
+	if i.Message != nil {
+		predicates = append(predicates, task.MessageEQ(*i.Message))
+	}
+	if i.MessageNEQ != nil {
+		predicates = append(predicates, task.MessageNEQ(*i.MessageNEQ))
+	}
+	if len(i.MessageIn) > 0 {
+		predicates = append(predicates, task.MessageIn(i.MessageIn...))
+	}
+	if len(i.MessageNotIn) > 0 {
+		predicates = append(predicates, task.MessageNotIn(i.MessageNotIn...))
+	}
+	if i.MessageGT != nil {
+		predicates = append(predicates, task.MessageGT(*i.MessageGT))
+	}
+	if i.MessageGTE != nil {
+		predicates = append(predicates, task.MessageGTE(*i.MessageGTE))
+	}
+	if i.MessageLT != nil {
+		predicates = append(predicates, task.MessageLT(*i.MessageLT))
+	}
+	if i.MessageLTE != nil {
+		predicates = append(predicates, task.MessageLTE(*i.MessageLTE))
+	}
+	if i.MessageContains != nil {
+		predicates = append(predicates, task.MessageContains(*i.MessageContains))
+	}
+	if i.MessageHasPrefix != nil {
+		predicates = append(predicates, task.MessageHasPrefix(*i.MessageHasPrefix))
+	}
+	if i.MessageHasSuffix != nil {
+		predicates = append(predicates, task.MessageHasSuffix(*i.MessageHasSuffix))
+	}
+	if i.MessageEqualFold != nil {
+		predicates = append(predicates, task.MessageEqualFold(*i.MessageEqualFold))
+	}
+	if i.MessageContainsFold != nil {
+		predicates = append(predicates, task.MessageContainsFold(*i.MessageContainsFold))
+	}
+	if i.Attempt != nil {
+		predicates = append(predicates, task.AttemptEQ(*i.Attempt))
+	}
+	if i.AttemptNEQ != nil {
+		predicates = append(predicates, task.AttemptNEQ(*i.AttemptNEQ))
+	}
+	if len(i.AttemptIn) > 0 {
+		predicates = append(predicates, task.AttemptIn(i.AttemptIn...))
+	}
+	if len(i.AttemptNotIn) > 0 {
+		predicates = append(predicates, task.AttemptNotIn(i.AttemptNotIn...))
+	}
+	if i.AttemptGT != nil {
+		predicates = append(predicates, task.AttemptGT(*i.AttemptGT))
+	}
+	if i.AttemptGTE != nil {
+		predicates = append(predicates, task.AttemptGTE(*i.AttemptGTE))
+	}
+	if i.AttemptLT != nil {
+		predicates = append(predicates, task.AttemptLT(*i.AttemptLT))
+	}
+	if i.AttemptLTE != nil {
+		predicates = append(predicates, task.AttemptLTE(*i.AttemptLTE))
+	}
+	if i.StartedAt != nil {
+		predicates = append(predicates, task.StartedAtEQ(*i.StartedAt))
+	}
+	if i.StartedAtNEQ != nil {
+		predicates = append(predicates, task.StartedAtNEQ(*i.StartedAtNEQ))
+	}
+	if len(i.StartedAtIn) > 0 {
+		predicates = append(predicates, task.StartedAtIn(i.StartedAtIn...))
+	}
+	if len(i.StartedAtNotIn) > 0 {
+		predicates = append(predicates, task.StartedAtNotIn(i.StartedAtNotIn...))
+	}
+	if i.StartedAtGT != nil {
+		predicates = append(predicates, task.StartedAtGT(*i.StartedAtGT))
+	}
+	if i.StartedAtGTE != nil {
+		predicates = append(predicates, task.StartedAtGTE(*i.StartedAtGTE))
+	}
+	if i.StartedAtLT != nil {
+		predicates = append(predicates, task.StartedAtLT(*i.StartedAtLT))
+	}
+	if i.StartedAtLTE != nil {
+		predicates = append(predicates, task.StartedAtLTE(*i.StartedAtLTE))
+	}
+	if i.StartedAtIsNil {
+		predicates = append(predicates, task.StartedAtIsNil())
+	}
+	if i.StartedAtNotNil {
+		predicates = append(predicates, task.StartedAtNotNil())
+	}
+	if i.EndedAt != nil {
+		predicates = append(predicates, task.EndedAtEQ(*i.EndedAt))
+	}
+	if i.EndedAtNEQ != nil {
+		predicates = append(predicates, task.EndedAtNEQ(*i.EndedAtNEQ))
+	}
+	if len(i.EndedAtIn) > 0 {
+		predicates = append(predicates, task.EndedAtIn(i.EndedAtIn...))
+	}
+	if len(i.EndedAtNotIn) > 0 {
+		predicates = append(predicates, task.EndedAtNotIn(i.EndedAtNotIn...))
+	}
+	if i.EndedAtGT != nil {
+		predicates = append(predicates, task.EndedAtGT(*i.EndedAtGT))
+	}
+	if i.EndedAtGTE != nil {
+		predicates = append(predicates, task.EndedAtGTE(*i.EndedAtGTE))
+	}
+	if i.EndedAtLT != nil {
+		predicates = append(predicates, task.EndedAtLT(*i.EndedAtLT))
+	}
+	if i.EndedAtLTE != nil {
+		predicates = append(predicates, task.EndedAtLTE(*i.EndedAtLTE))
+	}
+	if i.EndedAtIsNil {
+		predicates = append(predicates, task.EndedAtIsNil())
+	}
+	if i.EndedAtNotNil {
+		predicates = append(predicates, task.EndedAtNotNil())
+	}
+	if i.SubjectID != nil {
+		predicates = append(predicates, task.SubjectIDEQ(*i.SubjectID))
+	}
+	if i.SubjectIDNEQ != nil {
+		predicates = append(predicates, task.SubjectIDNEQ(*i.SubjectIDNEQ))
+	}
+	if len(i.SubjectIDIn) > 0 {
+		predicates = append(predicates, task.SubjectIDIn(i.SubjectIDIn...))
+	}
+	if len(i.SubjectIDNotIn) > 0 {
+		predicates = append(predicates, task.SubjectIDNotIn(i.SubjectIDNotIn...))
+	}
+	if i.SubjectIDGT != nil {
+		predicates = append(predicates, task.SubjectIDGT(*i.SubjectIDGT))
+	}
+	if i.SubjectIDGTE != nil {
+		predicates = append(predicates, task.SubjectIDGTE(*i.SubjectIDGTE))
+	}
+	if i.SubjectIDLT != nil {
+		predicates = append(predicates, task.SubjectIDLT(*i.SubjectIDLT))
+	}
+	if i.SubjectIDLTE != nil {
+		predicates = append(predicates, task.SubjectIDLTE(*i.SubjectIDLTE))
+	}
+	if i.SubjectIDIsNil {
+		predicates = append(predicates, task.SubjectIDIsNil())
+	}
+	if i.SubjectIDNotNil {
+		predicates = append(predicates, task.SubjectIDNotNil())
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, task.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, task.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, task.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, task.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.DomainIDGT != nil {
+		predicates = append(predicates, task.DomainIDGT(*i.DomainIDGT))
+	}
+	if i.DomainIDGTE != nil {
+		predicates = append(predicates, task.DomainIDGTE(*i.DomainIDGTE))
+	}
+	if i.DomainIDLT != nil {
+		predicates = append(predicates, task.DomainIDLT(*i.DomainIDLT))
+	}
+	if i.DomainIDLTE != nil {
+		predicates = append(predicates, task.DomainIDLTE(*i.DomainIDLTE))
+	}
+	if i.DomainIDIsNil {
+		predicates = append(predicates, task.DomainIDIsNil())
+	}
+	if i.DomainIDNotNil {
+		predicates = append(predicates, task.DomainIDNotNil())
+	}
+	if i.CreatorID != nil {
+		predicates = append(predicates, task.CreatorIDEQ(*i.CreatorID))
+	}
+	if i.CreatorIDNEQ != nil {
+		predicates = append(predicates, task.CreatorIDNEQ(*i.CreatorIDNEQ))
+	}
+	if len(i.CreatorIDIn) > 0 {
+		predicates = append(predicates, task.CreatorIDIn(i.CreatorIDIn...))
+	}
+	if len(i.CreatorIDNotIn) > 0 {
+		predicates = append(predicates, task.CreatorIDNotIn(i.CreatorIDNotIn...))
+	}
+	if i.CreatorIDGT != nil {
+		predicates = append(predicates, task.CreatorIDGT(*i.CreatorIDGT))
+	}
+	if i.CreatorIDGTE != nil {
+		predicates = append(predicates, task.CreatorIDGTE(*i.CreatorIDGTE))
+	}
+	if i.CreatorIDLT != nil {
+		predicates = append(predicates, task.CreatorIDLT(*i.CreatorIDLT))
+	}
+	if i.CreatorIDLTE != nil {
+		predicates = append(predicates, task.CreatorIDLTE(*i.CreatorIDLTE))
+	}
+	if i.CreatorIDIsNil {
+		predicates = append(predicates, task.CreatorIDIsNil())
+	}
+	if i.CreatorIDNotNil {
+		predicates = append(predicates, task.CreatorIDNotNil())
+	}
+
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyTaskWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return task.And(predicates...), nil
+	}
+}
+
 // UserWhereInput represents a where input for filtering User queries.
 type UserWhereInput struct {
 	Predicates []predicate.User  `json:"-"`
@@ -9485,6 +16016,58 @@ type UserWhereInput struct {
 	StatusIn    []user.Status `json:"statusIn,omitempty"`
 	StatusNotIn []user.Status `json:"statusNotIn,omitempty"`
 
+	// "password_change_required" field predicates.
+	PasswordChangeRequired    *bool `json:"passwordChangeRequired,omitempty"`
+	PasswordChangeRequiredNEQ *bool `json:"passwordChangeRequiredNEQ,omitempty"`
+
+	// "password_changed_at" field predicates.
+	PasswordChangedAt       *time.Time  `json:"passwordChangedAt,omitempty"`
+	PasswordChangedAtNEQ    *time.Time  `json:"passwordChangedAtNEQ,omitempty"`
+	PasswordChangedAtIn     []time.Time `json:"passwordChangedAtIn,omitempty"`
+	PasswordChangedAtNotIn  []time.Time `json:"passwordChangedAtNotIn,omitempty"`
+	PasswordChangedAtGT     *time.Time  `json:"passwordChangedAtGT,omitempty"`
+	PasswordChangedAtGTE    *time.Time  `json:"passwordChangedAtGTE,omitempty"`
+	PasswordChangedAtLT     *time.Time  `json:"passwordChangedAtLT,omitempty"`
+	PasswordChangedAtLTE    *time.Time  `json:"passwordChangedAtLTE,omitempty"`
+	PasswordChangedAtIsNil  bool        `json:"passwordChangedAtIsNil,omitempty"`
+	PasswordChangedAtNotNil bool        `json:"passwordChangedAtNotNil,omitempty"`
+
+	// "container_uid" field predicates.
+	ContainerUID       *int  `json:"containerUID,omitempty"`
+	ContainerUIDNEQ    *int  `json:"containerUIDNEQ,omitempty"`
+	ContainerUIDIn     []int `json:"containerUIDIn,omitempty"`
+	ContainerUIDNotIn  []int `json:"containerUIDNotIn,omitempty"`
+	ContainerUIDGT     *int  `json:"containerUIDGT,omitempty"`
+	ContainerUIDGTE    *int  `json:"containerUIDGTE,omitempty"`
+	ContainerUIDLT     *int  `json:"containerUIDLT,omitempty"`
+	ContainerUIDLTE    *int  `json:"containerUIDLTE,omitempty"`
+	ContainerUIDIsNil  bool  `json:"containerUIDIsNil,omitempty"`
+	ContainerUIDNotNil bool  `json:"containerUIDNotNil,omitempty"`
+
+	// "container_gid" field predicates.
+	ContainerGid       *int  `json:"containerGid,omitempty"`
+	ContainerGidNEQ    *int  `json:"containerGidNEQ,omitempty"`
+	ContainerGidIn     []int `json:"containerGidIn,omitempty"`
+	ContainerGidNotIn  []int `json:"containerGidNotIn,omitempty"`
+	ContainerGidGT     *int  `json:"containerGidGT,omitempty"`
+	ContainerGidGTE    *int  `json:"containerGidGTE,omitempty"`
+	ContainerGidLT     *int  `json:"containerGidLT,omitempty"`
+	ContainerGidLTE    *int  `json:"containerGidLTE,omitempty"`
+	ContainerGidIsNil  bool  `json:"containerGidIsNil,omitempty"`
+	ContainerGidNotNil bool  `json:"containerGidNotNil,omitempty"`
+
+	// "totp_enabled_at" field predicates.
+	TotpEnabledAt       *time.Time  `json:"totpEnabledAt,omitempty"`
+	TotpEnabledAtNEQ    *time.Time  `json:"totpEnabledAtNEQ,omitempty"`
+	TotpEnabledAtIn     []time.Time `json:"totpEnabledAtIn,omitempty"`
+	TotpEnabledAtNotIn  []time.Time `json:"totpEnabledAtNotIn,omitempty"`
+	TotpEnabledAtGT     *time.Time  `json:"totpEnabledAtGT,omitempty"`
+	TotpEnabledAtGTE    *time.Time  `json:"totpEnabledAtGTE,omitempty"`
+	TotpEnabledAtLT     *time.Time  `json:"totpEnabledAtLT,omitempty"`
+	TotpEnabledAtLTE    *time.Time  `json:"totpEnabledAtLTE,omitempty"`
+	TotpEnabledAtIsNil  bool        `json:"totpEnabledAtIsNil,omitempty"`
+	TotpEnabledAtNotNil bool        `json:"totpEnabledAtNotNil,omitempty"`
+
 	// "last_login_at" field predicates.
 	LastLoginAt       *time.Time  `json:"lastLoginAt,omitempty"`
 	LastLoginAtNEQ    *time.Time  `json:"lastLoginAtNEQ,omitempty"`
@@ -9511,9 +16094,13 @@ type UserWhereInput struct {
 	HasMemberships     *bool                   `json:"hasMemberships,omitempty"`
 	HasMembershipsWith []*MembershipWhereInput `json:"hasMembershipsWith,omitempty"`
 
-	// "policy" edge predicates.
-	HasPolicy     *bool                       `json:"hasPolicy,omitempty"`
-	HasPolicyWith []*ResourcePolicyWhereInput `json:"hasPolicyWith,omitempty"`
+	// "policies" edge predicates.
+	HasPolicies     *bool                         `json:"hasPolicies,omitempty"`
+	HasPoliciesWith []*PolicyAttachmentWhereInput `json:"hasPoliciesWith,omitempty"`
+
+	// "role_grants" edge predicates.
+	HasRoleGrants     *bool                  `json:"hasRoleGrants,omitempty"`
+	HasRoleGrantsWith []*RoleGrantWhereInput `json:"hasRoleGrantsWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -9776,6 +16363,132 @@ func (i *UserWhereInput) P() (predicate.User, error) {
 	if len(i.StatusNotIn) > 0 {
 		predicates = append(predicates, user.StatusNotIn(i.StatusNotIn...))
 	}
+	if i.PasswordChangeRequired != nil {
+		predicates = append(predicates, user.PasswordChangeRequiredEQ(*i.PasswordChangeRequired))
+	}
+	if i.PasswordChangeRequiredNEQ != nil {
+		predicates = append(predicates, user.PasswordChangeRequiredNEQ(*i.PasswordChangeRequiredNEQ))
+	}
+	if i.PasswordChangedAt != nil {
+		predicates = append(predicates, user.PasswordChangedAtEQ(*i.PasswordChangedAt))
+	}
+	if i.PasswordChangedAtNEQ != nil {
+		predicates = append(predicates, user.PasswordChangedAtNEQ(*i.PasswordChangedAtNEQ))
+	}
+	if len(i.PasswordChangedAtIn) > 0 {
+		predicates = append(predicates, user.PasswordChangedAtIn(i.PasswordChangedAtIn...))
+	}
+	if len(i.PasswordChangedAtNotIn) > 0 {
+		predicates = append(predicates, user.PasswordChangedAtNotIn(i.PasswordChangedAtNotIn...))
+	}
+	if i.PasswordChangedAtGT != nil {
+		predicates = append(predicates, user.PasswordChangedAtGT(*i.PasswordChangedAtGT))
+	}
+	if i.PasswordChangedAtGTE != nil {
+		predicates = append(predicates, user.PasswordChangedAtGTE(*i.PasswordChangedAtGTE))
+	}
+	if i.PasswordChangedAtLT != nil {
+		predicates = append(predicates, user.PasswordChangedAtLT(*i.PasswordChangedAtLT))
+	}
+	if i.PasswordChangedAtLTE != nil {
+		predicates = append(predicates, user.PasswordChangedAtLTE(*i.PasswordChangedAtLTE))
+	}
+	if i.PasswordChangedAtIsNil {
+		predicates = append(predicates, user.PasswordChangedAtIsNil())
+	}
+	if i.PasswordChangedAtNotNil {
+		predicates = append(predicates, user.PasswordChangedAtNotNil())
+	}
+	if i.ContainerUID != nil {
+		predicates = append(predicates, user.ContainerUIDEQ(*i.ContainerUID))
+	}
+	if i.ContainerUIDNEQ != nil {
+		predicates = append(predicates, user.ContainerUIDNEQ(*i.ContainerUIDNEQ))
+	}
+	if len(i.ContainerUIDIn) > 0 {
+		predicates = append(predicates, user.ContainerUIDIn(i.ContainerUIDIn...))
+	}
+	if len(i.ContainerUIDNotIn) > 0 {
+		predicates = append(predicates, user.ContainerUIDNotIn(i.ContainerUIDNotIn...))
+	}
+	if i.ContainerUIDGT != nil {
+		predicates = append(predicates, user.ContainerUIDGT(*i.ContainerUIDGT))
+	}
+	if i.ContainerUIDGTE != nil {
+		predicates = append(predicates, user.ContainerUIDGTE(*i.ContainerUIDGTE))
+	}
+	if i.ContainerUIDLT != nil {
+		predicates = append(predicates, user.ContainerUIDLT(*i.ContainerUIDLT))
+	}
+	if i.ContainerUIDLTE != nil {
+		predicates = append(predicates, user.ContainerUIDLTE(*i.ContainerUIDLTE))
+	}
+	if i.ContainerUIDIsNil {
+		predicates = append(predicates, user.ContainerUIDIsNil())
+	}
+	if i.ContainerUIDNotNil {
+		predicates = append(predicates, user.ContainerUIDNotNil())
+	}
+	if i.ContainerGid != nil {
+		predicates = append(predicates, user.ContainerGidEQ(*i.ContainerGid))
+	}
+	if i.ContainerGidNEQ != nil {
+		predicates = append(predicates, user.ContainerGidNEQ(*i.ContainerGidNEQ))
+	}
+	if len(i.ContainerGidIn) > 0 {
+		predicates = append(predicates, user.ContainerGidIn(i.ContainerGidIn...))
+	}
+	if len(i.ContainerGidNotIn) > 0 {
+		predicates = append(predicates, user.ContainerGidNotIn(i.ContainerGidNotIn...))
+	}
+	if i.ContainerGidGT != nil {
+		predicates = append(predicates, user.ContainerGidGT(*i.ContainerGidGT))
+	}
+	if i.ContainerGidGTE != nil {
+		predicates = append(predicates, user.ContainerGidGTE(*i.ContainerGidGTE))
+	}
+	if i.ContainerGidLT != nil {
+		predicates = append(predicates, user.ContainerGidLT(*i.ContainerGidLT))
+	}
+	if i.ContainerGidLTE != nil {
+		predicates = append(predicates, user.ContainerGidLTE(*i.ContainerGidLTE))
+	}
+	if i.ContainerGidIsNil {
+		predicates = append(predicates, user.ContainerGidIsNil())
+	}
+	if i.ContainerGidNotNil {
+		predicates = append(predicates, user.ContainerGidNotNil())
+	}
+	if i.TotpEnabledAt != nil {
+		predicates = append(predicates, user.TotpEnabledAtEQ(*i.TotpEnabledAt))
+	}
+	if i.TotpEnabledAtNEQ != nil {
+		predicates = append(predicates, user.TotpEnabledAtNEQ(*i.TotpEnabledAtNEQ))
+	}
+	if len(i.TotpEnabledAtIn) > 0 {
+		predicates = append(predicates, user.TotpEnabledAtIn(i.TotpEnabledAtIn...))
+	}
+	if len(i.TotpEnabledAtNotIn) > 0 {
+		predicates = append(predicates, user.TotpEnabledAtNotIn(i.TotpEnabledAtNotIn...))
+	}
+	if i.TotpEnabledAtGT != nil {
+		predicates = append(predicates, user.TotpEnabledAtGT(*i.TotpEnabledAtGT))
+	}
+	if i.TotpEnabledAtGTE != nil {
+		predicates = append(predicates, user.TotpEnabledAtGTE(*i.TotpEnabledAtGTE))
+	}
+	if i.TotpEnabledAtLT != nil {
+		predicates = append(predicates, user.TotpEnabledAtLT(*i.TotpEnabledAtLT))
+	}
+	if i.TotpEnabledAtLTE != nil {
+		predicates = append(predicates, user.TotpEnabledAtLTE(*i.TotpEnabledAtLTE))
+	}
+	if i.TotpEnabledAtIsNil {
+		predicates = append(predicates, user.TotpEnabledAtIsNil())
+	}
+	if i.TotpEnabledAtNotNil {
+		predicates = append(predicates, user.TotpEnabledAtNotNil())
+	}
 	if i.LastLoginAt != nil {
 		predicates = append(predicates, user.LastLoginAtEQ(*i.LastLoginAt))
 	}
@@ -9855,23 +16568,41 @@ func (i *UserWhereInput) P() (predicate.User, error) {
 		}
 		predicates = append(predicates, user.HasMembershipsWith(with...))
 	}
-	if i.HasPolicy != nil {
-		p := user.HasPolicy()
-		if !*i.HasPolicy {
+	if i.HasPolicies != nil {
+		p := user.HasPolicies()
+		if !*i.HasPolicies {
 			p = user.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasPolicyWith) > 0 {
-		with := make([]predicate.ResourcePolicy, 0, len(i.HasPolicyWith))
-		for _, w := range i.HasPolicyWith {
+	if len(i.HasPoliciesWith) > 0 {
+		with := make([]predicate.PolicyAttachment, 0, len(i.HasPoliciesWith))
+		for _, w := range i.HasPoliciesWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasPolicyWith'", err)
+				return nil, fmt.Errorf("%w: field 'HasPoliciesWith'", err)
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, user.HasPolicyWith(with...))
+		predicates = append(predicates, user.HasPoliciesWith(with...))
+	}
+	if i.HasRoleGrants != nil {
+		p := user.HasRoleGrants()
+		if !*i.HasRoleGrants {
+			p = user.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasRoleGrantsWith) > 0 {
+		with := make([]predicate.RoleGrant, 0, len(i.HasRoleGrantsWith))
+		for _, w := range i.HasRoleGrantsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasRoleGrantsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, user.HasRoleGrantsWith(with...))
 	}
 	switch len(predicates) {
 	case 0:
@@ -10477,6 +17208,10 @@ type VolumeWhereInput struct {
 	ProxyIDNEQ   *uuid.UUID  `json:"proxyIDNEQ,omitempty"`
 	ProxyIDIn    []uuid.UUID `json:"proxyIDIn,omitempty"`
 	ProxyIDNotIn []uuid.UUID `json:"proxyIDNotIn,omitempty"`
+
+	// "grants" edge predicates.
+	HasGrants     *bool                    `json:"hasGrants,omitempty"`
+	HasGrantsWith []*VolumeGrantWhereInput `json:"hasGrantsWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -10815,6 +17550,24 @@ func (i *VolumeWhereInput) P() (predicate.Volume, error) {
 		predicates = append(predicates, volume.ProxyIDNotIn(i.ProxyIDNotIn...))
 	}
 
+	if i.HasGrants != nil {
+		p := volume.HasGrants()
+		if !*i.HasGrants {
+			p = volume.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasGrantsWith) > 0 {
+		with := make([]predicate.VolumeGrant, 0, len(i.HasGrantsWith))
+		for _, w := range i.HasGrantsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasGrantsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, volume.HasGrantsWith(with...))
+	}
 	switch len(predicates) {
 	case 0:
 		return nil, ErrEmptyVolumeWhereInput
@@ -10822,5 +17575,347 @@ func (i *VolumeWhereInput) P() (predicate.Volume, error) {
 		return predicates[0], nil
 	default:
 		return volume.And(predicates...), nil
+	}
+}
+
+// VolumeGrantWhereInput represents a where input for filtering VolumeGrant queries.
+type VolumeGrantWhereInput struct {
+	Predicates []predicate.VolumeGrant  `json:"-"`
+	Not        *VolumeGrantWhereInput   `json:"not,omitempty"`
+	Or         []*VolumeGrantWhereInput `json:"or,omitempty"`
+	And        []*VolumeGrantWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "volume_id" field predicates.
+	VolumeID      *uuid.UUID  `json:"volumeID,omitempty"`
+	VolumeIDNEQ   *uuid.UUID  `json:"volumeIDNEQ,omitempty"`
+	VolumeIDIn    []uuid.UUID `json:"volumeIDIn,omitempty"`
+	VolumeIDNotIn []uuid.UUID `json:"volumeIDNotIn,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID       *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ    *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn     []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn  []uuid.UUID `json:"domainIDNotIn,omitempty"`
+	DomainIDIsNil  bool        `json:"domainIDIsNil,omitempty"`
+	DomainIDNotNil bool        `json:"domainIDNotNil,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID       *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ    *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn     []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn  []uuid.UUID `json:"projectIDNotIn,omitempty"`
+	ProjectIDIsNil  bool        `json:"projectIDIsNil,omitempty"`
+	ProjectIDNotNil bool        `json:"projectIDNotNil,omitempty"`
+
+	// "user_id" field predicates.
+	UserID       *uuid.UUID  `json:"userID,omitempty"`
+	UserIDNEQ    *uuid.UUID  `json:"userIDNEQ,omitempty"`
+	UserIDIn     []uuid.UUID `json:"userIDIn,omitempty"`
+	UserIDNotIn  []uuid.UUID `json:"userIDNotIn,omitempty"`
+	UserIDIsNil  bool        `json:"userIDIsNil,omitempty"`
+	UserIDNotNil bool        `json:"userIDNotNil,omitempty"`
+
+	// "volume" edge predicates.
+	HasVolume     *bool               `json:"hasVolume,omitempty"`
+	HasVolumeWith []*VolumeWhereInput `json:"hasVolumeWith,omitempty"`
+
+	// "domain" edge predicates.
+	HasDomain     *bool               `json:"hasDomain,omitempty"`
+	HasDomainWith []*DomainWhereInput `json:"hasDomainWith,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
+
+	// "user" edge predicates.
+	HasUser     *bool             `json:"hasUser,omitempty"`
+	HasUserWith []*UserWhereInput `json:"hasUserWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *VolumeGrantWhereInput) AddPredicates(predicates ...predicate.VolumeGrant) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the VolumeGrantWhereInput filter on the VolumeGrantQuery builder.
+func (i *VolumeGrantWhereInput) Filter(q *VolumeGrantQuery) (*VolumeGrantQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyVolumeGrantWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyVolumeGrantWhereInput is returned in case the VolumeGrantWhereInput is empty.
+var ErrEmptyVolumeGrantWhereInput = errors.New("ent: empty predicate VolumeGrantWhereInput")
+
+// P returns a predicate for filtering volumegrants.
+// An error is returned if the input is empty or invalid.
+func (i *VolumeGrantWhereInput) P() (predicate.VolumeGrant, error) {
+	var predicates []predicate.VolumeGrant
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, volumegrant.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.VolumeGrant, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, volumegrant.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.VolumeGrant, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, volumegrant.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, volumegrant.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, volumegrant.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, volumegrant.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, volumegrant.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, volumegrant.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, volumegrant.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, volumegrant.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, volumegrant.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, volumegrant.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, volumegrant.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, volumegrant.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, volumegrant.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, volumegrant.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, volumegrant.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, volumegrant.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, volumegrant.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.VolumeID != nil {
+		predicates = append(predicates, volumegrant.VolumeIDEQ(*i.VolumeID))
+	}
+	if i.VolumeIDNEQ != nil {
+		predicates = append(predicates, volumegrant.VolumeIDNEQ(*i.VolumeIDNEQ))
+	}
+	if len(i.VolumeIDIn) > 0 {
+		predicates = append(predicates, volumegrant.VolumeIDIn(i.VolumeIDIn...))
+	}
+	if len(i.VolumeIDNotIn) > 0 {
+		predicates = append(predicates, volumegrant.VolumeIDNotIn(i.VolumeIDNotIn...))
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, volumegrant.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, volumegrant.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, volumegrant.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, volumegrant.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.DomainIDIsNil {
+		predicates = append(predicates, volumegrant.DomainIDIsNil())
+	}
+	if i.DomainIDNotNil {
+		predicates = append(predicates, volumegrant.DomainIDNotNil())
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, volumegrant.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, volumegrant.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, volumegrant.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, volumegrant.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.ProjectIDIsNil {
+		predicates = append(predicates, volumegrant.ProjectIDIsNil())
+	}
+	if i.ProjectIDNotNil {
+		predicates = append(predicates, volumegrant.ProjectIDNotNil())
+	}
+	if i.UserID != nil {
+		predicates = append(predicates, volumegrant.UserIDEQ(*i.UserID))
+	}
+	if i.UserIDNEQ != nil {
+		predicates = append(predicates, volumegrant.UserIDNEQ(*i.UserIDNEQ))
+	}
+	if len(i.UserIDIn) > 0 {
+		predicates = append(predicates, volumegrant.UserIDIn(i.UserIDIn...))
+	}
+	if len(i.UserIDNotIn) > 0 {
+		predicates = append(predicates, volumegrant.UserIDNotIn(i.UserIDNotIn...))
+	}
+	if i.UserIDIsNil {
+		predicates = append(predicates, volumegrant.UserIDIsNil())
+	}
+	if i.UserIDNotNil {
+		predicates = append(predicates, volumegrant.UserIDNotNil())
+	}
+
+	if i.HasVolume != nil {
+		p := volumegrant.HasVolume()
+		if !*i.HasVolume {
+			p = volumegrant.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasVolumeWith) > 0 {
+		with := make([]predicate.Volume, 0, len(i.HasVolumeWith))
+		for _, w := range i.HasVolumeWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasVolumeWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, volumegrant.HasVolumeWith(with...))
+	}
+	if i.HasDomain != nil {
+		p := volumegrant.HasDomain()
+		if !*i.HasDomain {
+			p = volumegrant.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDomainWith) > 0 {
+		with := make([]predicate.Domain, 0, len(i.HasDomainWith))
+		for _, w := range i.HasDomainWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDomainWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, volumegrant.HasDomainWith(with...))
+	}
+	if i.HasProject != nil {
+		p := volumegrant.HasProject()
+		if !*i.HasProject {
+			p = volumegrant.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, volumegrant.HasProjectWith(with...))
+	}
+	if i.HasUser != nil {
+		p := volumegrant.HasUser()
+		if !*i.HasUser {
+			p = volumegrant.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasUserWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasUserWith))
+		for _, w := range i.HasUserWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasUserWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, volumegrant.HasUserWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyVolumeGrantWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return volumegrant.And(predicates...), nil
 	}
 }

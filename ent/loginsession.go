@@ -29,6 +29,8 @@ type LoginSession struct {
 	LastSeenAt time.Time `json:"last_seen_at,omitempty"`
 	// RevokedAt holds the value of the "revoked_at" field.
 	RevokedAt *time.Time `json:"revoked_at,omitempty"`
+	// Method holds the value of the "method" field.
+	Method loginsession.Method `json:"method,omitempty"`
 	// ClientAddress holds the value of the "client_address" field.
 	ClientAddress string `json:"client_address,omitempty"`
 	// UserAgent holds the value of the "user_agent" field.
@@ -70,7 +72,7 @@ func (*LoginSession) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case loginsession.FieldHash:
 			values[i] = new([]byte)
-		case loginsession.FieldClientAddress, loginsession.FieldUserAgent:
+		case loginsession.FieldMethod, loginsession.FieldClientAddress, loginsession.FieldUserAgent:
 			values[i] = new(sql.NullString)
 		case loginsession.FieldCreatedAt, loginsession.FieldExpiresAt, loginsession.FieldLastSeenAt, loginsession.FieldRevokedAt:
 			values[i] = new(sql.NullTime)
@@ -127,6 +129,12 @@ func (_m *LoginSession) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.RevokedAt = new(time.Time)
 				*_m.RevokedAt = value.Time
+			}
+		case loginsession.FieldMethod:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field method", values[i])
+			} else if value.Valid {
+				_m.Method = loginsession.Method(value.String)
 			}
 		case loginsession.FieldClientAddress:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -202,6 +210,9 @@ func (_m *LoginSession) String() string {
 		builder.WriteString("revoked_at=")
 		builder.WriteString(v.Format(time.ANSIC))
 	}
+	builder.WriteString(", ")
+	builder.WriteString("method=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Method))
 	builder.WriteString(", ")
 	builder.WriteString("client_address=")
 	builder.WriteString(_m.ClientAddress)

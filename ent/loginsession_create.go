@@ -79,6 +79,20 @@ func (_c *LoginSessionCreate) SetNillableRevokedAt(v *time.Time) *LoginSessionCr
 	return _c
 }
 
+// SetMethod sets the "method" field.
+func (_c *LoginSessionCreate) SetMethod(v loginsession.Method) *LoginSessionCreate {
+	_c.mutation.SetMethod(v)
+	return _c
+}
+
+// SetNillableMethod sets the "method" field if the given value is not nil.
+func (_c *LoginSessionCreate) SetNillableMethod(v *loginsession.Method) *LoginSessionCreate {
+	if v != nil {
+		_c.SetMethod(*v)
+	}
+	return _c
+}
+
 // SetClientAddress sets the "client_address" field.
 func (_c *LoginSessionCreate) SetClientAddress(v string) *LoginSessionCreate {
 	_c.mutation.SetClientAddress(v)
@@ -175,6 +189,10 @@ func (_c *LoginSessionCreate) defaults() {
 		v := loginsession.DefaultLastSeenAt()
 		_c.mutation.SetLastSeenAt(v)
 	}
+	if _, ok := _c.mutation.Method(); !ok {
+		v := loginsession.DefaultMethod
+		_c.mutation.SetMethod(v)
+	}
 	if _, ok := _c.mutation.ClientAddress(); !ok {
 		v := loginsession.DefaultClientAddress
 		_c.mutation.SetClientAddress(v)
@@ -202,6 +220,14 @@ func (_c *LoginSessionCreate) check() error {
 	}
 	if _, ok := _c.mutation.LastSeenAt(); !ok {
 		return &ValidationError{Name: "last_seen_at", err: errors.New(`ent: missing required field "LoginSession.last_seen_at"`)}
+	}
+	if _, ok := _c.mutation.Method(); !ok {
+		return &ValidationError{Name: "method", err: errors.New(`ent: missing required field "LoginSession.method"`)}
+	}
+	if v, ok := _c.mutation.Method(); ok {
+		if err := loginsession.MethodValidator(v); err != nil {
+			return &ValidationError{Name: "method", err: fmt.Errorf(`ent: validator failed for field "LoginSession.method": %w`, err)}
+		}
 	}
 	if _, ok := _c.mutation.ClientAddress(); !ok {
 		return &ValidationError{Name: "client_address", err: errors.New(`ent: missing required field "LoginSession.client_address"`)}
@@ -270,6 +296,10 @@ func (_c *LoginSessionCreate) createSpec() (*LoginSession, *sqlgraph.CreateSpec)
 	if value, ok := _c.mutation.RevokedAt(); ok {
 		_spec.SetField(loginsession.FieldRevokedAt, field.TypeTime, value)
 		_node.RevokedAt = &value
+	}
+	if value, ok := _c.mutation.Method(); ok {
+		_spec.SetField(loginsession.FieldMethod, field.TypeEnum, value)
+		_node.Method = value
 	}
 	if value, ok := _c.mutation.ClientAddress(); ok {
 		_spec.SetField(loginsession.FieldClientAddress, field.TypeString, value)
@@ -403,6 +433,9 @@ func (u *LoginSessionUpsertOne) UpdateNewValues() *LoginSessionUpsertOne {
 		}
 		if _, exists := u.create.mutation.ExpiresAt(); exists {
 			s.SetIgnore(loginsession.FieldExpiresAt)
+		}
+		if _, exists := u.create.mutation.Method(); exists {
+			s.SetIgnore(loginsession.FieldMethod)
 		}
 		if _, exists := u.create.mutation.ClientAddress(); exists {
 			s.SetIgnore(loginsession.FieldClientAddress)
@@ -670,6 +703,9 @@ func (u *LoginSessionUpsertBulk) UpdateNewValues() *LoginSessionUpsertBulk {
 			}
 			if _, exists := b.mutation.ExpiresAt(); exists {
 				s.SetIgnore(loginsession.FieldExpiresAt)
+			}
+			if _, exists := b.mutation.Method(); exists {
+				s.SetIgnore(loginsession.FieldMethod)
 			}
 			if _, exists := b.mutation.ClientAddress(); exists {
 				s.SetIgnore(loginsession.FieldClientAddress)

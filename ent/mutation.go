@@ -17,26 +17,42 @@ import (
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/externalidentity"
 	"github.com/berthhq/berth/ent/fence"
+	"github.com/berthhq/berth/ent/groupgrant"
+	"github.com/berthhq/berth/ent/identityprovider"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/keypair"
+	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/resourcepreset"
+	"github.com/berthhq/berth/ent/retention"
+	"github.com/berthhq/berth/ent/role"
+	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
+	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
+	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/ent/volumegrant"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
@@ -52,52 +68,71 @@ const (
 	OpUpdateOne = ent.OpUpdateOne
 
 	// Node types.
-	TypeAccessToken    = "AccessToken"
-	TypeAgent          = "Agent"
-	TypeAllocation     = "Allocation"
-	TypeAuditEntry     = "AuditEntry"
-	TypeDevice         = "Device"
-	TypeDomain         = "Domain"
-	TypeFence          = "Fence"
-	TypeImage          = "Image"
-	TypeJoinToken      = "JoinToken"
-	TypeKernel         = "Kernel"
-	TypeLoginSession   = "LoginSession"
-	TypeMembership     = "Membership"
-	TypeProject        = "Project"
-	TypeQuotaScope     = "QuotaScope"
-	TypeRegistry       = "Registry"
-	TypeResourceGroup  = "ResourceGroup"
-	TypeResourcePolicy = "ResourcePolicy"
-	TypeSession        = "Session"
-	TypeSessionEvent   = "SessionEvent"
-	TypeSessionMount   = "SessionMount"
-	TypeSlotType       = "SlotType"
-	TypeStorageProxy   = "StorageProxy"
-	TypeUser           = "User"
-	TypeVfolder        = "Vfolder"
-	TypeVolume         = "Volume"
+	TypeAccessToken      = "AccessToken"
+	TypeAgent            = "Agent"
+	TypeAllocation       = "Allocation"
+	TypeAuditEntry       = "AuditEntry"
+	TypeDevice           = "Device"
+	TypeDomain           = "Domain"
+	TypeExternalIdentity = "ExternalIdentity"
+	TypeFence            = "Fence"
+	TypeGroupGrant       = "GroupGrant"
+	TypeIdentityProvider = "IdentityProvider"
+	TypeImage            = "Image"
+	TypeInvitation       = "Invitation"
+	TypeJoinToken        = "JoinToken"
+	TypeKernel           = "Kernel"
+	TypeKeypair          = "Keypair"
+	TypeLoginAttempt     = "LoginAttempt"
+	TypeLoginSession     = "LoginSession"
+	TypeMembership       = "Membership"
+	TypePolicyAttachment = "PolicyAttachment"
+	TypeProject          = "Project"
+	TypeQuotaScope       = "QuotaScope"
+	TypeRecoveryCode     = "RecoveryCode"
+	TypeRegistry         = "Registry"
+	TypeResourceGroup    = "ResourceGroup"
+	TypeResourcePolicy   = "ResourcePolicy"
+	TypeResourcePreset   = "ResourcePreset"
+	TypeRetention        = "Retention"
+	TypeRole             = "Role"
+	TypeRoleGrant        = "RoleGrant"
+	TypeSSHKey           = "SSHKey"
+	TypeSession          = "Session"
+	TypeSessionEvent     = "SessionEvent"
+	TypeSessionMount     = "SessionMount"
+	TypeSlotType         = "SlotType"
+	TypeStorageProxy     = "StorageProxy"
+	TypeTask             = "Task"
+	TypeUser             = "User"
+	TypeVfolder          = "Vfolder"
+	TypeVolume           = "Volume"
+	TypeVolumeGrant      = "VolumeGrant"
 )
 
 // AccessTokenMutation represents an operation that mutates the AccessToken nodes in the graph.
 type AccessTokenMutation struct {
 	config
-	op            Op
-	typ           string
-	id            *uuid.UUID
-	created_at    *time.Time
-	name          *string
-	prefix        *string
-	hash          *[]byte
-	expires_at    *time.Time
-	last_used_at  *time.Time
-	revoked_at    *time.Time
-	clearedFields map[string]struct{}
-	user          *uuid.UUID
-	cleareduser   bool
-	done          bool
-	oldValue      func(context.Context) (*AccessToken, error)
-	predicates    []predicate.AccessToken
+	op             Op
+	typ            string
+	id             *uuid.UUID
+	created_at     *time.Time
+	name           *string
+	prefix         *string
+	hash           *[]byte
+	scopes         *[]string
+	appendscopes   []string
+	expires_at     *time.Time
+	last_used_at   *time.Time
+	revoked_at     *time.Time
+	clearedFields  map[string]struct{}
+	user           *uuid.UUID
+	cleareduser    bool
+	project        *uuid.UUID
+	clearedproject bool
+	done           bool
+	oldValue       func(context.Context) (*AccessToken, error)
+	predicates     []predicate.AccessToken
 }
 
 var _ ent.Mutation = (*AccessTokenMutation)(nil)
@@ -348,6 +383,106 @@ func (m *AccessTokenMutation) ResetHash() {
 	m.hash = nil
 }
 
+// SetScopes sets the "scopes" field.
+func (m *AccessTokenMutation) SetScopes(s []string) {
+	m.scopes = &s
+	m.appendscopes = nil
+}
+
+// Scopes returns the value of the "scopes" field in the mutation.
+func (m *AccessTokenMutation) Scopes() (r []string, exists bool) {
+	v := m.scopes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldScopes returns the old "scopes" field's value of the AccessToken entity.
+// If the AccessToken object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AccessTokenMutation) OldScopes(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldScopes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldScopes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldScopes: %w", err)
+	}
+	return oldValue.Scopes, nil
+}
+
+// AppendScopes adds s to the "scopes" field.
+func (m *AccessTokenMutation) AppendScopes(s []string) {
+	m.appendscopes = append(m.appendscopes, s...)
+}
+
+// AppendedScopes returns the list of values that were appended to the "scopes" field in this mutation.
+func (m *AccessTokenMutation) AppendedScopes() ([]string, bool) {
+	if len(m.appendscopes) == 0 {
+		return nil, false
+	}
+	return m.appendscopes, true
+}
+
+// ResetScopes resets all changes to the "scopes" field.
+func (m *AccessTokenMutation) ResetScopes() {
+	m.scopes = nil
+	m.appendscopes = nil
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *AccessTokenMutation) SetProjectID(u uuid.UUID) {
+	m.project = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *AccessTokenMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the AccessToken entity.
+// If the AccessToken object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AccessTokenMutation) OldProjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (m *AccessTokenMutation) ClearProjectID() {
+	m.project = nil
+	m.clearedFields[accesstoken.FieldProjectID] = struct{}{}
+}
+
+// ProjectIDCleared returns if the "project_id" field was cleared in this mutation.
+func (m *AccessTokenMutation) ProjectIDCleared() bool {
+	_, ok := m.clearedFields[accesstoken.FieldProjectID]
+	return ok
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *AccessTokenMutation) ResetProjectID() {
+	m.project = nil
+	delete(m.clearedFields, accesstoken.FieldProjectID)
+}
+
 // SetExpiresAt sets the "expires_at" field.
 func (m *AccessTokenMutation) SetExpiresAt(t time.Time) {
 	m.expires_at = &t
@@ -558,6 +693,33 @@ func (m *AccessTokenMutation) ResetUser() {
 	m.cleareduser = false
 }
 
+// ClearProject clears the "project" edge to the Project entity.
+func (m *AccessTokenMutation) ClearProject() {
+	m.clearedproject = true
+	m.clearedFields[accesstoken.FieldProjectID] = struct{}{}
+}
+
+// ProjectCleared reports if the "project" edge to the Project entity was cleared.
+func (m *AccessTokenMutation) ProjectCleared() bool {
+	return m.ProjectIDCleared() || m.clearedproject
+}
+
+// ProjectIDs returns the "project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProjectID instead. It exists only for internal usage by the builders.
+func (m *AccessTokenMutation) ProjectIDs() (ids []uuid.UUID) {
+	if id := m.project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProject resets all changes to the "project" edge.
+func (m *AccessTokenMutation) ResetProject() {
+	m.project = nil
+	m.clearedproject = false
+}
+
 // Where appends a list predicates to the AccessTokenMutation builder.
 func (m *AccessTokenMutation) Where(ps ...predicate.AccessToken) {
 	m.predicates = append(m.predicates, ps...)
@@ -592,7 +754,7 @@ func (m *AccessTokenMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *AccessTokenMutation) Fields() []string {
-	fields := make([]string, 0, 8)
+	fields := make([]string, 0, 10)
 	if m.created_at != nil {
 		fields = append(fields, accesstoken.FieldCreatedAt)
 	}
@@ -604,6 +766,12 @@ func (m *AccessTokenMutation) Fields() []string {
 	}
 	if m.hash != nil {
 		fields = append(fields, accesstoken.FieldHash)
+	}
+	if m.scopes != nil {
+		fields = append(fields, accesstoken.FieldScopes)
+	}
+	if m.project != nil {
+		fields = append(fields, accesstoken.FieldProjectID)
 	}
 	if m.expires_at != nil {
 		fields = append(fields, accesstoken.FieldExpiresAt)
@@ -633,6 +801,10 @@ func (m *AccessTokenMutation) Field(name string) (ent.Value, bool) {
 		return m.Prefix()
 	case accesstoken.FieldHash:
 		return m.Hash()
+	case accesstoken.FieldScopes:
+		return m.Scopes()
+	case accesstoken.FieldProjectID:
+		return m.ProjectID()
 	case accesstoken.FieldExpiresAt:
 		return m.ExpiresAt()
 	case accesstoken.FieldLastUsedAt:
@@ -658,6 +830,10 @@ func (m *AccessTokenMutation) OldField(ctx context.Context, name string) (ent.Va
 		return m.OldPrefix(ctx)
 	case accesstoken.FieldHash:
 		return m.OldHash(ctx)
+	case accesstoken.FieldScopes:
+		return m.OldScopes(ctx)
+	case accesstoken.FieldProjectID:
+		return m.OldProjectID(ctx)
 	case accesstoken.FieldExpiresAt:
 		return m.OldExpiresAt(ctx)
 	case accesstoken.FieldLastUsedAt:
@@ -702,6 +878,20 @@ func (m *AccessTokenMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetHash(v)
+		return nil
+	case accesstoken.FieldScopes:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetScopes(v)
+		return nil
+	case accesstoken.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
 		return nil
 	case accesstoken.FieldExpiresAt:
 		v, ok := value.(time.Time)
@@ -761,6 +951,9 @@ func (m *AccessTokenMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *AccessTokenMutation) ClearedFields() []string {
 	var fields []string
+	if m.FieldCleared(accesstoken.FieldProjectID) {
+		fields = append(fields, accesstoken.FieldProjectID)
+	}
 	if m.FieldCleared(accesstoken.FieldExpiresAt) {
 		fields = append(fields, accesstoken.FieldExpiresAt)
 	}
@@ -784,6 +977,9 @@ func (m *AccessTokenMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *AccessTokenMutation) ClearField(name string) error {
 	switch name {
+	case accesstoken.FieldProjectID:
+		m.ClearProjectID()
+		return nil
 	case accesstoken.FieldExpiresAt:
 		m.ClearExpiresAt()
 		return nil
@@ -813,6 +1009,12 @@ func (m *AccessTokenMutation) ResetField(name string) error {
 	case accesstoken.FieldHash:
 		m.ResetHash()
 		return nil
+	case accesstoken.FieldScopes:
+		m.ResetScopes()
+		return nil
+	case accesstoken.FieldProjectID:
+		m.ResetProjectID()
+		return nil
 	case accesstoken.FieldExpiresAt:
 		m.ResetExpiresAt()
 		return nil
@@ -831,9 +1033,12 @@ func (m *AccessTokenMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *AccessTokenMutation) AddedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 2)
 	if m.user != nil {
 		edges = append(edges, accesstoken.EdgeUser)
+	}
+	if m.project != nil {
+		edges = append(edges, accesstoken.EdgeProject)
 	}
 	return edges
 }
@@ -846,13 +1051,17 @@ func (m *AccessTokenMutation) AddedIDs(name string) []ent.Value {
 		if id := m.user; id != nil {
 			return []ent.Value{*id}
 		}
+	case accesstoken.EdgeProject:
+		if id := m.project; id != nil {
+			return []ent.Value{*id}
+		}
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *AccessTokenMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 2)
 	return edges
 }
 
@@ -864,9 +1073,12 @@ func (m *AccessTokenMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *AccessTokenMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 2)
 	if m.cleareduser {
 		edges = append(edges, accesstoken.EdgeUser)
+	}
+	if m.clearedproject {
+		edges = append(edges, accesstoken.EdgeProject)
 	}
 	return edges
 }
@@ -877,6 +1089,8 @@ func (m *AccessTokenMutation) EdgeCleared(name string) bool {
 	switch name {
 	case accesstoken.EdgeUser:
 		return m.cleareduser
+	case accesstoken.EdgeProject:
+		return m.clearedproject
 	}
 	return false
 }
@@ -888,6 +1102,9 @@ func (m *AccessTokenMutation) ClearEdge(name string) error {
 	case accesstoken.EdgeUser:
 		m.ClearUser()
 		return nil
+	case accesstoken.EdgeProject:
+		m.ClearProject()
+		return nil
 	}
 	return fmt.Errorf("unknown AccessToken unique edge %s", name)
 }
@@ -898,6 +1115,9 @@ func (m *AccessTokenMutation) ResetEdge(name string) error {
 	switch name {
 	case accesstoken.EdgeUser:
 		m.ResetUser()
+		return nil
+	case accesstoken.EdgeProject:
+		m.ResetProject()
 		return nil
 	}
 	return fmt.Errorf("unknown AccessToken edge %s", name)
@@ -3108,11 +3328,20 @@ type AuditEntryMutation struct {
 	id             *uuid.UUID
 	at             *time.Time
 	actor_id       *uuid.UUID
+	actor_email    *string
+	acted_as_id    *uuid.UUID
+	credential_id  *uuid.UUID
 	action         *string
+	entity         *string
+	entity_id      *uuid.UUID
+	domain_id      *uuid.UUID
+	project_id     *uuid.UUID
 	request_id     *string
 	client_address *string
 	result         *string
 	message        *string
+	duration_us    *int64
+	addduration_us *int64
 	clearedFields  map[string]struct{}
 	done           bool
 	oldValue       func(context.Context) (*AuditEntry, error)
@@ -3308,6 +3537,140 @@ func (m *AuditEntryMutation) ResetActorID() {
 	delete(m.clearedFields, auditentry.FieldActorID)
 }
 
+// SetActorEmail sets the "actor_email" field.
+func (m *AuditEntryMutation) SetActorEmail(s string) {
+	m.actor_email = &s
+}
+
+// ActorEmail returns the value of the "actor_email" field in the mutation.
+func (m *AuditEntryMutation) ActorEmail() (r string, exists bool) {
+	v := m.actor_email
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldActorEmail returns the old "actor_email" field's value of the AuditEntry entity.
+// If the AuditEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AuditEntryMutation) OldActorEmail(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldActorEmail is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldActorEmail requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldActorEmail: %w", err)
+	}
+	return oldValue.ActorEmail, nil
+}
+
+// ResetActorEmail resets all changes to the "actor_email" field.
+func (m *AuditEntryMutation) ResetActorEmail() {
+	m.actor_email = nil
+}
+
+// SetActedAsID sets the "acted_as_id" field.
+func (m *AuditEntryMutation) SetActedAsID(u uuid.UUID) {
+	m.acted_as_id = &u
+}
+
+// ActedAsID returns the value of the "acted_as_id" field in the mutation.
+func (m *AuditEntryMutation) ActedAsID() (r uuid.UUID, exists bool) {
+	v := m.acted_as_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldActedAsID returns the old "acted_as_id" field's value of the AuditEntry entity.
+// If the AuditEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AuditEntryMutation) OldActedAsID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldActedAsID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldActedAsID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldActedAsID: %w", err)
+	}
+	return oldValue.ActedAsID, nil
+}
+
+// ClearActedAsID clears the value of the "acted_as_id" field.
+func (m *AuditEntryMutation) ClearActedAsID() {
+	m.acted_as_id = nil
+	m.clearedFields[auditentry.FieldActedAsID] = struct{}{}
+}
+
+// ActedAsIDCleared returns if the "acted_as_id" field was cleared in this mutation.
+func (m *AuditEntryMutation) ActedAsIDCleared() bool {
+	_, ok := m.clearedFields[auditentry.FieldActedAsID]
+	return ok
+}
+
+// ResetActedAsID resets all changes to the "acted_as_id" field.
+func (m *AuditEntryMutation) ResetActedAsID() {
+	m.acted_as_id = nil
+	delete(m.clearedFields, auditentry.FieldActedAsID)
+}
+
+// SetCredentialID sets the "credential_id" field.
+func (m *AuditEntryMutation) SetCredentialID(u uuid.UUID) {
+	m.credential_id = &u
+}
+
+// CredentialID returns the value of the "credential_id" field in the mutation.
+func (m *AuditEntryMutation) CredentialID() (r uuid.UUID, exists bool) {
+	v := m.credential_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCredentialID returns the old "credential_id" field's value of the AuditEntry entity.
+// If the AuditEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AuditEntryMutation) OldCredentialID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCredentialID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCredentialID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCredentialID: %w", err)
+	}
+	return oldValue.CredentialID, nil
+}
+
+// ClearCredentialID clears the value of the "credential_id" field.
+func (m *AuditEntryMutation) ClearCredentialID() {
+	m.credential_id = nil
+	m.clearedFields[auditentry.FieldCredentialID] = struct{}{}
+}
+
+// CredentialIDCleared returns if the "credential_id" field was cleared in this mutation.
+func (m *AuditEntryMutation) CredentialIDCleared() bool {
+	_, ok := m.clearedFields[auditentry.FieldCredentialID]
+	return ok
+}
+
+// ResetCredentialID resets all changes to the "credential_id" field.
+func (m *AuditEntryMutation) ResetCredentialID() {
+	m.credential_id = nil
+	delete(m.clearedFields, auditentry.FieldCredentialID)
+}
+
 // SetAction sets the "action" field.
 func (m *AuditEntryMutation) SetAction(s string) {
 	m.action = &s
@@ -3342,6 +3705,189 @@ func (m *AuditEntryMutation) OldAction(ctx context.Context) (v string, err error
 // ResetAction resets all changes to the "action" field.
 func (m *AuditEntryMutation) ResetAction() {
 	m.action = nil
+}
+
+// SetEntity sets the "entity" field.
+func (m *AuditEntryMutation) SetEntity(s string) {
+	m.entity = &s
+}
+
+// Entity returns the value of the "entity" field in the mutation.
+func (m *AuditEntryMutation) Entity() (r string, exists bool) {
+	v := m.entity
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEntity returns the old "entity" field's value of the AuditEntry entity.
+// If the AuditEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AuditEntryMutation) OldEntity(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEntity is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEntity requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEntity: %w", err)
+	}
+	return oldValue.Entity, nil
+}
+
+// ResetEntity resets all changes to the "entity" field.
+func (m *AuditEntryMutation) ResetEntity() {
+	m.entity = nil
+}
+
+// SetEntityID sets the "entity_id" field.
+func (m *AuditEntryMutation) SetEntityID(u uuid.UUID) {
+	m.entity_id = &u
+}
+
+// EntityID returns the value of the "entity_id" field in the mutation.
+func (m *AuditEntryMutation) EntityID() (r uuid.UUID, exists bool) {
+	v := m.entity_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEntityID returns the old "entity_id" field's value of the AuditEntry entity.
+// If the AuditEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AuditEntryMutation) OldEntityID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEntityID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEntityID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEntityID: %w", err)
+	}
+	return oldValue.EntityID, nil
+}
+
+// ClearEntityID clears the value of the "entity_id" field.
+func (m *AuditEntryMutation) ClearEntityID() {
+	m.entity_id = nil
+	m.clearedFields[auditentry.FieldEntityID] = struct{}{}
+}
+
+// EntityIDCleared returns if the "entity_id" field was cleared in this mutation.
+func (m *AuditEntryMutation) EntityIDCleared() bool {
+	_, ok := m.clearedFields[auditentry.FieldEntityID]
+	return ok
+}
+
+// ResetEntityID resets all changes to the "entity_id" field.
+func (m *AuditEntryMutation) ResetEntityID() {
+	m.entity_id = nil
+	delete(m.clearedFields, auditentry.FieldEntityID)
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *AuditEntryMutation) SetDomainID(u uuid.UUID) {
+	m.domain_id = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *AuditEntryMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the AuditEntry entity.
+// If the AuditEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AuditEntryMutation) OldDomainID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (m *AuditEntryMutation) ClearDomainID() {
+	m.domain_id = nil
+	m.clearedFields[auditentry.FieldDomainID] = struct{}{}
+}
+
+// DomainIDCleared returns if the "domain_id" field was cleared in this mutation.
+func (m *AuditEntryMutation) DomainIDCleared() bool {
+	_, ok := m.clearedFields[auditentry.FieldDomainID]
+	return ok
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *AuditEntryMutation) ResetDomainID() {
+	m.domain_id = nil
+	delete(m.clearedFields, auditentry.FieldDomainID)
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *AuditEntryMutation) SetProjectID(u uuid.UUID) {
+	m.project_id = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *AuditEntryMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the AuditEntry entity.
+// If the AuditEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AuditEntryMutation) OldProjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (m *AuditEntryMutation) ClearProjectID() {
+	m.project_id = nil
+	m.clearedFields[auditentry.FieldProjectID] = struct{}{}
+}
+
+// ProjectIDCleared returns if the "project_id" field was cleared in this mutation.
+func (m *AuditEntryMutation) ProjectIDCleared() bool {
+	_, ok := m.clearedFields[auditentry.FieldProjectID]
+	return ok
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *AuditEntryMutation) ResetProjectID() {
+	m.project_id = nil
+	delete(m.clearedFields, auditentry.FieldProjectID)
 }
 
 // SetRequestID sets the "request_id" field.
@@ -3488,6 +4034,62 @@ func (m *AuditEntryMutation) ResetMessage() {
 	m.message = nil
 }
 
+// SetDurationUs sets the "duration_us" field.
+func (m *AuditEntryMutation) SetDurationUs(i int64) {
+	m.duration_us = &i
+	m.addduration_us = nil
+}
+
+// DurationUs returns the value of the "duration_us" field in the mutation.
+func (m *AuditEntryMutation) DurationUs() (r int64, exists bool) {
+	v := m.duration_us
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDurationUs returns the old "duration_us" field's value of the AuditEntry entity.
+// If the AuditEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AuditEntryMutation) OldDurationUs(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDurationUs is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDurationUs requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDurationUs: %w", err)
+	}
+	return oldValue.DurationUs, nil
+}
+
+// AddDurationUs adds i to the "duration_us" field.
+func (m *AuditEntryMutation) AddDurationUs(i int64) {
+	if m.addduration_us != nil {
+		*m.addduration_us += i
+	} else {
+		m.addduration_us = &i
+	}
+}
+
+// AddedDurationUs returns the value that was added to the "duration_us" field in this mutation.
+func (m *AuditEntryMutation) AddedDurationUs() (r int64, exists bool) {
+	v := m.addduration_us
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetDurationUs resets all changes to the "duration_us" field.
+func (m *AuditEntryMutation) ResetDurationUs() {
+	m.duration_us = nil
+	m.addduration_us = nil
+}
+
 // Where appends a list predicates to the AuditEntryMutation builder.
 func (m *AuditEntryMutation) Where(ps ...predicate.AuditEntry) {
 	m.predicates = append(m.predicates, ps...)
@@ -3522,15 +4124,36 @@ func (m *AuditEntryMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *AuditEntryMutation) Fields() []string {
-	fields := make([]string, 0, 7)
+	fields := make([]string, 0, 15)
 	if m.at != nil {
 		fields = append(fields, auditentry.FieldAt)
 	}
 	if m.actor_id != nil {
 		fields = append(fields, auditentry.FieldActorID)
 	}
+	if m.actor_email != nil {
+		fields = append(fields, auditentry.FieldActorEmail)
+	}
+	if m.acted_as_id != nil {
+		fields = append(fields, auditentry.FieldActedAsID)
+	}
+	if m.credential_id != nil {
+		fields = append(fields, auditentry.FieldCredentialID)
+	}
 	if m.action != nil {
 		fields = append(fields, auditentry.FieldAction)
+	}
+	if m.entity != nil {
+		fields = append(fields, auditentry.FieldEntity)
+	}
+	if m.entity_id != nil {
+		fields = append(fields, auditentry.FieldEntityID)
+	}
+	if m.domain_id != nil {
+		fields = append(fields, auditentry.FieldDomainID)
+	}
+	if m.project_id != nil {
+		fields = append(fields, auditentry.FieldProjectID)
 	}
 	if m.request_id != nil {
 		fields = append(fields, auditentry.FieldRequestID)
@@ -3544,6 +4167,9 @@ func (m *AuditEntryMutation) Fields() []string {
 	if m.message != nil {
 		fields = append(fields, auditentry.FieldMessage)
 	}
+	if m.duration_us != nil {
+		fields = append(fields, auditentry.FieldDurationUs)
+	}
 	return fields
 }
 
@@ -3556,8 +4182,22 @@ func (m *AuditEntryMutation) Field(name string) (ent.Value, bool) {
 		return m.At()
 	case auditentry.FieldActorID:
 		return m.ActorID()
+	case auditentry.FieldActorEmail:
+		return m.ActorEmail()
+	case auditentry.FieldActedAsID:
+		return m.ActedAsID()
+	case auditentry.FieldCredentialID:
+		return m.CredentialID()
 	case auditentry.FieldAction:
 		return m.Action()
+	case auditentry.FieldEntity:
+		return m.Entity()
+	case auditentry.FieldEntityID:
+		return m.EntityID()
+	case auditentry.FieldDomainID:
+		return m.DomainID()
+	case auditentry.FieldProjectID:
+		return m.ProjectID()
 	case auditentry.FieldRequestID:
 		return m.RequestID()
 	case auditentry.FieldClientAddress:
@@ -3566,6 +4206,8 @@ func (m *AuditEntryMutation) Field(name string) (ent.Value, bool) {
 		return m.Result()
 	case auditentry.FieldMessage:
 		return m.Message()
+	case auditentry.FieldDurationUs:
+		return m.DurationUs()
 	}
 	return nil, false
 }
@@ -3579,8 +4221,22 @@ func (m *AuditEntryMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldAt(ctx)
 	case auditentry.FieldActorID:
 		return m.OldActorID(ctx)
+	case auditentry.FieldActorEmail:
+		return m.OldActorEmail(ctx)
+	case auditentry.FieldActedAsID:
+		return m.OldActedAsID(ctx)
+	case auditentry.FieldCredentialID:
+		return m.OldCredentialID(ctx)
 	case auditentry.FieldAction:
 		return m.OldAction(ctx)
+	case auditentry.FieldEntity:
+		return m.OldEntity(ctx)
+	case auditentry.FieldEntityID:
+		return m.OldEntityID(ctx)
+	case auditentry.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case auditentry.FieldProjectID:
+		return m.OldProjectID(ctx)
 	case auditentry.FieldRequestID:
 		return m.OldRequestID(ctx)
 	case auditentry.FieldClientAddress:
@@ -3589,6 +4245,8 @@ func (m *AuditEntryMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldResult(ctx)
 	case auditentry.FieldMessage:
 		return m.OldMessage(ctx)
+	case auditentry.FieldDurationUs:
+		return m.OldDurationUs(ctx)
 	}
 	return nil, fmt.Errorf("unknown AuditEntry field %s", name)
 }
@@ -3612,12 +4270,61 @@ func (m *AuditEntryMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetActorID(v)
 		return nil
+	case auditentry.FieldActorEmail:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetActorEmail(v)
+		return nil
+	case auditentry.FieldActedAsID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetActedAsID(v)
+		return nil
+	case auditentry.FieldCredentialID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCredentialID(v)
+		return nil
 	case auditentry.FieldAction:
 		v, ok := value.(string)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetAction(v)
+		return nil
+	case auditentry.FieldEntity:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEntity(v)
+		return nil
+	case auditentry.FieldEntityID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEntityID(v)
+		return nil
+	case auditentry.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case auditentry.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
 		return nil
 	case auditentry.FieldRequestID:
 		v, ok := value.(string)
@@ -3647,6 +4354,13 @@ func (m *AuditEntryMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetMessage(v)
 		return nil
+	case auditentry.FieldDurationUs:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDurationUs(v)
+		return nil
 	}
 	return fmt.Errorf("unknown AuditEntry field %s", name)
 }
@@ -3654,13 +4368,21 @@ func (m *AuditEntryMutation) SetField(name string, value ent.Value) error {
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
 func (m *AuditEntryMutation) AddedFields() []string {
-	return nil
+	var fields []string
+	if m.addduration_us != nil {
+		fields = append(fields, auditentry.FieldDurationUs)
+	}
+	return fields
 }
 
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
 func (m *AuditEntryMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case auditentry.FieldDurationUs:
+		return m.AddedDurationUs()
+	}
 	return nil, false
 }
 
@@ -3669,6 +4391,13 @@ func (m *AuditEntryMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *AuditEntryMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case auditentry.FieldDurationUs:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddDurationUs(v)
+		return nil
 	}
 	return fmt.Errorf("unknown AuditEntry numeric field %s", name)
 }
@@ -3679,6 +4408,21 @@ func (m *AuditEntryMutation) ClearedFields() []string {
 	var fields []string
 	if m.FieldCleared(auditentry.FieldActorID) {
 		fields = append(fields, auditentry.FieldActorID)
+	}
+	if m.FieldCleared(auditentry.FieldActedAsID) {
+		fields = append(fields, auditentry.FieldActedAsID)
+	}
+	if m.FieldCleared(auditentry.FieldCredentialID) {
+		fields = append(fields, auditentry.FieldCredentialID)
+	}
+	if m.FieldCleared(auditentry.FieldEntityID) {
+		fields = append(fields, auditentry.FieldEntityID)
+	}
+	if m.FieldCleared(auditentry.FieldDomainID) {
+		fields = append(fields, auditentry.FieldDomainID)
+	}
+	if m.FieldCleared(auditentry.FieldProjectID) {
+		fields = append(fields, auditentry.FieldProjectID)
 	}
 	return fields
 }
@@ -3697,6 +4441,21 @@ func (m *AuditEntryMutation) ClearField(name string) error {
 	case auditentry.FieldActorID:
 		m.ClearActorID()
 		return nil
+	case auditentry.FieldActedAsID:
+		m.ClearActedAsID()
+		return nil
+	case auditentry.FieldCredentialID:
+		m.ClearCredentialID()
+		return nil
+	case auditentry.FieldEntityID:
+		m.ClearEntityID()
+		return nil
+	case auditentry.FieldDomainID:
+		m.ClearDomainID()
+		return nil
+	case auditentry.FieldProjectID:
+		m.ClearProjectID()
+		return nil
 	}
 	return fmt.Errorf("unknown AuditEntry nullable field %s", name)
 }
@@ -3711,8 +4470,29 @@ func (m *AuditEntryMutation) ResetField(name string) error {
 	case auditentry.FieldActorID:
 		m.ResetActorID()
 		return nil
+	case auditentry.FieldActorEmail:
+		m.ResetActorEmail()
+		return nil
+	case auditentry.FieldActedAsID:
+		m.ResetActedAsID()
+		return nil
+	case auditentry.FieldCredentialID:
+		m.ResetCredentialID()
+		return nil
 	case auditentry.FieldAction:
 		m.ResetAction()
+		return nil
+	case auditentry.FieldEntity:
+		m.ResetEntity()
+		return nil
+	case auditentry.FieldEntityID:
+		m.ResetEntityID()
+		return nil
+	case auditentry.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case auditentry.FieldProjectID:
+		m.ResetProjectID()
 		return nil
 	case auditentry.FieldRequestID:
 		m.ResetRequestID()
@@ -3725,6 +4505,9 @@ func (m *AuditEntryMutation) ResetField(name string) error {
 		return nil
 	case auditentry.FieldMessage:
 		m.ResetMessage()
+		return nil
+	case auditentry.FieldDurationUs:
+		m.ResetDurationUs()
 		return nil
 	}
 	return fmt.Errorf("unknown AuditEntry field %s", name)
@@ -4836,25 +5619,36 @@ func (m *DeviceMutation) ResetEdge(name string) error {
 // DomainMutation represents an operation that mutates the Domain nodes in the graph.
 type DomainMutation struct {
 	config
-	op              Op
-	typ             string
-	id              *uuid.UUID
-	created_at      *time.Time
-	name            *string
-	description     *string
-	active          *bool
-	clearedFields   map[string]struct{}
-	projects        map[uuid.UUID]struct{}
-	removedprojects map[uuid.UUID]struct{}
-	clearedprojects bool
-	users           map[uuid.UUID]struct{}
-	removedusers    map[uuid.UUID]struct{}
-	clearedusers    bool
-	policy          *uuid.UUID
-	clearedpolicy   bool
-	done            bool
-	oldValue        func(context.Context) (*Domain, error)
-	predicates      []predicate.Domain
+	op                       Op
+	typ                      string
+	id                       *uuid.UUID
+	created_at               *time.Time
+	name                     *string
+	description              *string
+	active                   *bool
+	registries_restricted    *bool
+	totp_required            *bool
+	password_min_length      *int
+	addpassword_min_length   *int
+	password_max_age_days    *int
+	addpassword_max_age_days *int
+	sign_up                  *domain.SignUp
+	clearedFields            map[string]struct{}
+	projects                 map[uuid.UUID]struct{}
+	removedprojects          map[uuid.UUID]struct{}
+	clearedprojects          bool
+	users                    map[uuid.UUID]struct{}
+	removedusers             map[uuid.UUID]struct{}
+	clearedusers             bool
+	policies                 map[uuid.UUID]struct{}
+	removedpolicies          map[uuid.UUID]struct{}
+	clearedpolicies          bool
+	registries               map[uuid.UUID]struct{}
+	removedregistries        map[uuid.UUID]struct{}
+	clearedregistries        bool
+	done                     bool
+	oldValue                 func(context.Context) (*Domain, error)
+	predicates               []predicate.Domain
 }
 
 var _ ent.Mutation = (*DomainMutation)(nil)
@@ -5105,6 +5899,226 @@ func (m *DomainMutation) ResetActive() {
 	m.active = nil
 }
 
+// SetRegistriesRestricted sets the "registries_restricted" field.
+func (m *DomainMutation) SetRegistriesRestricted(b bool) {
+	m.registries_restricted = &b
+}
+
+// RegistriesRestricted returns the value of the "registries_restricted" field in the mutation.
+func (m *DomainMutation) RegistriesRestricted() (r bool, exists bool) {
+	v := m.registries_restricted
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRegistriesRestricted returns the old "registries_restricted" field's value of the Domain entity.
+// If the Domain object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DomainMutation) OldRegistriesRestricted(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRegistriesRestricted is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRegistriesRestricted requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRegistriesRestricted: %w", err)
+	}
+	return oldValue.RegistriesRestricted, nil
+}
+
+// ResetRegistriesRestricted resets all changes to the "registries_restricted" field.
+func (m *DomainMutation) ResetRegistriesRestricted() {
+	m.registries_restricted = nil
+}
+
+// SetTotpRequired sets the "totp_required" field.
+func (m *DomainMutation) SetTotpRequired(b bool) {
+	m.totp_required = &b
+}
+
+// TotpRequired returns the value of the "totp_required" field in the mutation.
+func (m *DomainMutation) TotpRequired() (r bool, exists bool) {
+	v := m.totp_required
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTotpRequired returns the old "totp_required" field's value of the Domain entity.
+// If the Domain object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DomainMutation) OldTotpRequired(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTotpRequired is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTotpRequired requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTotpRequired: %w", err)
+	}
+	return oldValue.TotpRequired, nil
+}
+
+// ResetTotpRequired resets all changes to the "totp_required" field.
+func (m *DomainMutation) ResetTotpRequired() {
+	m.totp_required = nil
+}
+
+// SetPasswordMinLength sets the "password_min_length" field.
+func (m *DomainMutation) SetPasswordMinLength(i int) {
+	m.password_min_length = &i
+	m.addpassword_min_length = nil
+}
+
+// PasswordMinLength returns the value of the "password_min_length" field in the mutation.
+func (m *DomainMutation) PasswordMinLength() (r int, exists bool) {
+	v := m.password_min_length
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPasswordMinLength returns the old "password_min_length" field's value of the Domain entity.
+// If the Domain object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DomainMutation) OldPasswordMinLength(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPasswordMinLength is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPasswordMinLength requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPasswordMinLength: %w", err)
+	}
+	return oldValue.PasswordMinLength, nil
+}
+
+// AddPasswordMinLength adds i to the "password_min_length" field.
+func (m *DomainMutation) AddPasswordMinLength(i int) {
+	if m.addpassword_min_length != nil {
+		*m.addpassword_min_length += i
+	} else {
+		m.addpassword_min_length = &i
+	}
+}
+
+// AddedPasswordMinLength returns the value that was added to the "password_min_length" field in this mutation.
+func (m *DomainMutation) AddedPasswordMinLength() (r int, exists bool) {
+	v := m.addpassword_min_length
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPasswordMinLength resets all changes to the "password_min_length" field.
+func (m *DomainMutation) ResetPasswordMinLength() {
+	m.password_min_length = nil
+	m.addpassword_min_length = nil
+}
+
+// SetPasswordMaxAgeDays sets the "password_max_age_days" field.
+func (m *DomainMutation) SetPasswordMaxAgeDays(i int) {
+	m.password_max_age_days = &i
+	m.addpassword_max_age_days = nil
+}
+
+// PasswordMaxAgeDays returns the value of the "password_max_age_days" field in the mutation.
+func (m *DomainMutation) PasswordMaxAgeDays() (r int, exists bool) {
+	v := m.password_max_age_days
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPasswordMaxAgeDays returns the old "password_max_age_days" field's value of the Domain entity.
+// If the Domain object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DomainMutation) OldPasswordMaxAgeDays(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPasswordMaxAgeDays is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPasswordMaxAgeDays requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPasswordMaxAgeDays: %w", err)
+	}
+	return oldValue.PasswordMaxAgeDays, nil
+}
+
+// AddPasswordMaxAgeDays adds i to the "password_max_age_days" field.
+func (m *DomainMutation) AddPasswordMaxAgeDays(i int) {
+	if m.addpassword_max_age_days != nil {
+		*m.addpassword_max_age_days += i
+	} else {
+		m.addpassword_max_age_days = &i
+	}
+}
+
+// AddedPasswordMaxAgeDays returns the value that was added to the "password_max_age_days" field in this mutation.
+func (m *DomainMutation) AddedPasswordMaxAgeDays() (r int, exists bool) {
+	v := m.addpassword_max_age_days
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPasswordMaxAgeDays resets all changes to the "password_max_age_days" field.
+func (m *DomainMutation) ResetPasswordMaxAgeDays() {
+	m.password_max_age_days = nil
+	m.addpassword_max_age_days = nil
+}
+
+// SetSignUp sets the "sign_up" field.
+func (m *DomainMutation) SetSignUp(du domain.SignUp) {
+	m.sign_up = &du
+}
+
+// SignUp returns the value of the "sign_up" field in the mutation.
+func (m *DomainMutation) SignUp() (r domain.SignUp, exists bool) {
+	v := m.sign_up
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSignUp returns the old "sign_up" field's value of the Domain entity.
+// If the Domain object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DomainMutation) OldSignUp(ctx context.Context) (v domain.SignUp, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSignUp is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSignUp requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSignUp: %w", err)
+	}
+	return oldValue.SignUp, nil
+}
+
+// ResetSignUp resets all changes to the "sign_up" field.
+func (m *DomainMutation) ResetSignUp() {
+	m.sign_up = nil
+}
+
 // AddProjectIDs adds the "projects" edge to the Project entity by ids.
 func (m *DomainMutation) AddProjectIDs(ids ...uuid.UUID) {
 	if m.projects == nil {
@@ -5213,43 +6227,112 @@ func (m *DomainMutation) ResetUsers() {
 	m.removedusers = nil
 }
 
-// SetPolicyID sets the "policy" edge to the ResourcePolicy entity by id.
-func (m *DomainMutation) SetPolicyID(id uuid.UUID) {
-	m.policy = &id
+// AddPolicyIDs adds the "policies" edge to the PolicyAttachment entity by ids.
+func (m *DomainMutation) AddPolicyIDs(ids ...uuid.UUID) {
+	if m.policies == nil {
+		m.policies = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.policies[ids[i]] = struct{}{}
+	}
 }
 
-// ClearPolicy clears the "policy" edge to the ResourcePolicy entity.
-func (m *DomainMutation) ClearPolicy() {
-	m.clearedpolicy = true
+// ClearPolicies clears the "policies" edge to the PolicyAttachment entity.
+func (m *DomainMutation) ClearPolicies() {
+	m.clearedpolicies = true
 }
 
-// PolicyCleared reports if the "policy" edge to the ResourcePolicy entity was cleared.
-func (m *DomainMutation) PolicyCleared() bool {
-	return m.clearedpolicy
+// PoliciesCleared reports if the "policies" edge to the PolicyAttachment entity was cleared.
+func (m *DomainMutation) PoliciesCleared() bool {
+	return m.clearedpolicies
 }
 
-// PolicyID returns the "policy" edge ID in the mutation.
-func (m *DomainMutation) PolicyID() (id uuid.UUID, exists bool) {
-	if m.policy != nil {
-		return *m.policy, true
+// RemovePolicyIDs removes the "policies" edge to the PolicyAttachment entity by IDs.
+func (m *DomainMutation) RemovePolicyIDs(ids ...uuid.UUID) {
+	if m.removedpolicies == nil {
+		m.removedpolicies = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.policies, ids[i])
+		m.removedpolicies[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedPolicies returns the removed IDs of the "policies" edge to the PolicyAttachment entity.
+func (m *DomainMutation) RemovedPoliciesIDs() (ids []uuid.UUID) {
+	for id := range m.removedpolicies {
+		ids = append(ids, id)
 	}
 	return
 }
 
-// PolicyIDs returns the "policy" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// PolicyID instead. It exists only for internal usage by the builders.
-func (m *DomainMutation) PolicyIDs() (ids []uuid.UUID) {
-	if id := m.policy; id != nil {
-		ids = append(ids, *id)
+// PoliciesIDs returns the "policies" edge IDs in the mutation.
+func (m *DomainMutation) PoliciesIDs() (ids []uuid.UUID) {
+	for id := range m.policies {
+		ids = append(ids, id)
 	}
 	return
 }
 
-// ResetPolicy resets all changes to the "policy" edge.
-func (m *DomainMutation) ResetPolicy() {
-	m.policy = nil
-	m.clearedpolicy = false
+// ResetPolicies resets all changes to the "policies" edge.
+func (m *DomainMutation) ResetPolicies() {
+	m.policies = nil
+	m.clearedpolicies = false
+	m.removedpolicies = nil
+}
+
+// AddRegistryIDs adds the "registries" edge to the Registry entity by ids.
+func (m *DomainMutation) AddRegistryIDs(ids ...uuid.UUID) {
+	if m.registries == nil {
+		m.registries = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.registries[ids[i]] = struct{}{}
+	}
+}
+
+// ClearRegistries clears the "registries" edge to the Registry entity.
+func (m *DomainMutation) ClearRegistries() {
+	m.clearedregistries = true
+}
+
+// RegistriesCleared reports if the "registries" edge to the Registry entity was cleared.
+func (m *DomainMutation) RegistriesCleared() bool {
+	return m.clearedregistries
+}
+
+// RemoveRegistryIDs removes the "registries" edge to the Registry entity by IDs.
+func (m *DomainMutation) RemoveRegistryIDs(ids ...uuid.UUID) {
+	if m.removedregistries == nil {
+		m.removedregistries = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.registries, ids[i])
+		m.removedregistries[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedRegistries returns the removed IDs of the "registries" edge to the Registry entity.
+func (m *DomainMutation) RemovedRegistriesIDs() (ids []uuid.UUID) {
+	for id := range m.removedregistries {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// RegistriesIDs returns the "registries" edge IDs in the mutation.
+func (m *DomainMutation) RegistriesIDs() (ids []uuid.UUID) {
+	for id := range m.registries {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetRegistries resets all changes to the "registries" edge.
+func (m *DomainMutation) ResetRegistries() {
+	m.registries = nil
+	m.clearedregistries = false
+	m.removedregistries = nil
 }
 
 // Where appends a list predicates to the DomainMutation builder.
@@ -5286,7 +6369,7 @@ func (m *DomainMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *DomainMutation) Fields() []string {
-	fields := make([]string, 0, 4)
+	fields := make([]string, 0, 9)
 	if m.created_at != nil {
 		fields = append(fields, domain.FieldCreatedAt)
 	}
@@ -5298,6 +6381,21 @@ func (m *DomainMutation) Fields() []string {
 	}
 	if m.active != nil {
 		fields = append(fields, domain.FieldActive)
+	}
+	if m.registries_restricted != nil {
+		fields = append(fields, domain.FieldRegistriesRestricted)
+	}
+	if m.totp_required != nil {
+		fields = append(fields, domain.FieldTotpRequired)
+	}
+	if m.password_min_length != nil {
+		fields = append(fields, domain.FieldPasswordMinLength)
+	}
+	if m.password_max_age_days != nil {
+		fields = append(fields, domain.FieldPasswordMaxAgeDays)
+	}
+	if m.sign_up != nil {
+		fields = append(fields, domain.FieldSignUp)
 	}
 	return fields
 }
@@ -5315,6 +6413,16 @@ func (m *DomainMutation) Field(name string) (ent.Value, bool) {
 		return m.Description()
 	case domain.FieldActive:
 		return m.Active()
+	case domain.FieldRegistriesRestricted:
+		return m.RegistriesRestricted()
+	case domain.FieldTotpRequired:
+		return m.TotpRequired()
+	case domain.FieldPasswordMinLength:
+		return m.PasswordMinLength()
+	case domain.FieldPasswordMaxAgeDays:
+		return m.PasswordMaxAgeDays()
+	case domain.FieldSignUp:
+		return m.SignUp()
 	}
 	return nil, false
 }
@@ -5332,6 +6440,16 @@ func (m *DomainMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldDescription(ctx)
 	case domain.FieldActive:
 		return m.OldActive(ctx)
+	case domain.FieldRegistriesRestricted:
+		return m.OldRegistriesRestricted(ctx)
+	case domain.FieldTotpRequired:
+		return m.OldTotpRequired(ctx)
+	case domain.FieldPasswordMinLength:
+		return m.OldPasswordMinLength(ctx)
+	case domain.FieldPasswordMaxAgeDays:
+		return m.OldPasswordMaxAgeDays(ctx)
+	case domain.FieldSignUp:
+		return m.OldSignUp(ctx)
 	}
 	return nil, fmt.Errorf("unknown Domain field %s", name)
 }
@@ -5369,6 +6487,41 @@ func (m *DomainMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetActive(v)
 		return nil
+	case domain.FieldRegistriesRestricted:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRegistriesRestricted(v)
+		return nil
+	case domain.FieldTotpRequired:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTotpRequired(v)
+		return nil
+	case domain.FieldPasswordMinLength:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPasswordMinLength(v)
+		return nil
+	case domain.FieldPasswordMaxAgeDays:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPasswordMaxAgeDays(v)
+		return nil
+	case domain.FieldSignUp:
+		v, ok := value.(domain.SignUp)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSignUp(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Domain field %s", name)
 }
@@ -5376,13 +6529,26 @@ func (m *DomainMutation) SetField(name string, value ent.Value) error {
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
 func (m *DomainMutation) AddedFields() []string {
-	return nil
+	var fields []string
+	if m.addpassword_min_length != nil {
+		fields = append(fields, domain.FieldPasswordMinLength)
+	}
+	if m.addpassword_max_age_days != nil {
+		fields = append(fields, domain.FieldPasswordMaxAgeDays)
+	}
+	return fields
 }
 
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
 func (m *DomainMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case domain.FieldPasswordMinLength:
+		return m.AddedPasswordMinLength()
+	case domain.FieldPasswordMaxAgeDays:
+		return m.AddedPasswordMaxAgeDays()
+	}
 	return nil, false
 }
 
@@ -5391,6 +6557,20 @@ func (m *DomainMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *DomainMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case domain.FieldPasswordMinLength:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPasswordMinLength(v)
+		return nil
+	case domain.FieldPasswordMaxAgeDays:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPasswordMaxAgeDays(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Domain numeric field %s", name)
 }
@@ -5430,21 +6610,39 @@ func (m *DomainMutation) ResetField(name string) error {
 	case domain.FieldActive:
 		m.ResetActive()
 		return nil
+	case domain.FieldRegistriesRestricted:
+		m.ResetRegistriesRestricted()
+		return nil
+	case domain.FieldTotpRequired:
+		m.ResetTotpRequired()
+		return nil
+	case domain.FieldPasswordMinLength:
+		m.ResetPasswordMinLength()
+		return nil
+	case domain.FieldPasswordMaxAgeDays:
+		m.ResetPasswordMaxAgeDays()
+		return nil
+	case domain.FieldSignUp:
+		m.ResetSignUp()
+		return nil
 	}
 	return fmt.Errorf("unknown Domain field %s", name)
 }
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *DomainMutation) AddedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
 	if m.projects != nil {
 		edges = append(edges, domain.EdgeProjects)
 	}
 	if m.users != nil {
 		edges = append(edges, domain.EdgeUsers)
 	}
-	if m.policy != nil {
-		edges = append(edges, domain.EdgePolicy)
+	if m.policies != nil {
+		edges = append(edges, domain.EdgePolicies)
+	}
+	if m.registries != nil {
+		edges = append(edges, domain.EdgeRegistries)
 	}
 	return edges
 }
@@ -5465,22 +6663,36 @@ func (m *DomainMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
-	case domain.EdgePolicy:
-		if id := m.policy; id != nil {
-			return []ent.Value{*id}
+	case domain.EdgePolicies:
+		ids := make([]ent.Value, 0, len(m.policies))
+		for id := range m.policies {
+			ids = append(ids, id)
 		}
+		return ids
+	case domain.EdgeRegistries:
+		ids := make([]ent.Value, 0, len(m.registries))
+		for id := range m.registries {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *DomainMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
 	if m.removedprojects != nil {
 		edges = append(edges, domain.EdgeProjects)
 	}
 	if m.removedusers != nil {
 		edges = append(edges, domain.EdgeUsers)
+	}
+	if m.removedpolicies != nil {
+		edges = append(edges, domain.EdgePolicies)
+	}
+	if m.removedregistries != nil {
+		edges = append(edges, domain.EdgeRegistries)
 	}
 	return edges
 }
@@ -5501,21 +6713,36 @@ func (m *DomainMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case domain.EdgePolicies:
+		ids := make([]ent.Value, 0, len(m.removedpolicies))
+		for id := range m.removedpolicies {
+			ids = append(ids, id)
+		}
+		return ids
+	case domain.EdgeRegistries:
+		ids := make([]ent.Value, 0, len(m.removedregistries))
+		for id := range m.removedregistries {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *DomainMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
 	if m.clearedprojects {
 		edges = append(edges, domain.EdgeProjects)
 	}
 	if m.clearedusers {
 		edges = append(edges, domain.EdgeUsers)
 	}
-	if m.clearedpolicy {
-		edges = append(edges, domain.EdgePolicy)
+	if m.clearedpolicies {
+		edges = append(edges, domain.EdgePolicies)
+	}
+	if m.clearedregistries {
+		edges = append(edges, domain.EdgeRegistries)
 	}
 	return edges
 }
@@ -5528,8 +6755,10 @@ func (m *DomainMutation) EdgeCleared(name string) bool {
 		return m.clearedprojects
 	case domain.EdgeUsers:
 		return m.clearedusers
-	case domain.EdgePolicy:
-		return m.clearedpolicy
+	case domain.EdgePolicies:
+		return m.clearedpolicies
+	case domain.EdgeRegistries:
+		return m.clearedregistries
 	}
 	return false
 }
@@ -5538,9 +6767,6 @@ func (m *DomainMutation) EdgeCleared(name string) bool {
 // if that edge is not defined in the schema.
 func (m *DomainMutation) ClearEdge(name string) error {
 	switch name {
-	case domain.EdgePolicy:
-		m.ClearPolicy()
-		return nil
 	}
 	return fmt.Errorf("unknown Domain unique edge %s", name)
 }
@@ -5555,11 +6781,608 @@ func (m *DomainMutation) ResetEdge(name string) error {
 	case domain.EdgeUsers:
 		m.ResetUsers()
 		return nil
-	case domain.EdgePolicy:
-		m.ResetPolicy()
+	case domain.EdgePolicies:
+		m.ResetPolicies()
+		return nil
+	case domain.EdgeRegistries:
+		m.ResetRegistries()
 		return nil
 	}
 	return fmt.Errorf("unknown Domain edge %s", name)
+}
+
+// ExternalIdentityMutation represents an operation that mutates the ExternalIdentity nodes in the graph.
+type ExternalIdentityMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *uuid.UUID
+	created_at      *time.Time
+	subject         *string
+	clearedFields   map[string]struct{}
+	provider        *uuid.UUID
+	clearedprovider bool
+	user            *uuid.UUID
+	cleareduser     bool
+	done            bool
+	oldValue        func(context.Context) (*ExternalIdentity, error)
+	predicates      []predicate.ExternalIdentity
+}
+
+var _ ent.Mutation = (*ExternalIdentityMutation)(nil)
+
+// externalidentityOption allows management of the mutation configuration using functional options.
+type externalidentityOption func(*ExternalIdentityMutation)
+
+// newExternalIdentityMutation creates new mutation for the ExternalIdentity entity.
+func newExternalIdentityMutation(c config, op Op, opts ...externalidentityOption) *ExternalIdentityMutation {
+	m := &ExternalIdentityMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeExternalIdentity,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withExternalIdentityID sets the ID field of the mutation.
+func withExternalIdentityID(id uuid.UUID) externalidentityOption {
+	return func(m *ExternalIdentityMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ExternalIdentity
+		)
+		m.oldValue = func(ctx context.Context) (*ExternalIdentity, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ExternalIdentity.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withExternalIdentity sets the old ExternalIdentity of the mutation.
+func withExternalIdentity(node *ExternalIdentity) externalidentityOption {
+	return func(m *ExternalIdentityMutation) {
+		m.oldValue = func(context.Context) (*ExternalIdentity, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ExternalIdentityMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ExternalIdentityMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ExternalIdentity entities.
+func (m *ExternalIdentityMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ExternalIdentityMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ExternalIdentityMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ExternalIdentity.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *ExternalIdentityMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *ExternalIdentityMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the ExternalIdentity entity.
+// If the ExternalIdentity object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExternalIdentityMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *ExternalIdentityMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetSubject sets the "subject" field.
+func (m *ExternalIdentityMutation) SetSubject(s string) {
+	m.subject = &s
+}
+
+// Subject returns the value of the "subject" field in the mutation.
+func (m *ExternalIdentityMutation) Subject() (r string, exists bool) {
+	v := m.subject
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSubject returns the old "subject" field's value of the ExternalIdentity entity.
+// If the ExternalIdentity object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExternalIdentityMutation) OldSubject(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSubject is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSubject requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSubject: %w", err)
+	}
+	return oldValue.Subject, nil
+}
+
+// ResetSubject resets all changes to the "subject" field.
+func (m *ExternalIdentityMutation) ResetSubject() {
+	m.subject = nil
+}
+
+// SetProviderID sets the "provider_id" field.
+func (m *ExternalIdentityMutation) SetProviderID(u uuid.UUID) {
+	m.provider = &u
+}
+
+// ProviderID returns the value of the "provider_id" field in the mutation.
+func (m *ExternalIdentityMutation) ProviderID() (r uuid.UUID, exists bool) {
+	v := m.provider
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProviderID returns the old "provider_id" field's value of the ExternalIdentity entity.
+// If the ExternalIdentity object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExternalIdentityMutation) OldProviderID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProviderID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProviderID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProviderID: %w", err)
+	}
+	return oldValue.ProviderID, nil
+}
+
+// ResetProviderID resets all changes to the "provider_id" field.
+func (m *ExternalIdentityMutation) ResetProviderID() {
+	m.provider = nil
+}
+
+// SetUserID sets the "user_id" field.
+func (m *ExternalIdentityMutation) SetUserID(u uuid.UUID) {
+	m.user = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *ExternalIdentityMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the ExternalIdentity entity.
+// If the ExternalIdentity object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExternalIdentityMutation) OldUserID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *ExternalIdentityMutation) ResetUserID() {
+	m.user = nil
+}
+
+// ClearProvider clears the "provider" edge to the IdentityProvider entity.
+func (m *ExternalIdentityMutation) ClearProvider() {
+	m.clearedprovider = true
+	m.clearedFields[externalidentity.FieldProviderID] = struct{}{}
+}
+
+// ProviderCleared reports if the "provider" edge to the IdentityProvider entity was cleared.
+func (m *ExternalIdentityMutation) ProviderCleared() bool {
+	return m.clearedprovider
+}
+
+// ProviderIDs returns the "provider" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProviderID instead. It exists only for internal usage by the builders.
+func (m *ExternalIdentityMutation) ProviderIDs() (ids []uuid.UUID) {
+	if id := m.provider; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProvider resets all changes to the "provider" edge.
+func (m *ExternalIdentityMutation) ResetProvider() {
+	m.provider = nil
+	m.clearedprovider = false
+}
+
+// ClearUser clears the "user" edge to the User entity.
+func (m *ExternalIdentityMutation) ClearUser() {
+	m.cleareduser = true
+	m.clearedFields[externalidentity.FieldUserID] = struct{}{}
+}
+
+// UserCleared reports if the "user" edge to the User entity was cleared.
+func (m *ExternalIdentityMutation) UserCleared() bool {
+	return m.cleareduser
+}
+
+// UserIDs returns the "user" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// UserID instead. It exists only for internal usage by the builders.
+func (m *ExternalIdentityMutation) UserIDs() (ids []uuid.UUID) {
+	if id := m.user; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetUser resets all changes to the "user" edge.
+func (m *ExternalIdentityMutation) ResetUser() {
+	m.user = nil
+	m.cleareduser = false
+}
+
+// Where appends a list predicates to the ExternalIdentityMutation builder.
+func (m *ExternalIdentityMutation) Where(ps ...predicate.ExternalIdentity) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ExternalIdentityMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ExternalIdentityMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ExternalIdentity, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ExternalIdentityMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ExternalIdentityMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ExternalIdentity).
+func (m *ExternalIdentityMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ExternalIdentityMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.created_at != nil {
+		fields = append(fields, externalidentity.FieldCreatedAt)
+	}
+	if m.subject != nil {
+		fields = append(fields, externalidentity.FieldSubject)
+	}
+	if m.provider != nil {
+		fields = append(fields, externalidentity.FieldProviderID)
+	}
+	if m.user != nil {
+		fields = append(fields, externalidentity.FieldUserID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ExternalIdentityMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case externalidentity.FieldCreatedAt:
+		return m.CreatedAt()
+	case externalidentity.FieldSubject:
+		return m.Subject()
+	case externalidentity.FieldProviderID:
+		return m.ProviderID()
+	case externalidentity.FieldUserID:
+		return m.UserID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ExternalIdentityMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case externalidentity.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case externalidentity.FieldSubject:
+		return m.OldSubject(ctx)
+	case externalidentity.FieldProviderID:
+		return m.OldProviderID(ctx)
+	case externalidentity.FieldUserID:
+		return m.OldUserID(ctx)
+	}
+	return nil, fmt.Errorf("unknown ExternalIdentity field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ExternalIdentityMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case externalidentity.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case externalidentity.FieldSubject:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSubject(v)
+		return nil
+	case externalidentity.FieldProviderID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProviderID(v)
+		return nil
+	case externalidentity.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ExternalIdentity field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ExternalIdentityMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ExternalIdentityMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ExternalIdentityMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown ExternalIdentity numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ExternalIdentityMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ExternalIdentityMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ExternalIdentityMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown ExternalIdentity nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ExternalIdentityMutation) ResetField(name string) error {
+	switch name {
+	case externalidentity.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case externalidentity.FieldSubject:
+		m.ResetSubject()
+		return nil
+	case externalidentity.FieldProviderID:
+		m.ResetProviderID()
+		return nil
+	case externalidentity.FieldUserID:
+		m.ResetUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown ExternalIdentity field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ExternalIdentityMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.provider != nil {
+		edges = append(edges, externalidentity.EdgeProvider)
+	}
+	if m.user != nil {
+		edges = append(edges, externalidentity.EdgeUser)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ExternalIdentityMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case externalidentity.EdgeProvider:
+		if id := m.provider; id != nil {
+			return []ent.Value{*id}
+		}
+	case externalidentity.EdgeUser:
+		if id := m.user; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ExternalIdentityMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ExternalIdentityMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ExternalIdentityMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.clearedprovider {
+		edges = append(edges, externalidentity.EdgeProvider)
+	}
+	if m.cleareduser {
+		edges = append(edges, externalidentity.EdgeUser)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ExternalIdentityMutation) EdgeCleared(name string) bool {
+	switch name {
+	case externalidentity.EdgeProvider:
+		return m.clearedprovider
+	case externalidentity.EdgeUser:
+		return m.cleareduser
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ExternalIdentityMutation) ClearEdge(name string) error {
+	switch name {
+	case externalidentity.EdgeProvider:
+		m.ClearProvider()
+		return nil
+	case externalidentity.EdgeUser:
+		m.ClearUser()
+		return nil
+	}
+	return fmt.Errorf("unknown ExternalIdentity unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ExternalIdentityMutation) ResetEdge(name string) error {
+	switch name {
+	case externalidentity.EdgeProvider:
+		m.ResetProvider()
+		return nil
+	case externalidentity.EdgeUser:
+		m.ResetUser()
+		return nil
+	}
+	return fmt.Errorf("unknown ExternalIdentity edge %s", name)
 }
 
 // FenceMutation represents an operation that mutates the Fence nodes in the graph.
@@ -5982,6 +7805,2090 @@ func (m *FenceMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *FenceMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Fence edge %s", name)
+}
+
+// GroupGrantMutation represents an operation that mutates the GroupGrant nodes in the graph.
+type GroupGrantMutation struct {
+	config
+	op                    Op
+	typ                   string
+	id                    *uuid.UUID
+	created_at            *time.Time
+	clearedFields         map[string]struct{}
+	resource_group        *uuid.UUID
+	clearedresource_group bool
+	domain                *uuid.UUID
+	cleareddomain         bool
+	project               *uuid.UUID
+	clearedproject        bool
+	user                  *uuid.UUID
+	cleareduser           bool
+	keypair               *uuid.UUID
+	clearedkeypair        bool
+	done                  bool
+	oldValue              func(context.Context) (*GroupGrant, error)
+	predicates            []predicate.GroupGrant
+}
+
+var _ ent.Mutation = (*GroupGrantMutation)(nil)
+
+// groupgrantOption allows management of the mutation configuration using functional options.
+type groupgrantOption func(*GroupGrantMutation)
+
+// newGroupGrantMutation creates new mutation for the GroupGrant entity.
+func newGroupGrantMutation(c config, op Op, opts ...groupgrantOption) *GroupGrantMutation {
+	m := &GroupGrantMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeGroupGrant,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withGroupGrantID sets the ID field of the mutation.
+func withGroupGrantID(id uuid.UUID) groupgrantOption {
+	return func(m *GroupGrantMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *GroupGrant
+		)
+		m.oldValue = func(ctx context.Context) (*GroupGrant, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().GroupGrant.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withGroupGrant sets the old GroupGrant of the mutation.
+func withGroupGrant(node *GroupGrant) groupgrantOption {
+	return func(m *GroupGrantMutation) {
+		m.oldValue = func(context.Context) (*GroupGrant, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m GroupGrantMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m GroupGrantMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of GroupGrant entities.
+func (m *GroupGrantMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *GroupGrantMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *GroupGrantMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().GroupGrant.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *GroupGrantMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *GroupGrantMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the GroupGrant entity.
+// If the GroupGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GroupGrantMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *GroupGrantMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetResourceGroupID sets the "resource_group_id" field.
+func (m *GroupGrantMutation) SetResourceGroupID(u uuid.UUID) {
+	m.resource_group = &u
+}
+
+// ResourceGroupID returns the value of the "resource_group_id" field in the mutation.
+func (m *GroupGrantMutation) ResourceGroupID() (r uuid.UUID, exists bool) {
+	v := m.resource_group
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResourceGroupID returns the old "resource_group_id" field's value of the GroupGrant entity.
+// If the GroupGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GroupGrantMutation) OldResourceGroupID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResourceGroupID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResourceGroupID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResourceGroupID: %w", err)
+	}
+	return oldValue.ResourceGroupID, nil
+}
+
+// ResetResourceGroupID resets all changes to the "resource_group_id" field.
+func (m *GroupGrantMutation) ResetResourceGroupID() {
+	m.resource_group = nil
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *GroupGrantMutation) SetDomainID(u uuid.UUID) {
+	m.domain = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *GroupGrantMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the GroupGrant entity.
+// If the GroupGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GroupGrantMutation) OldDomainID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (m *GroupGrantMutation) ClearDomainID() {
+	m.domain = nil
+	m.clearedFields[groupgrant.FieldDomainID] = struct{}{}
+}
+
+// DomainIDCleared returns if the "domain_id" field was cleared in this mutation.
+func (m *GroupGrantMutation) DomainIDCleared() bool {
+	_, ok := m.clearedFields[groupgrant.FieldDomainID]
+	return ok
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *GroupGrantMutation) ResetDomainID() {
+	m.domain = nil
+	delete(m.clearedFields, groupgrant.FieldDomainID)
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *GroupGrantMutation) SetProjectID(u uuid.UUID) {
+	m.project = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *GroupGrantMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the GroupGrant entity.
+// If the GroupGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GroupGrantMutation) OldProjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (m *GroupGrantMutation) ClearProjectID() {
+	m.project = nil
+	m.clearedFields[groupgrant.FieldProjectID] = struct{}{}
+}
+
+// ProjectIDCleared returns if the "project_id" field was cleared in this mutation.
+func (m *GroupGrantMutation) ProjectIDCleared() bool {
+	_, ok := m.clearedFields[groupgrant.FieldProjectID]
+	return ok
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *GroupGrantMutation) ResetProjectID() {
+	m.project = nil
+	delete(m.clearedFields, groupgrant.FieldProjectID)
+}
+
+// SetUserID sets the "user_id" field.
+func (m *GroupGrantMutation) SetUserID(u uuid.UUID) {
+	m.user = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *GroupGrantMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the GroupGrant entity.
+// If the GroupGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GroupGrantMutation) OldUserID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ClearUserID clears the value of the "user_id" field.
+func (m *GroupGrantMutation) ClearUserID() {
+	m.user = nil
+	m.clearedFields[groupgrant.FieldUserID] = struct{}{}
+}
+
+// UserIDCleared returns if the "user_id" field was cleared in this mutation.
+func (m *GroupGrantMutation) UserIDCleared() bool {
+	_, ok := m.clearedFields[groupgrant.FieldUserID]
+	return ok
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *GroupGrantMutation) ResetUserID() {
+	m.user = nil
+	delete(m.clearedFields, groupgrant.FieldUserID)
+}
+
+// SetKeypairID sets the "keypair_id" field.
+func (m *GroupGrantMutation) SetKeypairID(u uuid.UUID) {
+	m.keypair = &u
+}
+
+// KeypairID returns the value of the "keypair_id" field in the mutation.
+func (m *GroupGrantMutation) KeypairID() (r uuid.UUID, exists bool) {
+	v := m.keypair
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKeypairID returns the old "keypair_id" field's value of the GroupGrant entity.
+// If the GroupGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *GroupGrantMutation) OldKeypairID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKeypairID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKeypairID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKeypairID: %w", err)
+	}
+	return oldValue.KeypairID, nil
+}
+
+// ClearKeypairID clears the value of the "keypair_id" field.
+func (m *GroupGrantMutation) ClearKeypairID() {
+	m.keypair = nil
+	m.clearedFields[groupgrant.FieldKeypairID] = struct{}{}
+}
+
+// KeypairIDCleared returns if the "keypair_id" field was cleared in this mutation.
+func (m *GroupGrantMutation) KeypairIDCleared() bool {
+	_, ok := m.clearedFields[groupgrant.FieldKeypairID]
+	return ok
+}
+
+// ResetKeypairID resets all changes to the "keypair_id" field.
+func (m *GroupGrantMutation) ResetKeypairID() {
+	m.keypair = nil
+	delete(m.clearedFields, groupgrant.FieldKeypairID)
+}
+
+// ClearResourceGroup clears the "resource_group" edge to the ResourceGroup entity.
+func (m *GroupGrantMutation) ClearResourceGroup() {
+	m.clearedresource_group = true
+	m.clearedFields[groupgrant.FieldResourceGroupID] = struct{}{}
+}
+
+// ResourceGroupCleared reports if the "resource_group" edge to the ResourceGroup entity was cleared.
+func (m *GroupGrantMutation) ResourceGroupCleared() bool {
+	return m.clearedresource_group
+}
+
+// ResourceGroupIDs returns the "resource_group" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ResourceGroupID instead. It exists only for internal usage by the builders.
+func (m *GroupGrantMutation) ResourceGroupIDs() (ids []uuid.UUID) {
+	if id := m.resource_group; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetResourceGroup resets all changes to the "resource_group" edge.
+func (m *GroupGrantMutation) ResetResourceGroup() {
+	m.resource_group = nil
+	m.clearedresource_group = false
+}
+
+// ClearDomain clears the "domain" edge to the Domain entity.
+func (m *GroupGrantMutation) ClearDomain() {
+	m.cleareddomain = true
+	m.clearedFields[groupgrant.FieldDomainID] = struct{}{}
+}
+
+// DomainCleared reports if the "domain" edge to the Domain entity was cleared.
+func (m *GroupGrantMutation) DomainCleared() bool {
+	return m.DomainIDCleared() || m.cleareddomain
+}
+
+// DomainIDs returns the "domain" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DomainID instead. It exists only for internal usage by the builders.
+func (m *GroupGrantMutation) DomainIDs() (ids []uuid.UUID) {
+	if id := m.domain; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDomain resets all changes to the "domain" edge.
+func (m *GroupGrantMutation) ResetDomain() {
+	m.domain = nil
+	m.cleareddomain = false
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (m *GroupGrantMutation) ClearProject() {
+	m.clearedproject = true
+	m.clearedFields[groupgrant.FieldProjectID] = struct{}{}
+}
+
+// ProjectCleared reports if the "project" edge to the Project entity was cleared.
+func (m *GroupGrantMutation) ProjectCleared() bool {
+	return m.ProjectIDCleared() || m.clearedproject
+}
+
+// ProjectIDs returns the "project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProjectID instead. It exists only for internal usage by the builders.
+func (m *GroupGrantMutation) ProjectIDs() (ids []uuid.UUID) {
+	if id := m.project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProject resets all changes to the "project" edge.
+func (m *GroupGrantMutation) ResetProject() {
+	m.project = nil
+	m.clearedproject = false
+}
+
+// ClearUser clears the "user" edge to the User entity.
+func (m *GroupGrantMutation) ClearUser() {
+	m.cleareduser = true
+	m.clearedFields[groupgrant.FieldUserID] = struct{}{}
+}
+
+// UserCleared reports if the "user" edge to the User entity was cleared.
+func (m *GroupGrantMutation) UserCleared() bool {
+	return m.UserIDCleared() || m.cleareduser
+}
+
+// UserIDs returns the "user" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// UserID instead. It exists only for internal usage by the builders.
+func (m *GroupGrantMutation) UserIDs() (ids []uuid.UUID) {
+	if id := m.user; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetUser resets all changes to the "user" edge.
+func (m *GroupGrantMutation) ResetUser() {
+	m.user = nil
+	m.cleareduser = false
+}
+
+// ClearKeypair clears the "keypair" edge to the Keypair entity.
+func (m *GroupGrantMutation) ClearKeypair() {
+	m.clearedkeypair = true
+	m.clearedFields[groupgrant.FieldKeypairID] = struct{}{}
+}
+
+// KeypairCleared reports if the "keypair" edge to the Keypair entity was cleared.
+func (m *GroupGrantMutation) KeypairCleared() bool {
+	return m.KeypairIDCleared() || m.clearedkeypair
+}
+
+// KeypairIDs returns the "keypair" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// KeypairID instead. It exists only for internal usage by the builders.
+func (m *GroupGrantMutation) KeypairIDs() (ids []uuid.UUID) {
+	if id := m.keypair; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetKeypair resets all changes to the "keypair" edge.
+func (m *GroupGrantMutation) ResetKeypair() {
+	m.keypair = nil
+	m.clearedkeypair = false
+}
+
+// Where appends a list predicates to the GroupGrantMutation builder.
+func (m *GroupGrantMutation) Where(ps ...predicate.GroupGrant) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the GroupGrantMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *GroupGrantMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.GroupGrant, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *GroupGrantMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *GroupGrantMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (GroupGrant).
+func (m *GroupGrantMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *GroupGrantMutation) Fields() []string {
+	fields := make([]string, 0, 6)
+	if m.created_at != nil {
+		fields = append(fields, groupgrant.FieldCreatedAt)
+	}
+	if m.resource_group != nil {
+		fields = append(fields, groupgrant.FieldResourceGroupID)
+	}
+	if m.domain != nil {
+		fields = append(fields, groupgrant.FieldDomainID)
+	}
+	if m.project != nil {
+		fields = append(fields, groupgrant.FieldProjectID)
+	}
+	if m.user != nil {
+		fields = append(fields, groupgrant.FieldUserID)
+	}
+	if m.keypair != nil {
+		fields = append(fields, groupgrant.FieldKeypairID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *GroupGrantMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case groupgrant.FieldCreatedAt:
+		return m.CreatedAt()
+	case groupgrant.FieldResourceGroupID:
+		return m.ResourceGroupID()
+	case groupgrant.FieldDomainID:
+		return m.DomainID()
+	case groupgrant.FieldProjectID:
+		return m.ProjectID()
+	case groupgrant.FieldUserID:
+		return m.UserID()
+	case groupgrant.FieldKeypairID:
+		return m.KeypairID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *GroupGrantMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case groupgrant.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case groupgrant.FieldResourceGroupID:
+		return m.OldResourceGroupID(ctx)
+	case groupgrant.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case groupgrant.FieldProjectID:
+		return m.OldProjectID(ctx)
+	case groupgrant.FieldUserID:
+		return m.OldUserID(ctx)
+	case groupgrant.FieldKeypairID:
+		return m.OldKeypairID(ctx)
+	}
+	return nil, fmt.Errorf("unknown GroupGrant field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *GroupGrantMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case groupgrant.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case groupgrant.FieldResourceGroupID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResourceGroupID(v)
+		return nil
+	case groupgrant.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case groupgrant.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	case groupgrant.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	case groupgrant.FieldKeypairID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKeypairID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown GroupGrant field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *GroupGrantMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *GroupGrantMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *GroupGrantMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown GroupGrant numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *GroupGrantMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(groupgrant.FieldDomainID) {
+		fields = append(fields, groupgrant.FieldDomainID)
+	}
+	if m.FieldCleared(groupgrant.FieldProjectID) {
+		fields = append(fields, groupgrant.FieldProjectID)
+	}
+	if m.FieldCleared(groupgrant.FieldUserID) {
+		fields = append(fields, groupgrant.FieldUserID)
+	}
+	if m.FieldCleared(groupgrant.FieldKeypairID) {
+		fields = append(fields, groupgrant.FieldKeypairID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *GroupGrantMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *GroupGrantMutation) ClearField(name string) error {
+	switch name {
+	case groupgrant.FieldDomainID:
+		m.ClearDomainID()
+		return nil
+	case groupgrant.FieldProjectID:
+		m.ClearProjectID()
+		return nil
+	case groupgrant.FieldUserID:
+		m.ClearUserID()
+		return nil
+	case groupgrant.FieldKeypairID:
+		m.ClearKeypairID()
+		return nil
+	}
+	return fmt.Errorf("unknown GroupGrant nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *GroupGrantMutation) ResetField(name string) error {
+	switch name {
+	case groupgrant.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case groupgrant.FieldResourceGroupID:
+		m.ResetResourceGroupID()
+		return nil
+	case groupgrant.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case groupgrant.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	case groupgrant.FieldUserID:
+		m.ResetUserID()
+		return nil
+	case groupgrant.FieldKeypairID:
+		m.ResetKeypairID()
+		return nil
+	}
+	return fmt.Errorf("unknown GroupGrant field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *GroupGrantMutation) AddedEdges() []string {
+	edges := make([]string, 0, 5)
+	if m.resource_group != nil {
+		edges = append(edges, groupgrant.EdgeResourceGroup)
+	}
+	if m.domain != nil {
+		edges = append(edges, groupgrant.EdgeDomain)
+	}
+	if m.project != nil {
+		edges = append(edges, groupgrant.EdgeProject)
+	}
+	if m.user != nil {
+		edges = append(edges, groupgrant.EdgeUser)
+	}
+	if m.keypair != nil {
+		edges = append(edges, groupgrant.EdgeKeypair)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *GroupGrantMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case groupgrant.EdgeResourceGroup:
+		if id := m.resource_group; id != nil {
+			return []ent.Value{*id}
+		}
+	case groupgrant.EdgeDomain:
+		if id := m.domain; id != nil {
+			return []ent.Value{*id}
+		}
+	case groupgrant.EdgeProject:
+		if id := m.project; id != nil {
+			return []ent.Value{*id}
+		}
+	case groupgrant.EdgeUser:
+		if id := m.user; id != nil {
+			return []ent.Value{*id}
+		}
+	case groupgrant.EdgeKeypair:
+		if id := m.keypair; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *GroupGrantMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 5)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *GroupGrantMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *GroupGrantMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 5)
+	if m.clearedresource_group {
+		edges = append(edges, groupgrant.EdgeResourceGroup)
+	}
+	if m.cleareddomain {
+		edges = append(edges, groupgrant.EdgeDomain)
+	}
+	if m.clearedproject {
+		edges = append(edges, groupgrant.EdgeProject)
+	}
+	if m.cleareduser {
+		edges = append(edges, groupgrant.EdgeUser)
+	}
+	if m.clearedkeypair {
+		edges = append(edges, groupgrant.EdgeKeypair)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *GroupGrantMutation) EdgeCleared(name string) bool {
+	switch name {
+	case groupgrant.EdgeResourceGroup:
+		return m.clearedresource_group
+	case groupgrant.EdgeDomain:
+		return m.cleareddomain
+	case groupgrant.EdgeProject:
+		return m.clearedproject
+	case groupgrant.EdgeUser:
+		return m.cleareduser
+	case groupgrant.EdgeKeypair:
+		return m.clearedkeypair
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *GroupGrantMutation) ClearEdge(name string) error {
+	switch name {
+	case groupgrant.EdgeResourceGroup:
+		m.ClearResourceGroup()
+		return nil
+	case groupgrant.EdgeDomain:
+		m.ClearDomain()
+		return nil
+	case groupgrant.EdgeProject:
+		m.ClearProject()
+		return nil
+	case groupgrant.EdgeUser:
+		m.ClearUser()
+		return nil
+	case groupgrant.EdgeKeypair:
+		m.ClearKeypair()
+		return nil
+	}
+	return fmt.Errorf("unknown GroupGrant unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *GroupGrantMutation) ResetEdge(name string) error {
+	switch name {
+	case groupgrant.EdgeResourceGroup:
+		m.ResetResourceGroup()
+		return nil
+	case groupgrant.EdgeDomain:
+		m.ResetDomain()
+		return nil
+	case groupgrant.EdgeProject:
+		m.ResetProject()
+		return nil
+	case groupgrant.EdgeUser:
+		m.ResetUser()
+		return nil
+	case groupgrant.EdgeKeypair:
+		m.ResetKeypair()
+		return nil
+	}
+	return fmt.Errorf("unknown GroupGrant edge %s", name)
+}
+
+// IdentityProviderMutation represents an operation that mutates the IdentityProvider nodes in the graph.
+type IdentityProviderMutation struct {
+	config
+	op                   Op
+	typ                  string
+	id                   *uuid.UUID
+	created_at           *time.Time
+	name                 *string
+	display_name         *string
+	issuer               *string
+	client_id            *string
+	client_secret_sealed *[]byte
+	scopes               *[]string
+	appendscopes         []string
+	active               *bool
+	auto_provision       *bool
+	email_domains        *[]string
+	appendemail_domains  []string
+	clearedFields        map[string]struct{}
+	domain               *uuid.UUID
+	cleareddomain        bool
+	project              *uuid.UUID
+	clearedproject       bool
+	identities           map[uuid.UUID]struct{}
+	removedidentities    map[uuid.UUID]struct{}
+	clearedidentities    bool
+	done                 bool
+	oldValue             func(context.Context) (*IdentityProvider, error)
+	predicates           []predicate.IdentityProvider
+}
+
+var _ ent.Mutation = (*IdentityProviderMutation)(nil)
+
+// identityproviderOption allows management of the mutation configuration using functional options.
+type identityproviderOption func(*IdentityProviderMutation)
+
+// newIdentityProviderMutation creates new mutation for the IdentityProvider entity.
+func newIdentityProviderMutation(c config, op Op, opts ...identityproviderOption) *IdentityProviderMutation {
+	m := &IdentityProviderMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeIdentityProvider,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withIdentityProviderID sets the ID field of the mutation.
+func withIdentityProviderID(id uuid.UUID) identityproviderOption {
+	return func(m *IdentityProviderMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *IdentityProvider
+		)
+		m.oldValue = func(ctx context.Context) (*IdentityProvider, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().IdentityProvider.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withIdentityProvider sets the old IdentityProvider of the mutation.
+func withIdentityProvider(node *IdentityProvider) identityproviderOption {
+	return func(m *IdentityProviderMutation) {
+		m.oldValue = func(context.Context) (*IdentityProvider, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m IdentityProviderMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m IdentityProviderMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of IdentityProvider entities.
+func (m *IdentityProviderMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *IdentityProviderMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *IdentityProviderMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().IdentityProvider.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *IdentityProviderMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *IdentityProviderMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the IdentityProvider entity.
+// If the IdentityProvider object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdentityProviderMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *IdentityProviderMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetName sets the "name" field.
+func (m *IdentityProviderMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *IdentityProviderMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the IdentityProvider entity.
+// If the IdentityProvider object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdentityProviderMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *IdentityProviderMutation) ResetName() {
+	m.name = nil
+}
+
+// SetDisplayName sets the "display_name" field.
+func (m *IdentityProviderMutation) SetDisplayName(s string) {
+	m.display_name = &s
+}
+
+// DisplayName returns the value of the "display_name" field in the mutation.
+func (m *IdentityProviderMutation) DisplayName() (r string, exists bool) {
+	v := m.display_name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDisplayName returns the old "display_name" field's value of the IdentityProvider entity.
+// If the IdentityProvider object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdentityProviderMutation) OldDisplayName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDisplayName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDisplayName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDisplayName: %w", err)
+	}
+	return oldValue.DisplayName, nil
+}
+
+// ResetDisplayName resets all changes to the "display_name" field.
+func (m *IdentityProviderMutation) ResetDisplayName() {
+	m.display_name = nil
+}
+
+// SetIssuer sets the "issuer" field.
+func (m *IdentityProviderMutation) SetIssuer(s string) {
+	m.issuer = &s
+}
+
+// Issuer returns the value of the "issuer" field in the mutation.
+func (m *IdentityProviderMutation) Issuer() (r string, exists bool) {
+	v := m.issuer
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldIssuer returns the old "issuer" field's value of the IdentityProvider entity.
+// If the IdentityProvider object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdentityProviderMutation) OldIssuer(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldIssuer is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldIssuer requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldIssuer: %w", err)
+	}
+	return oldValue.Issuer, nil
+}
+
+// ResetIssuer resets all changes to the "issuer" field.
+func (m *IdentityProviderMutation) ResetIssuer() {
+	m.issuer = nil
+}
+
+// SetClientID sets the "client_id" field.
+func (m *IdentityProviderMutation) SetClientID(s string) {
+	m.client_id = &s
+}
+
+// ClientID returns the value of the "client_id" field in the mutation.
+func (m *IdentityProviderMutation) ClientID() (r string, exists bool) {
+	v := m.client_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldClientID returns the old "client_id" field's value of the IdentityProvider entity.
+// If the IdentityProvider object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdentityProviderMutation) OldClientID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldClientID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldClientID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldClientID: %w", err)
+	}
+	return oldValue.ClientID, nil
+}
+
+// ResetClientID resets all changes to the "client_id" field.
+func (m *IdentityProviderMutation) ResetClientID() {
+	m.client_id = nil
+}
+
+// SetClientSecretSealed sets the "client_secret_sealed" field.
+func (m *IdentityProviderMutation) SetClientSecretSealed(b []byte) {
+	m.client_secret_sealed = &b
+}
+
+// ClientSecretSealed returns the value of the "client_secret_sealed" field in the mutation.
+func (m *IdentityProviderMutation) ClientSecretSealed() (r []byte, exists bool) {
+	v := m.client_secret_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldClientSecretSealed returns the old "client_secret_sealed" field's value of the IdentityProvider entity.
+// If the IdentityProvider object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdentityProviderMutation) OldClientSecretSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldClientSecretSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldClientSecretSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldClientSecretSealed: %w", err)
+	}
+	return oldValue.ClientSecretSealed, nil
+}
+
+// ResetClientSecretSealed resets all changes to the "client_secret_sealed" field.
+func (m *IdentityProviderMutation) ResetClientSecretSealed() {
+	m.client_secret_sealed = nil
+}
+
+// SetScopes sets the "scopes" field.
+func (m *IdentityProviderMutation) SetScopes(s []string) {
+	m.scopes = &s
+	m.appendscopes = nil
+}
+
+// Scopes returns the value of the "scopes" field in the mutation.
+func (m *IdentityProviderMutation) Scopes() (r []string, exists bool) {
+	v := m.scopes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldScopes returns the old "scopes" field's value of the IdentityProvider entity.
+// If the IdentityProvider object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdentityProviderMutation) OldScopes(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldScopes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldScopes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldScopes: %w", err)
+	}
+	return oldValue.Scopes, nil
+}
+
+// AppendScopes adds s to the "scopes" field.
+func (m *IdentityProviderMutation) AppendScopes(s []string) {
+	m.appendscopes = append(m.appendscopes, s...)
+}
+
+// AppendedScopes returns the list of values that were appended to the "scopes" field in this mutation.
+func (m *IdentityProviderMutation) AppendedScopes() ([]string, bool) {
+	if len(m.appendscopes) == 0 {
+		return nil, false
+	}
+	return m.appendscopes, true
+}
+
+// ResetScopes resets all changes to the "scopes" field.
+func (m *IdentityProviderMutation) ResetScopes() {
+	m.scopes = nil
+	m.appendscopes = nil
+}
+
+// SetActive sets the "active" field.
+func (m *IdentityProviderMutation) SetActive(b bool) {
+	m.active = &b
+}
+
+// Active returns the value of the "active" field in the mutation.
+func (m *IdentityProviderMutation) Active() (r bool, exists bool) {
+	v := m.active
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldActive returns the old "active" field's value of the IdentityProvider entity.
+// If the IdentityProvider object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdentityProviderMutation) OldActive(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldActive is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldActive requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldActive: %w", err)
+	}
+	return oldValue.Active, nil
+}
+
+// ResetActive resets all changes to the "active" field.
+func (m *IdentityProviderMutation) ResetActive() {
+	m.active = nil
+}
+
+// SetAutoProvision sets the "auto_provision" field.
+func (m *IdentityProviderMutation) SetAutoProvision(b bool) {
+	m.auto_provision = &b
+}
+
+// AutoProvision returns the value of the "auto_provision" field in the mutation.
+func (m *IdentityProviderMutation) AutoProvision() (r bool, exists bool) {
+	v := m.auto_provision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAutoProvision returns the old "auto_provision" field's value of the IdentityProvider entity.
+// If the IdentityProvider object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdentityProviderMutation) OldAutoProvision(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAutoProvision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAutoProvision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAutoProvision: %w", err)
+	}
+	return oldValue.AutoProvision, nil
+}
+
+// ResetAutoProvision resets all changes to the "auto_provision" field.
+func (m *IdentityProviderMutation) ResetAutoProvision() {
+	m.auto_provision = nil
+}
+
+// SetEmailDomains sets the "email_domains" field.
+func (m *IdentityProviderMutation) SetEmailDomains(s []string) {
+	m.email_domains = &s
+	m.appendemail_domains = nil
+}
+
+// EmailDomains returns the value of the "email_domains" field in the mutation.
+func (m *IdentityProviderMutation) EmailDomains() (r []string, exists bool) {
+	v := m.email_domains
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEmailDomains returns the old "email_domains" field's value of the IdentityProvider entity.
+// If the IdentityProvider object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdentityProviderMutation) OldEmailDomains(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEmailDomains is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEmailDomains requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEmailDomains: %w", err)
+	}
+	return oldValue.EmailDomains, nil
+}
+
+// AppendEmailDomains adds s to the "email_domains" field.
+func (m *IdentityProviderMutation) AppendEmailDomains(s []string) {
+	m.appendemail_domains = append(m.appendemail_domains, s...)
+}
+
+// AppendedEmailDomains returns the list of values that were appended to the "email_domains" field in this mutation.
+func (m *IdentityProviderMutation) AppendedEmailDomains() ([]string, bool) {
+	if len(m.appendemail_domains) == 0 {
+		return nil, false
+	}
+	return m.appendemail_domains, true
+}
+
+// ResetEmailDomains resets all changes to the "email_domains" field.
+func (m *IdentityProviderMutation) ResetEmailDomains() {
+	m.email_domains = nil
+	m.appendemail_domains = nil
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *IdentityProviderMutation) SetDomainID(u uuid.UUID) {
+	m.domain = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *IdentityProviderMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the IdentityProvider entity.
+// If the IdentityProvider object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdentityProviderMutation) OldDomainID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *IdentityProviderMutation) ResetDomainID() {
+	m.domain = nil
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *IdentityProviderMutation) SetProjectID(u uuid.UUID) {
+	m.project = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *IdentityProviderMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the IdentityProvider entity.
+// If the IdentityProvider object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdentityProviderMutation) OldProjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (m *IdentityProviderMutation) ClearProjectID() {
+	m.project = nil
+	m.clearedFields[identityprovider.FieldProjectID] = struct{}{}
+}
+
+// ProjectIDCleared returns if the "project_id" field was cleared in this mutation.
+func (m *IdentityProviderMutation) ProjectIDCleared() bool {
+	_, ok := m.clearedFields[identityprovider.FieldProjectID]
+	return ok
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *IdentityProviderMutation) ResetProjectID() {
+	m.project = nil
+	delete(m.clearedFields, identityprovider.FieldProjectID)
+}
+
+// ClearDomain clears the "domain" edge to the Domain entity.
+func (m *IdentityProviderMutation) ClearDomain() {
+	m.cleareddomain = true
+	m.clearedFields[identityprovider.FieldDomainID] = struct{}{}
+}
+
+// DomainCleared reports if the "domain" edge to the Domain entity was cleared.
+func (m *IdentityProviderMutation) DomainCleared() bool {
+	return m.cleareddomain
+}
+
+// DomainIDs returns the "domain" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DomainID instead. It exists only for internal usage by the builders.
+func (m *IdentityProviderMutation) DomainIDs() (ids []uuid.UUID) {
+	if id := m.domain; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDomain resets all changes to the "domain" edge.
+func (m *IdentityProviderMutation) ResetDomain() {
+	m.domain = nil
+	m.cleareddomain = false
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (m *IdentityProviderMutation) ClearProject() {
+	m.clearedproject = true
+	m.clearedFields[identityprovider.FieldProjectID] = struct{}{}
+}
+
+// ProjectCleared reports if the "project" edge to the Project entity was cleared.
+func (m *IdentityProviderMutation) ProjectCleared() bool {
+	return m.ProjectIDCleared() || m.clearedproject
+}
+
+// ProjectIDs returns the "project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProjectID instead. It exists only for internal usage by the builders.
+func (m *IdentityProviderMutation) ProjectIDs() (ids []uuid.UUID) {
+	if id := m.project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProject resets all changes to the "project" edge.
+func (m *IdentityProviderMutation) ResetProject() {
+	m.project = nil
+	m.clearedproject = false
+}
+
+// AddIdentityIDs adds the "identities" edge to the ExternalIdentity entity by ids.
+func (m *IdentityProviderMutation) AddIdentityIDs(ids ...uuid.UUID) {
+	if m.identities == nil {
+		m.identities = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.identities[ids[i]] = struct{}{}
+	}
+}
+
+// ClearIdentities clears the "identities" edge to the ExternalIdentity entity.
+func (m *IdentityProviderMutation) ClearIdentities() {
+	m.clearedidentities = true
+}
+
+// IdentitiesCleared reports if the "identities" edge to the ExternalIdentity entity was cleared.
+func (m *IdentityProviderMutation) IdentitiesCleared() bool {
+	return m.clearedidentities
+}
+
+// RemoveIdentityIDs removes the "identities" edge to the ExternalIdentity entity by IDs.
+func (m *IdentityProviderMutation) RemoveIdentityIDs(ids ...uuid.UUID) {
+	if m.removedidentities == nil {
+		m.removedidentities = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.identities, ids[i])
+		m.removedidentities[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedIdentities returns the removed IDs of the "identities" edge to the ExternalIdentity entity.
+func (m *IdentityProviderMutation) RemovedIdentitiesIDs() (ids []uuid.UUID) {
+	for id := range m.removedidentities {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// IdentitiesIDs returns the "identities" edge IDs in the mutation.
+func (m *IdentityProviderMutation) IdentitiesIDs() (ids []uuid.UUID) {
+	for id := range m.identities {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetIdentities resets all changes to the "identities" edge.
+func (m *IdentityProviderMutation) ResetIdentities() {
+	m.identities = nil
+	m.clearedidentities = false
+	m.removedidentities = nil
+}
+
+// Where appends a list predicates to the IdentityProviderMutation builder.
+func (m *IdentityProviderMutation) Where(ps ...predicate.IdentityProvider) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the IdentityProviderMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *IdentityProviderMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.IdentityProvider, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *IdentityProviderMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *IdentityProviderMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (IdentityProvider).
+func (m *IdentityProviderMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *IdentityProviderMutation) Fields() []string {
+	fields := make([]string, 0, 12)
+	if m.created_at != nil {
+		fields = append(fields, identityprovider.FieldCreatedAt)
+	}
+	if m.name != nil {
+		fields = append(fields, identityprovider.FieldName)
+	}
+	if m.display_name != nil {
+		fields = append(fields, identityprovider.FieldDisplayName)
+	}
+	if m.issuer != nil {
+		fields = append(fields, identityprovider.FieldIssuer)
+	}
+	if m.client_id != nil {
+		fields = append(fields, identityprovider.FieldClientID)
+	}
+	if m.client_secret_sealed != nil {
+		fields = append(fields, identityprovider.FieldClientSecretSealed)
+	}
+	if m.scopes != nil {
+		fields = append(fields, identityprovider.FieldScopes)
+	}
+	if m.active != nil {
+		fields = append(fields, identityprovider.FieldActive)
+	}
+	if m.auto_provision != nil {
+		fields = append(fields, identityprovider.FieldAutoProvision)
+	}
+	if m.email_domains != nil {
+		fields = append(fields, identityprovider.FieldEmailDomains)
+	}
+	if m.domain != nil {
+		fields = append(fields, identityprovider.FieldDomainID)
+	}
+	if m.project != nil {
+		fields = append(fields, identityprovider.FieldProjectID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *IdentityProviderMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case identityprovider.FieldCreatedAt:
+		return m.CreatedAt()
+	case identityprovider.FieldName:
+		return m.Name()
+	case identityprovider.FieldDisplayName:
+		return m.DisplayName()
+	case identityprovider.FieldIssuer:
+		return m.Issuer()
+	case identityprovider.FieldClientID:
+		return m.ClientID()
+	case identityprovider.FieldClientSecretSealed:
+		return m.ClientSecretSealed()
+	case identityprovider.FieldScopes:
+		return m.Scopes()
+	case identityprovider.FieldActive:
+		return m.Active()
+	case identityprovider.FieldAutoProvision:
+		return m.AutoProvision()
+	case identityprovider.FieldEmailDomains:
+		return m.EmailDomains()
+	case identityprovider.FieldDomainID:
+		return m.DomainID()
+	case identityprovider.FieldProjectID:
+		return m.ProjectID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *IdentityProviderMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case identityprovider.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case identityprovider.FieldName:
+		return m.OldName(ctx)
+	case identityprovider.FieldDisplayName:
+		return m.OldDisplayName(ctx)
+	case identityprovider.FieldIssuer:
+		return m.OldIssuer(ctx)
+	case identityprovider.FieldClientID:
+		return m.OldClientID(ctx)
+	case identityprovider.FieldClientSecretSealed:
+		return m.OldClientSecretSealed(ctx)
+	case identityprovider.FieldScopes:
+		return m.OldScopes(ctx)
+	case identityprovider.FieldActive:
+		return m.OldActive(ctx)
+	case identityprovider.FieldAutoProvision:
+		return m.OldAutoProvision(ctx)
+	case identityprovider.FieldEmailDomains:
+		return m.OldEmailDomains(ctx)
+	case identityprovider.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case identityprovider.FieldProjectID:
+		return m.OldProjectID(ctx)
+	}
+	return nil, fmt.Errorf("unknown IdentityProvider field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *IdentityProviderMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case identityprovider.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case identityprovider.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case identityprovider.FieldDisplayName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDisplayName(v)
+		return nil
+	case identityprovider.FieldIssuer:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetIssuer(v)
+		return nil
+	case identityprovider.FieldClientID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetClientID(v)
+		return nil
+	case identityprovider.FieldClientSecretSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetClientSecretSealed(v)
+		return nil
+	case identityprovider.FieldScopes:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetScopes(v)
+		return nil
+	case identityprovider.FieldActive:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetActive(v)
+		return nil
+	case identityprovider.FieldAutoProvision:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAutoProvision(v)
+		return nil
+	case identityprovider.FieldEmailDomains:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEmailDomains(v)
+		return nil
+	case identityprovider.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case identityprovider.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown IdentityProvider field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *IdentityProviderMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *IdentityProviderMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *IdentityProviderMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown IdentityProvider numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *IdentityProviderMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(identityprovider.FieldProjectID) {
+		fields = append(fields, identityprovider.FieldProjectID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *IdentityProviderMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *IdentityProviderMutation) ClearField(name string) error {
+	switch name {
+	case identityprovider.FieldProjectID:
+		m.ClearProjectID()
+		return nil
+	}
+	return fmt.Errorf("unknown IdentityProvider nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *IdentityProviderMutation) ResetField(name string) error {
+	switch name {
+	case identityprovider.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case identityprovider.FieldName:
+		m.ResetName()
+		return nil
+	case identityprovider.FieldDisplayName:
+		m.ResetDisplayName()
+		return nil
+	case identityprovider.FieldIssuer:
+		m.ResetIssuer()
+		return nil
+	case identityprovider.FieldClientID:
+		m.ResetClientID()
+		return nil
+	case identityprovider.FieldClientSecretSealed:
+		m.ResetClientSecretSealed()
+		return nil
+	case identityprovider.FieldScopes:
+		m.ResetScopes()
+		return nil
+	case identityprovider.FieldActive:
+		m.ResetActive()
+		return nil
+	case identityprovider.FieldAutoProvision:
+		m.ResetAutoProvision()
+		return nil
+	case identityprovider.FieldEmailDomains:
+		m.ResetEmailDomains()
+		return nil
+	case identityprovider.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case identityprovider.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	}
+	return fmt.Errorf("unknown IdentityProvider field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *IdentityProviderMutation) AddedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.domain != nil {
+		edges = append(edges, identityprovider.EdgeDomain)
+	}
+	if m.project != nil {
+		edges = append(edges, identityprovider.EdgeProject)
+	}
+	if m.identities != nil {
+		edges = append(edges, identityprovider.EdgeIdentities)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *IdentityProviderMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case identityprovider.EdgeDomain:
+		if id := m.domain; id != nil {
+			return []ent.Value{*id}
+		}
+	case identityprovider.EdgeProject:
+		if id := m.project; id != nil {
+			return []ent.Value{*id}
+		}
+	case identityprovider.EdgeIdentities:
+		ids := make([]ent.Value, 0, len(m.identities))
+		for id := range m.identities {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *IdentityProviderMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.removedidentities != nil {
+		edges = append(edges, identityprovider.EdgeIdentities)
+	}
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *IdentityProviderMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case identityprovider.EdgeIdentities:
+		ids := make([]ent.Value, 0, len(m.removedidentities))
+		for id := range m.removedidentities {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *IdentityProviderMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.cleareddomain {
+		edges = append(edges, identityprovider.EdgeDomain)
+	}
+	if m.clearedproject {
+		edges = append(edges, identityprovider.EdgeProject)
+	}
+	if m.clearedidentities {
+		edges = append(edges, identityprovider.EdgeIdentities)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *IdentityProviderMutation) EdgeCleared(name string) bool {
+	switch name {
+	case identityprovider.EdgeDomain:
+		return m.cleareddomain
+	case identityprovider.EdgeProject:
+		return m.clearedproject
+	case identityprovider.EdgeIdentities:
+		return m.clearedidentities
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *IdentityProviderMutation) ClearEdge(name string) error {
+	switch name {
+	case identityprovider.EdgeDomain:
+		m.ClearDomain()
+		return nil
+	case identityprovider.EdgeProject:
+		m.ClearProject()
+		return nil
+	}
+	return fmt.Errorf("unknown IdentityProvider unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *IdentityProviderMutation) ResetEdge(name string) error {
+	switch name {
+	case identityprovider.EdgeDomain:
+		m.ResetDomain()
+		return nil
+	case identityprovider.EdgeProject:
+		m.ResetProject()
+		return nil
+	case identityprovider.EdgeIdentities:
+		m.ResetIdentities()
+		return nil
+	}
+	return fmt.Errorf("unknown IdentityProvider edge %s", name)
 }
 
 // ImageMutation represents an operation that mutates the Image nodes in the graph.
@@ -6836,6 +10743,949 @@ func (m *ImageMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Image edge %s", name)
+}
+
+// InvitationMutation represents an operation that mutates the Invitation nodes in the graph.
+type InvitationMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *uuid.UUID
+	created_at     *time.Time
+	hash           *[]byte
+	email          *string
+	expires_at     *time.Time
+	used_at        *time.Time
+	revoked_at     *time.Time
+	creator_id     *uuid.UUID
+	clearedFields  map[string]struct{}
+	domain         *uuid.UUID
+	cleareddomain  bool
+	project        *uuid.UUID
+	clearedproject bool
+	done           bool
+	oldValue       func(context.Context) (*Invitation, error)
+	predicates     []predicate.Invitation
+}
+
+var _ ent.Mutation = (*InvitationMutation)(nil)
+
+// invitationOption allows management of the mutation configuration using functional options.
+type invitationOption func(*InvitationMutation)
+
+// newInvitationMutation creates new mutation for the Invitation entity.
+func newInvitationMutation(c config, op Op, opts ...invitationOption) *InvitationMutation {
+	m := &InvitationMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeInvitation,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withInvitationID sets the ID field of the mutation.
+func withInvitationID(id uuid.UUID) invitationOption {
+	return func(m *InvitationMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Invitation
+		)
+		m.oldValue = func(ctx context.Context) (*Invitation, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Invitation.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withInvitation sets the old Invitation of the mutation.
+func withInvitation(node *Invitation) invitationOption {
+	return func(m *InvitationMutation) {
+		m.oldValue = func(context.Context) (*Invitation, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m InvitationMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m InvitationMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Invitation entities.
+func (m *InvitationMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *InvitationMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *InvitationMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Invitation.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *InvitationMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *InvitationMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Invitation entity.
+// If the Invitation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *InvitationMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *InvitationMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetHash sets the "hash" field.
+func (m *InvitationMutation) SetHash(b []byte) {
+	m.hash = &b
+}
+
+// Hash returns the value of the "hash" field in the mutation.
+func (m *InvitationMutation) Hash() (r []byte, exists bool) {
+	v := m.hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHash returns the old "hash" field's value of the Invitation entity.
+// If the Invitation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *InvitationMutation) OldHash(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHash is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHash requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHash: %w", err)
+	}
+	return oldValue.Hash, nil
+}
+
+// ResetHash resets all changes to the "hash" field.
+func (m *InvitationMutation) ResetHash() {
+	m.hash = nil
+}
+
+// SetEmail sets the "email" field.
+func (m *InvitationMutation) SetEmail(s string) {
+	m.email = &s
+}
+
+// Email returns the value of the "email" field in the mutation.
+func (m *InvitationMutation) Email() (r string, exists bool) {
+	v := m.email
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEmail returns the old "email" field's value of the Invitation entity.
+// If the Invitation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *InvitationMutation) OldEmail(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEmail is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEmail requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEmail: %w", err)
+	}
+	return oldValue.Email, nil
+}
+
+// ResetEmail resets all changes to the "email" field.
+func (m *InvitationMutation) ResetEmail() {
+	m.email = nil
+}
+
+// SetExpiresAt sets the "expires_at" field.
+func (m *InvitationMutation) SetExpiresAt(t time.Time) {
+	m.expires_at = &t
+}
+
+// ExpiresAt returns the value of the "expires_at" field in the mutation.
+func (m *InvitationMutation) ExpiresAt() (r time.Time, exists bool) {
+	v := m.expires_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExpiresAt returns the old "expires_at" field's value of the Invitation entity.
+// If the Invitation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *InvitationMutation) OldExpiresAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExpiresAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExpiresAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExpiresAt: %w", err)
+	}
+	return oldValue.ExpiresAt, nil
+}
+
+// ResetExpiresAt resets all changes to the "expires_at" field.
+func (m *InvitationMutation) ResetExpiresAt() {
+	m.expires_at = nil
+}
+
+// SetUsedAt sets the "used_at" field.
+func (m *InvitationMutation) SetUsedAt(t time.Time) {
+	m.used_at = &t
+}
+
+// UsedAt returns the value of the "used_at" field in the mutation.
+func (m *InvitationMutation) UsedAt() (r time.Time, exists bool) {
+	v := m.used_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUsedAt returns the old "used_at" field's value of the Invitation entity.
+// If the Invitation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *InvitationMutation) OldUsedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUsedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUsedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUsedAt: %w", err)
+	}
+	return oldValue.UsedAt, nil
+}
+
+// ClearUsedAt clears the value of the "used_at" field.
+func (m *InvitationMutation) ClearUsedAt() {
+	m.used_at = nil
+	m.clearedFields[invitation.FieldUsedAt] = struct{}{}
+}
+
+// UsedAtCleared returns if the "used_at" field was cleared in this mutation.
+func (m *InvitationMutation) UsedAtCleared() bool {
+	_, ok := m.clearedFields[invitation.FieldUsedAt]
+	return ok
+}
+
+// ResetUsedAt resets all changes to the "used_at" field.
+func (m *InvitationMutation) ResetUsedAt() {
+	m.used_at = nil
+	delete(m.clearedFields, invitation.FieldUsedAt)
+}
+
+// SetRevokedAt sets the "revoked_at" field.
+func (m *InvitationMutation) SetRevokedAt(t time.Time) {
+	m.revoked_at = &t
+}
+
+// RevokedAt returns the value of the "revoked_at" field in the mutation.
+func (m *InvitationMutation) RevokedAt() (r time.Time, exists bool) {
+	v := m.revoked_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRevokedAt returns the old "revoked_at" field's value of the Invitation entity.
+// If the Invitation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *InvitationMutation) OldRevokedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRevokedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRevokedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRevokedAt: %w", err)
+	}
+	return oldValue.RevokedAt, nil
+}
+
+// ClearRevokedAt clears the value of the "revoked_at" field.
+func (m *InvitationMutation) ClearRevokedAt() {
+	m.revoked_at = nil
+	m.clearedFields[invitation.FieldRevokedAt] = struct{}{}
+}
+
+// RevokedAtCleared returns if the "revoked_at" field was cleared in this mutation.
+func (m *InvitationMutation) RevokedAtCleared() bool {
+	_, ok := m.clearedFields[invitation.FieldRevokedAt]
+	return ok
+}
+
+// ResetRevokedAt resets all changes to the "revoked_at" field.
+func (m *InvitationMutation) ResetRevokedAt() {
+	m.revoked_at = nil
+	delete(m.clearedFields, invitation.FieldRevokedAt)
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *InvitationMutation) SetDomainID(u uuid.UUID) {
+	m.domain = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *InvitationMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the Invitation entity.
+// If the Invitation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *InvitationMutation) OldDomainID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *InvitationMutation) ResetDomainID() {
+	m.domain = nil
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *InvitationMutation) SetProjectID(u uuid.UUID) {
+	m.project = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *InvitationMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the Invitation entity.
+// If the Invitation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *InvitationMutation) OldProjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (m *InvitationMutation) ClearProjectID() {
+	m.project = nil
+	m.clearedFields[invitation.FieldProjectID] = struct{}{}
+}
+
+// ProjectIDCleared returns if the "project_id" field was cleared in this mutation.
+func (m *InvitationMutation) ProjectIDCleared() bool {
+	_, ok := m.clearedFields[invitation.FieldProjectID]
+	return ok
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *InvitationMutation) ResetProjectID() {
+	m.project = nil
+	delete(m.clearedFields, invitation.FieldProjectID)
+}
+
+// SetCreatorID sets the "creator_id" field.
+func (m *InvitationMutation) SetCreatorID(u uuid.UUID) {
+	m.creator_id = &u
+}
+
+// CreatorID returns the value of the "creator_id" field in the mutation.
+func (m *InvitationMutation) CreatorID() (r uuid.UUID, exists bool) {
+	v := m.creator_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatorID returns the old "creator_id" field's value of the Invitation entity.
+// If the Invitation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *InvitationMutation) OldCreatorID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatorID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatorID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatorID: %w", err)
+	}
+	return oldValue.CreatorID, nil
+}
+
+// ClearCreatorID clears the value of the "creator_id" field.
+func (m *InvitationMutation) ClearCreatorID() {
+	m.creator_id = nil
+	m.clearedFields[invitation.FieldCreatorID] = struct{}{}
+}
+
+// CreatorIDCleared returns if the "creator_id" field was cleared in this mutation.
+func (m *InvitationMutation) CreatorIDCleared() bool {
+	_, ok := m.clearedFields[invitation.FieldCreatorID]
+	return ok
+}
+
+// ResetCreatorID resets all changes to the "creator_id" field.
+func (m *InvitationMutation) ResetCreatorID() {
+	m.creator_id = nil
+	delete(m.clearedFields, invitation.FieldCreatorID)
+}
+
+// ClearDomain clears the "domain" edge to the Domain entity.
+func (m *InvitationMutation) ClearDomain() {
+	m.cleareddomain = true
+	m.clearedFields[invitation.FieldDomainID] = struct{}{}
+}
+
+// DomainCleared reports if the "domain" edge to the Domain entity was cleared.
+func (m *InvitationMutation) DomainCleared() bool {
+	return m.cleareddomain
+}
+
+// DomainIDs returns the "domain" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DomainID instead. It exists only for internal usage by the builders.
+func (m *InvitationMutation) DomainIDs() (ids []uuid.UUID) {
+	if id := m.domain; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDomain resets all changes to the "domain" edge.
+func (m *InvitationMutation) ResetDomain() {
+	m.domain = nil
+	m.cleareddomain = false
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (m *InvitationMutation) ClearProject() {
+	m.clearedproject = true
+	m.clearedFields[invitation.FieldProjectID] = struct{}{}
+}
+
+// ProjectCleared reports if the "project" edge to the Project entity was cleared.
+func (m *InvitationMutation) ProjectCleared() bool {
+	return m.ProjectIDCleared() || m.clearedproject
+}
+
+// ProjectIDs returns the "project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProjectID instead. It exists only for internal usage by the builders.
+func (m *InvitationMutation) ProjectIDs() (ids []uuid.UUID) {
+	if id := m.project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProject resets all changes to the "project" edge.
+func (m *InvitationMutation) ResetProject() {
+	m.project = nil
+	m.clearedproject = false
+}
+
+// Where appends a list predicates to the InvitationMutation builder.
+func (m *InvitationMutation) Where(ps ...predicate.Invitation) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the InvitationMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *InvitationMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Invitation, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *InvitationMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *InvitationMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Invitation).
+func (m *InvitationMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *InvitationMutation) Fields() []string {
+	fields := make([]string, 0, 9)
+	if m.created_at != nil {
+		fields = append(fields, invitation.FieldCreatedAt)
+	}
+	if m.hash != nil {
+		fields = append(fields, invitation.FieldHash)
+	}
+	if m.email != nil {
+		fields = append(fields, invitation.FieldEmail)
+	}
+	if m.expires_at != nil {
+		fields = append(fields, invitation.FieldExpiresAt)
+	}
+	if m.used_at != nil {
+		fields = append(fields, invitation.FieldUsedAt)
+	}
+	if m.revoked_at != nil {
+		fields = append(fields, invitation.FieldRevokedAt)
+	}
+	if m.domain != nil {
+		fields = append(fields, invitation.FieldDomainID)
+	}
+	if m.project != nil {
+		fields = append(fields, invitation.FieldProjectID)
+	}
+	if m.creator_id != nil {
+		fields = append(fields, invitation.FieldCreatorID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *InvitationMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case invitation.FieldCreatedAt:
+		return m.CreatedAt()
+	case invitation.FieldHash:
+		return m.Hash()
+	case invitation.FieldEmail:
+		return m.Email()
+	case invitation.FieldExpiresAt:
+		return m.ExpiresAt()
+	case invitation.FieldUsedAt:
+		return m.UsedAt()
+	case invitation.FieldRevokedAt:
+		return m.RevokedAt()
+	case invitation.FieldDomainID:
+		return m.DomainID()
+	case invitation.FieldProjectID:
+		return m.ProjectID()
+	case invitation.FieldCreatorID:
+		return m.CreatorID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *InvitationMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case invitation.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case invitation.FieldHash:
+		return m.OldHash(ctx)
+	case invitation.FieldEmail:
+		return m.OldEmail(ctx)
+	case invitation.FieldExpiresAt:
+		return m.OldExpiresAt(ctx)
+	case invitation.FieldUsedAt:
+		return m.OldUsedAt(ctx)
+	case invitation.FieldRevokedAt:
+		return m.OldRevokedAt(ctx)
+	case invitation.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case invitation.FieldProjectID:
+		return m.OldProjectID(ctx)
+	case invitation.FieldCreatorID:
+		return m.OldCreatorID(ctx)
+	}
+	return nil, fmt.Errorf("unknown Invitation field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *InvitationMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case invitation.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case invitation.FieldHash:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHash(v)
+		return nil
+	case invitation.FieldEmail:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEmail(v)
+		return nil
+	case invitation.FieldExpiresAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExpiresAt(v)
+		return nil
+	case invitation.FieldUsedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUsedAt(v)
+		return nil
+	case invitation.FieldRevokedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRevokedAt(v)
+		return nil
+	case invitation.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case invitation.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	case invitation.FieldCreatorID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatorID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Invitation field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *InvitationMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *InvitationMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *InvitationMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown Invitation numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *InvitationMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(invitation.FieldUsedAt) {
+		fields = append(fields, invitation.FieldUsedAt)
+	}
+	if m.FieldCleared(invitation.FieldRevokedAt) {
+		fields = append(fields, invitation.FieldRevokedAt)
+	}
+	if m.FieldCleared(invitation.FieldProjectID) {
+		fields = append(fields, invitation.FieldProjectID)
+	}
+	if m.FieldCleared(invitation.FieldCreatorID) {
+		fields = append(fields, invitation.FieldCreatorID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *InvitationMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *InvitationMutation) ClearField(name string) error {
+	switch name {
+	case invitation.FieldUsedAt:
+		m.ClearUsedAt()
+		return nil
+	case invitation.FieldRevokedAt:
+		m.ClearRevokedAt()
+		return nil
+	case invitation.FieldProjectID:
+		m.ClearProjectID()
+		return nil
+	case invitation.FieldCreatorID:
+		m.ClearCreatorID()
+		return nil
+	}
+	return fmt.Errorf("unknown Invitation nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *InvitationMutation) ResetField(name string) error {
+	switch name {
+	case invitation.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case invitation.FieldHash:
+		m.ResetHash()
+		return nil
+	case invitation.FieldEmail:
+		m.ResetEmail()
+		return nil
+	case invitation.FieldExpiresAt:
+		m.ResetExpiresAt()
+		return nil
+	case invitation.FieldUsedAt:
+		m.ResetUsedAt()
+		return nil
+	case invitation.FieldRevokedAt:
+		m.ResetRevokedAt()
+		return nil
+	case invitation.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case invitation.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	case invitation.FieldCreatorID:
+		m.ResetCreatorID()
+		return nil
+	}
+	return fmt.Errorf("unknown Invitation field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *InvitationMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.domain != nil {
+		edges = append(edges, invitation.EdgeDomain)
+	}
+	if m.project != nil {
+		edges = append(edges, invitation.EdgeProject)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *InvitationMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case invitation.EdgeDomain:
+		if id := m.domain; id != nil {
+			return []ent.Value{*id}
+		}
+	case invitation.EdgeProject:
+		if id := m.project; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *InvitationMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *InvitationMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *InvitationMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.cleareddomain {
+		edges = append(edges, invitation.EdgeDomain)
+	}
+	if m.clearedproject {
+		edges = append(edges, invitation.EdgeProject)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *InvitationMutation) EdgeCleared(name string) bool {
+	switch name {
+	case invitation.EdgeDomain:
+		return m.cleareddomain
+	case invitation.EdgeProject:
+		return m.clearedproject
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *InvitationMutation) ClearEdge(name string) error {
+	switch name {
+	case invitation.EdgeDomain:
+		m.ClearDomain()
+		return nil
+	case invitation.EdgeProject:
+		m.ClearProject()
+		return nil
+	}
+	return fmt.Errorf("unknown Invitation unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *InvitationMutation) ResetEdge(name string) error {
+	switch name {
+	case invitation.EdgeDomain:
+		m.ResetDomain()
+		return nil
+	case invitation.EdgeProject:
+		m.ResetProject()
+		return nil
+	}
+	return fmt.Errorf("unknown Invitation edge %s", name)
 }
 
 // JoinTokenMutation represents an operation that mutates the JoinToken nodes in the graph.
@@ -9152,6 +14002,1884 @@ func (m *KernelMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Kernel edge %s", name)
 }
 
+// KeypairMutation represents an operation that mutates the Keypair nodes in the graph.
+type KeypairMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *uuid.UUID
+	created_at      *time.Time
+	access_key      *string
+	name            *string
+	secret_sealed   *[]byte
+	active          *bool
+	is_default      *bool
+	rate_limit      *int
+	addrate_limit   *int
+	last_used_at    *time.Time
+	rotated_at      *time.Time
+	clearedFields   map[string]struct{}
+	user            *uuid.UUID
+	cleareduser     bool
+	policies        map[uuid.UUID]struct{}
+	removedpolicies map[uuid.UUID]struct{}
+	clearedpolicies bool
+	done            bool
+	oldValue        func(context.Context) (*Keypair, error)
+	predicates      []predicate.Keypair
+}
+
+var _ ent.Mutation = (*KeypairMutation)(nil)
+
+// keypairOption allows management of the mutation configuration using functional options.
+type keypairOption func(*KeypairMutation)
+
+// newKeypairMutation creates new mutation for the Keypair entity.
+func newKeypairMutation(c config, op Op, opts ...keypairOption) *KeypairMutation {
+	m := &KeypairMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeKeypair,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withKeypairID sets the ID field of the mutation.
+func withKeypairID(id uuid.UUID) keypairOption {
+	return func(m *KeypairMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Keypair
+		)
+		m.oldValue = func(ctx context.Context) (*Keypair, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Keypair.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withKeypair sets the old Keypair of the mutation.
+func withKeypair(node *Keypair) keypairOption {
+	return func(m *KeypairMutation) {
+		m.oldValue = func(context.Context) (*Keypair, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m KeypairMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m KeypairMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Keypair entities.
+func (m *KeypairMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *KeypairMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *KeypairMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Keypair.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *KeypairMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *KeypairMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Keypair entity.
+// If the Keypair object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *KeypairMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *KeypairMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetAccessKey sets the "access_key" field.
+func (m *KeypairMutation) SetAccessKey(s string) {
+	m.access_key = &s
+}
+
+// AccessKey returns the value of the "access_key" field in the mutation.
+func (m *KeypairMutation) AccessKey() (r string, exists bool) {
+	v := m.access_key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAccessKey returns the old "access_key" field's value of the Keypair entity.
+// If the Keypair object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *KeypairMutation) OldAccessKey(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAccessKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAccessKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAccessKey: %w", err)
+	}
+	return oldValue.AccessKey, nil
+}
+
+// ResetAccessKey resets all changes to the "access_key" field.
+func (m *KeypairMutation) ResetAccessKey() {
+	m.access_key = nil
+}
+
+// SetName sets the "name" field.
+func (m *KeypairMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *KeypairMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the Keypair entity.
+// If the Keypair object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *KeypairMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *KeypairMutation) ResetName() {
+	m.name = nil
+}
+
+// SetSecretSealed sets the "secret_sealed" field.
+func (m *KeypairMutation) SetSecretSealed(b []byte) {
+	m.secret_sealed = &b
+}
+
+// SecretSealed returns the value of the "secret_sealed" field in the mutation.
+func (m *KeypairMutation) SecretSealed() (r []byte, exists bool) {
+	v := m.secret_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSecretSealed returns the old "secret_sealed" field's value of the Keypair entity.
+// If the Keypair object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *KeypairMutation) OldSecretSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSecretSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSecretSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSecretSealed: %w", err)
+	}
+	return oldValue.SecretSealed, nil
+}
+
+// ResetSecretSealed resets all changes to the "secret_sealed" field.
+func (m *KeypairMutation) ResetSecretSealed() {
+	m.secret_sealed = nil
+}
+
+// SetActive sets the "active" field.
+func (m *KeypairMutation) SetActive(b bool) {
+	m.active = &b
+}
+
+// Active returns the value of the "active" field in the mutation.
+func (m *KeypairMutation) Active() (r bool, exists bool) {
+	v := m.active
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldActive returns the old "active" field's value of the Keypair entity.
+// If the Keypair object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *KeypairMutation) OldActive(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldActive is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldActive requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldActive: %w", err)
+	}
+	return oldValue.Active, nil
+}
+
+// ResetActive resets all changes to the "active" field.
+func (m *KeypairMutation) ResetActive() {
+	m.active = nil
+}
+
+// SetIsDefault sets the "is_default" field.
+func (m *KeypairMutation) SetIsDefault(b bool) {
+	m.is_default = &b
+}
+
+// IsDefault returns the value of the "is_default" field in the mutation.
+func (m *KeypairMutation) IsDefault() (r bool, exists bool) {
+	v := m.is_default
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldIsDefault returns the old "is_default" field's value of the Keypair entity.
+// If the Keypair object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *KeypairMutation) OldIsDefault(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldIsDefault is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldIsDefault requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldIsDefault: %w", err)
+	}
+	return oldValue.IsDefault, nil
+}
+
+// ResetIsDefault resets all changes to the "is_default" field.
+func (m *KeypairMutation) ResetIsDefault() {
+	m.is_default = nil
+}
+
+// SetRateLimit sets the "rate_limit" field.
+func (m *KeypairMutation) SetRateLimit(i int) {
+	m.rate_limit = &i
+	m.addrate_limit = nil
+}
+
+// RateLimit returns the value of the "rate_limit" field in the mutation.
+func (m *KeypairMutation) RateLimit() (r int, exists bool) {
+	v := m.rate_limit
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRateLimit returns the old "rate_limit" field's value of the Keypair entity.
+// If the Keypair object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *KeypairMutation) OldRateLimit(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRateLimit is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRateLimit requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRateLimit: %w", err)
+	}
+	return oldValue.RateLimit, nil
+}
+
+// AddRateLimit adds i to the "rate_limit" field.
+func (m *KeypairMutation) AddRateLimit(i int) {
+	if m.addrate_limit != nil {
+		*m.addrate_limit += i
+	} else {
+		m.addrate_limit = &i
+	}
+}
+
+// AddedRateLimit returns the value that was added to the "rate_limit" field in this mutation.
+func (m *KeypairMutation) AddedRateLimit() (r int, exists bool) {
+	v := m.addrate_limit
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearRateLimit clears the value of the "rate_limit" field.
+func (m *KeypairMutation) ClearRateLimit() {
+	m.rate_limit = nil
+	m.addrate_limit = nil
+	m.clearedFields[keypair.FieldRateLimit] = struct{}{}
+}
+
+// RateLimitCleared returns if the "rate_limit" field was cleared in this mutation.
+func (m *KeypairMutation) RateLimitCleared() bool {
+	_, ok := m.clearedFields[keypair.FieldRateLimit]
+	return ok
+}
+
+// ResetRateLimit resets all changes to the "rate_limit" field.
+func (m *KeypairMutation) ResetRateLimit() {
+	m.rate_limit = nil
+	m.addrate_limit = nil
+	delete(m.clearedFields, keypair.FieldRateLimit)
+}
+
+// SetLastUsedAt sets the "last_used_at" field.
+func (m *KeypairMutation) SetLastUsedAt(t time.Time) {
+	m.last_used_at = &t
+}
+
+// LastUsedAt returns the value of the "last_used_at" field in the mutation.
+func (m *KeypairMutation) LastUsedAt() (r time.Time, exists bool) {
+	v := m.last_used_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLastUsedAt returns the old "last_used_at" field's value of the Keypair entity.
+// If the Keypair object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *KeypairMutation) OldLastUsedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLastUsedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLastUsedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLastUsedAt: %w", err)
+	}
+	return oldValue.LastUsedAt, nil
+}
+
+// ClearLastUsedAt clears the value of the "last_used_at" field.
+func (m *KeypairMutation) ClearLastUsedAt() {
+	m.last_used_at = nil
+	m.clearedFields[keypair.FieldLastUsedAt] = struct{}{}
+}
+
+// LastUsedAtCleared returns if the "last_used_at" field was cleared in this mutation.
+func (m *KeypairMutation) LastUsedAtCleared() bool {
+	_, ok := m.clearedFields[keypair.FieldLastUsedAt]
+	return ok
+}
+
+// ResetLastUsedAt resets all changes to the "last_used_at" field.
+func (m *KeypairMutation) ResetLastUsedAt() {
+	m.last_used_at = nil
+	delete(m.clearedFields, keypair.FieldLastUsedAt)
+}
+
+// SetRotatedAt sets the "rotated_at" field.
+func (m *KeypairMutation) SetRotatedAt(t time.Time) {
+	m.rotated_at = &t
+}
+
+// RotatedAt returns the value of the "rotated_at" field in the mutation.
+func (m *KeypairMutation) RotatedAt() (r time.Time, exists bool) {
+	v := m.rotated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRotatedAt returns the old "rotated_at" field's value of the Keypair entity.
+// If the Keypair object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *KeypairMutation) OldRotatedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRotatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRotatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRotatedAt: %w", err)
+	}
+	return oldValue.RotatedAt, nil
+}
+
+// ClearRotatedAt clears the value of the "rotated_at" field.
+func (m *KeypairMutation) ClearRotatedAt() {
+	m.rotated_at = nil
+	m.clearedFields[keypair.FieldRotatedAt] = struct{}{}
+}
+
+// RotatedAtCleared returns if the "rotated_at" field was cleared in this mutation.
+func (m *KeypairMutation) RotatedAtCleared() bool {
+	_, ok := m.clearedFields[keypair.FieldRotatedAt]
+	return ok
+}
+
+// ResetRotatedAt resets all changes to the "rotated_at" field.
+func (m *KeypairMutation) ResetRotatedAt() {
+	m.rotated_at = nil
+	delete(m.clearedFields, keypair.FieldRotatedAt)
+}
+
+// SetUserID sets the "user_id" field.
+func (m *KeypairMutation) SetUserID(u uuid.UUID) {
+	m.user = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *KeypairMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the Keypair entity.
+// If the Keypair object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *KeypairMutation) OldUserID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *KeypairMutation) ResetUserID() {
+	m.user = nil
+}
+
+// ClearUser clears the "user" edge to the User entity.
+func (m *KeypairMutation) ClearUser() {
+	m.cleareduser = true
+	m.clearedFields[keypair.FieldUserID] = struct{}{}
+}
+
+// UserCleared reports if the "user" edge to the User entity was cleared.
+func (m *KeypairMutation) UserCleared() bool {
+	return m.cleareduser
+}
+
+// UserIDs returns the "user" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// UserID instead. It exists only for internal usage by the builders.
+func (m *KeypairMutation) UserIDs() (ids []uuid.UUID) {
+	if id := m.user; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetUser resets all changes to the "user" edge.
+func (m *KeypairMutation) ResetUser() {
+	m.user = nil
+	m.cleareduser = false
+}
+
+// AddPolicyIDs adds the "policies" edge to the PolicyAttachment entity by ids.
+func (m *KeypairMutation) AddPolicyIDs(ids ...uuid.UUID) {
+	if m.policies == nil {
+		m.policies = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.policies[ids[i]] = struct{}{}
+	}
+}
+
+// ClearPolicies clears the "policies" edge to the PolicyAttachment entity.
+func (m *KeypairMutation) ClearPolicies() {
+	m.clearedpolicies = true
+}
+
+// PoliciesCleared reports if the "policies" edge to the PolicyAttachment entity was cleared.
+func (m *KeypairMutation) PoliciesCleared() bool {
+	return m.clearedpolicies
+}
+
+// RemovePolicyIDs removes the "policies" edge to the PolicyAttachment entity by IDs.
+func (m *KeypairMutation) RemovePolicyIDs(ids ...uuid.UUID) {
+	if m.removedpolicies == nil {
+		m.removedpolicies = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.policies, ids[i])
+		m.removedpolicies[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedPolicies returns the removed IDs of the "policies" edge to the PolicyAttachment entity.
+func (m *KeypairMutation) RemovedPoliciesIDs() (ids []uuid.UUID) {
+	for id := range m.removedpolicies {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// PoliciesIDs returns the "policies" edge IDs in the mutation.
+func (m *KeypairMutation) PoliciesIDs() (ids []uuid.UUID) {
+	for id := range m.policies {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetPolicies resets all changes to the "policies" edge.
+func (m *KeypairMutation) ResetPolicies() {
+	m.policies = nil
+	m.clearedpolicies = false
+	m.removedpolicies = nil
+}
+
+// Where appends a list predicates to the KeypairMutation builder.
+func (m *KeypairMutation) Where(ps ...predicate.Keypair) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the KeypairMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *KeypairMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Keypair, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *KeypairMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *KeypairMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Keypair).
+func (m *KeypairMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *KeypairMutation) Fields() []string {
+	fields := make([]string, 0, 10)
+	if m.created_at != nil {
+		fields = append(fields, keypair.FieldCreatedAt)
+	}
+	if m.access_key != nil {
+		fields = append(fields, keypair.FieldAccessKey)
+	}
+	if m.name != nil {
+		fields = append(fields, keypair.FieldName)
+	}
+	if m.secret_sealed != nil {
+		fields = append(fields, keypair.FieldSecretSealed)
+	}
+	if m.active != nil {
+		fields = append(fields, keypair.FieldActive)
+	}
+	if m.is_default != nil {
+		fields = append(fields, keypair.FieldIsDefault)
+	}
+	if m.rate_limit != nil {
+		fields = append(fields, keypair.FieldRateLimit)
+	}
+	if m.last_used_at != nil {
+		fields = append(fields, keypair.FieldLastUsedAt)
+	}
+	if m.rotated_at != nil {
+		fields = append(fields, keypair.FieldRotatedAt)
+	}
+	if m.user != nil {
+		fields = append(fields, keypair.FieldUserID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *KeypairMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case keypair.FieldCreatedAt:
+		return m.CreatedAt()
+	case keypair.FieldAccessKey:
+		return m.AccessKey()
+	case keypair.FieldName:
+		return m.Name()
+	case keypair.FieldSecretSealed:
+		return m.SecretSealed()
+	case keypair.FieldActive:
+		return m.Active()
+	case keypair.FieldIsDefault:
+		return m.IsDefault()
+	case keypair.FieldRateLimit:
+		return m.RateLimit()
+	case keypair.FieldLastUsedAt:
+		return m.LastUsedAt()
+	case keypair.FieldRotatedAt:
+		return m.RotatedAt()
+	case keypair.FieldUserID:
+		return m.UserID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *KeypairMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case keypair.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case keypair.FieldAccessKey:
+		return m.OldAccessKey(ctx)
+	case keypair.FieldName:
+		return m.OldName(ctx)
+	case keypair.FieldSecretSealed:
+		return m.OldSecretSealed(ctx)
+	case keypair.FieldActive:
+		return m.OldActive(ctx)
+	case keypair.FieldIsDefault:
+		return m.OldIsDefault(ctx)
+	case keypair.FieldRateLimit:
+		return m.OldRateLimit(ctx)
+	case keypair.FieldLastUsedAt:
+		return m.OldLastUsedAt(ctx)
+	case keypair.FieldRotatedAt:
+		return m.OldRotatedAt(ctx)
+	case keypair.FieldUserID:
+		return m.OldUserID(ctx)
+	}
+	return nil, fmt.Errorf("unknown Keypair field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *KeypairMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case keypair.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case keypair.FieldAccessKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAccessKey(v)
+		return nil
+	case keypair.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case keypair.FieldSecretSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSecretSealed(v)
+		return nil
+	case keypair.FieldActive:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetActive(v)
+		return nil
+	case keypair.FieldIsDefault:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetIsDefault(v)
+		return nil
+	case keypair.FieldRateLimit:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRateLimit(v)
+		return nil
+	case keypair.FieldLastUsedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLastUsedAt(v)
+		return nil
+	case keypair.FieldRotatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRotatedAt(v)
+		return nil
+	case keypair.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Keypair field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *KeypairMutation) AddedFields() []string {
+	var fields []string
+	if m.addrate_limit != nil {
+		fields = append(fields, keypair.FieldRateLimit)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *KeypairMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case keypair.FieldRateLimit:
+		return m.AddedRateLimit()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *KeypairMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case keypair.FieldRateLimit:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRateLimit(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Keypair numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *KeypairMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(keypair.FieldRateLimit) {
+		fields = append(fields, keypair.FieldRateLimit)
+	}
+	if m.FieldCleared(keypair.FieldLastUsedAt) {
+		fields = append(fields, keypair.FieldLastUsedAt)
+	}
+	if m.FieldCleared(keypair.FieldRotatedAt) {
+		fields = append(fields, keypair.FieldRotatedAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *KeypairMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *KeypairMutation) ClearField(name string) error {
+	switch name {
+	case keypair.FieldRateLimit:
+		m.ClearRateLimit()
+		return nil
+	case keypair.FieldLastUsedAt:
+		m.ClearLastUsedAt()
+		return nil
+	case keypair.FieldRotatedAt:
+		m.ClearRotatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Keypair nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *KeypairMutation) ResetField(name string) error {
+	switch name {
+	case keypair.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case keypair.FieldAccessKey:
+		m.ResetAccessKey()
+		return nil
+	case keypair.FieldName:
+		m.ResetName()
+		return nil
+	case keypair.FieldSecretSealed:
+		m.ResetSecretSealed()
+		return nil
+	case keypair.FieldActive:
+		m.ResetActive()
+		return nil
+	case keypair.FieldIsDefault:
+		m.ResetIsDefault()
+		return nil
+	case keypair.FieldRateLimit:
+		m.ResetRateLimit()
+		return nil
+	case keypair.FieldLastUsedAt:
+		m.ResetLastUsedAt()
+		return nil
+	case keypair.FieldRotatedAt:
+		m.ResetRotatedAt()
+		return nil
+	case keypair.FieldUserID:
+		m.ResetUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown Keypair field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *KeypairMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.user != nil {
+		edges = append(edges, keypair.EdgeUser)
+	}
+	if m.policies != nil {
+		edges = append(edges, keypair.EdgePolicies)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *KeypairMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case keypair.EdgeUser:
+		if id := m.user; id != nil {
+			return []ent.Value{*id}
+		}
+	case keypair.EdgePolicies:
+		ids := make([]ent.Value, 0, len(m.policies))
+		for id := range m.policies {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *KeypairMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.removedpolicies != nil {
+		edges = append(edges, keypair.EdgePolicies)
+	}
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *KeypairMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case keypair.EdgePolicies:
+		ids := make([]ent.Value, 0, len(m.removedpolicies))
+		for id := range m.removedpolicies {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *KeypairMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.cleareduser {
+		edges = append(edges, keypair.EdgeUser)
+	}
+	if m.clearedpolicies {
+		edges = append(edges, keypair.EdgePolicies)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *KeypairMutation) EdgeCleared(name string) bool {
+	switch name {
+	case keypair.EdgeUser:
+		return m.cleareduser
+	case keypair.EdgePolicies:
+		return m.clearedpolicies
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *KeypairMutation) ClearEdge(name string) error {
+	switch name {
+	case keypair.EdgeUser:
+		m.ClearUser()
+		return nil
+	}
+	return fmt.Errorf("unknown Keypair unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *KeypairMutation) ResetEdge(name string) error {
+	switch name {
+	case keypair.EdgeUser:
+		m.ResetUser()
+		return nil
+	case keypair.EdgePolicies:
+		m.ResetPolicies()
+		return nil
+	}
+	return fmt.Errorf("unknown Keypair edge %s", name)
+}
+
+// LoginAttemptMutation represents an operation that mutates the LoginAttempt nodes in the graph.
+type LoginAttemptMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *uuid.UUID
+	at             *time.Time
+	user_id        *uuid.UUID
+	domain_id      *uuid.UUID
+	email          *string
+	method         *loginattempt.Method
+	result         *loginattempt.Result
+	client_address *string
+	user_agent     *string
+	login_id       *uuid.UUID
+	clearedFields  map[string]struct{}
+	done           bool
+	oldValue       func(context.Context) (*LoginAttempt, error)
+	predicates     []predicate.LoginAttempt
+}
+
+var _ ent.Mutation = (*LoginAttemptMutation)(nil)
+
+// loginattemptOption allows management of the mutation configuration using functional options.
+type loginattemptOption func(*LoginAttemptMutation)
+
+// newLoginAttemptMutation creates new mutation for the LoginAttempt entity.
+func newLoginAttemptMutation(c config, op Op, opts ...loginattemptOption) *LoginAttemptMutation {
+	m := &LoginAttemptMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeLoginAttempt,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withLoginAttemptID sets the ID field of the mutation.
+func withLoginAttemptID(id uuid.UUID) loginattemptOption {
+	return func(m *LoginAttemptMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *LoginAttempt
+		)
+		m.oldValue = func(ctx context.Context) (*LoginAttempt, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().LoginAttempt.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withLoginAttempt sets the old LoginAttempt of the mutation.
+func withLoginAttempt(node *LoginAttempt) loginattemptOption {
+	return func(m *LoginAttemptMutation) {
+		m.oldValue = func(context.Context) (*LoginAttempt, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m LoginAttemptMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m LoginAttemptMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of LoginAttempt entities.
+func (m *LoginAttemptMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *LoginAttemptMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *LoginAttemptMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().LoginAttempt.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetAt sets the "at" field.
+func (m *LoginAttemptMutation) SetAt(t time.Time) {
+	m.at = &t
+}
+
+// At returns the value of the "at" field in the mutation.
+func (m *LoginAttemptMutation) At() (r time.Time, exists bool) {
+	v := m.at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAt returns the old "at" field's value of the LoginAttempt entity.
+// If the LoginAttempt object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LoginAttemptMutation) OldAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAt: %w", err)
+	}
+	return oldValue.At, nil
+}
+
+// ResetAt resets all changes to the "at" field.
+func (m *LoginAttemptMutation) ResetAt() {
+	m.at = nil
+}
+
+// SetUserID sets the "user_id" field.
+func (m *LoginAttemptMutation) SetUserID(u uuid.UUID) {
+	m.user_id = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *LoginAttemptMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the LoginAttempt entity.
+// If the LoginAttempt object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LoginAttemptMutation) OldUserID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ClearUserID clears the value of the "user_id" field.
+func (m *LoginAttemptMutation) ClearUserID() {
+	m.user_id = nil
+	m.clearedFields[loginattempt.FieldUserID] = struct{}{}
+}
+
+// UserIDCleared returns if the "user_id" field was cleared in this mutation.
+func (m *LoginAttemptMutation) UserIDCleared() bool {
+	_, ok := m.clearedFields[loginattempt.FieldUserID]
+	return ok
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *LoginAttemptMutation) ResetUserID() {
+	m.user_id = nil
+	delete(m.clearedFields, loginattempt.FieldUserID)
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *LoginAttemptMutation) SetDomainID(u uuid.UUID) {
+	m.domain_id = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *LoginAttemptMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the LoginAttempt entity.
+// If the LoginAttempt object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LoginAttemptMutation) OldDomainID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (m *LoginAttemptMutation) ClearDomainID() {
+	m.domain_id = nil
+	m.clearedFields[loginattempt.FieldDomainID] = struct{}{}
+}
+
+// DomainIDCleared returns if the "domain_id" field was cleared in this mutation.
+func (m *LoginAttemptMutation) DomainIDCleared() bool {
+	_, ok := m.clearedFields[loginattempt.FieldDomainID]
+	return ok
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *LoginAttemptMutation) ResetDomainID() {
+	m.domain_id = nil
+	delete(m.clearedFields, loginattempt.FieldDomainID)
+}
+
+// SetEmail sets the "email" field.
+func (m *LoginAttemptMutation) SetEmail(s string) {
+	m.email = &s
+}
+
+// Email returns the value of the "email" field in the mutation.
+func (m *LoginAttemptMutation) Email() (r string, exists bool) {
+	v := m.email
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEmail returns the old "email" field's value of the LoginAttempt entity.
+// If the LoginAttempt object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LoginAttemptMutation) OldEmail(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEmail is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEmail requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEmail: %w", err)
+	}
+	return oldValue.Email, nil
+}
+
+// ResetEmail resets all changes to the "email" field.
+func (m *LoginAttemptMutation) ResetEmail() {
+	m.email = nil
+}
+
+// SetMethod sets the "method" field.
+func (m *LoginAttemptMutation) SetMethod(l loginattempt.Method) {
+	m.method = &l
+}
+
+// Method returns the value of the "method" field in the mutation.
+func (m *LoginAttemptMutation) Method() (r loginattempt.Method, exists bool) {
+	v := m.method
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMethod returns the old "method" field's value of the LoginAttempt entity.
+// If the LoginAttempt object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LoginAttemptMutation) OldMethod(ctx context.Context) (v loginattempt.Method, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMethod is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMethod requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMethod: %w", err)
+	}
+	return oldValue.Method, nil
+}
+
+// ResetMethod resets all changes to the "method" field.
+func (m *LoginAttemptMutation) ResetMethod() {
+	m.method = nil
+}
+
+// SetResult sets the "result" field.
+func (m *LoginAttemptMutation) SetResult(l loginattempt.Result) {
+	m.result = &l
+}
+
+// Result returns the value of the "result" field in the mutation.
+func (m *LoginAttemptMutation) Result() (r loginattempt.Result, exists bool) {
+	v := m.result
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResult returns the old "result" field's value of the LoginAttempt entity.
+// If the LoginAttempt object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LoginAttemptMutation) OldResult(ctx context.Context) (v loginattempt.Result, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResult is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResult requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResult: %w", err)
+	}
+	return oldValue.Result, nil
+}
+
+// ResetResult resets all changes to the "result" field.
+func (m *LoginAttemptMutation) ResetResult() {
+	m.result = nil
+}
+
+// SetClientAddress sets the "client_address" field.
+func (m *LoginAttemptMutation) SetClientAddress(s string) {
+	m.client_address = &s
+}
+
+// ClientAddress returns the value of the "client_address" field in the mutation.
+func (m *LoginAttemptMutation) ClientAddress() (r string, exists bool) {
+	v := m.client_address
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldClientAddress returns the old "client_address" field's value of the LoginAttempt entity.
+// If the LoginAttempt object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LoginAttemptMutation) OldClientAddress(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldClientAddress is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldClientAddress requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldClientAddress: %w", err)
+	}
+	return oldValue.ClientAddress, nil
+}
+
+// ResetClientAddress resets all changes to the "client_address" field.
+func (m *LoginAttemptMutation) ResetClientAddress() {
+	m.client_address = nil
+}
+
+// SetUserAgent sets the "user_agent" field.
+func (m *LoginAttemptMutation) SetUserAgent(s string) {
+	m.user_agent = &s
+}
+
+// UserAgent returns the value of the "user_agent" field in the mutation.
+func (m *LoginAttemptMutation) UserAgent() (r string, exists bool) {
+	v := m.user_agent
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserAgent returns the old "user_agent" field's value of the LoginAttempt entity.
+// If the LoginAttempt object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LoginAttemptMutation) OldUserAgent(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserAgent is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserAgent requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserAgent: %w", err)
+	}
+	return oldValue.UserAgent, nil
+}
+
+// ResetUserAgent resets all changes to the "user_agent" field.
+func (m *LoginAttemptMutation) ResetUserAgent() {
+	m.user_agent = nil
+}
+
+// SetLoginID sets the "login_id" field.
+func (m *LoginAttemptMutation) SetLoginID(u uuid.UUID) {
+	m.login_id = &u
+}
+
+// LoginID returns the value of the "login_id" field in the mutation.
+func (m *LoginAttemptMutation) LoginID() (r uuid.UUID, exists bool) {
+	v := m.login_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLoginID returns the old "login_id" field's value of the LoginAttempt entity.
+// If the LoginAttempt object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LoginAttemptMutation) OldLoginID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLoginID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLoginID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLoginID: %w", err)
+	}
+	return oldValue.LoginID, nil
+}
+
+// ClearLoginID clears the value of the "login_id" field.
+func (m *LoginAttemptMutation) ClearLoginID() {
+	m.login_id = nil
+	m.clearedFields[loginattempt.FieldLoginID] = struct{}{}
+}
+
+// LoginIDCleared returns if the "login_id" field was cleared in this mutation.
+func (m *LoginAttemptMutation) LoginIDCleared() bool {
+	_, ok := m.clearedFields[loginattempt.FieldLoginID]
+	return ok
+}
+
+// ResetLoginID resets all changes to the "login_id" field.
+func (m *LoginAttemptMutation) ResetLoginID() {
+	m.login_id = nil
+	delete(m.clearedFields, loginattempt.FieldLoginID)
+}
+
+// Where appends a list predicates to the LoginAttemptMutation builder.
+func (m *LoginAttemptMutation) Where(ps ...predicate.LoginAttempt) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the LoginAttemptMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *LoginAttemptMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.LoginAttempt, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *LoginAttemptMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *LoginAttemptMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (LoginAttempt).
+func (m *LoginAttemptMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *LoginAttemptMutation) Fields() []string {
+	fields := make([]string, 0, 9)
+	if m.at != nil {
+		fields = append(fields, loginattempt.FieldAt)
+	}
+	if m.user_id != nil {
+		fields = append(fields, loginattempt.FieldUserID)
+	}
+	if m.domain_id != nil {
+		fields = append(fields, loginattempt.FieldDomainID)
+	}
+	if m.email != nil {
+		fields = append(fields, loginattempt.FieldEmail)
+	}
+	if m.method != nil {
+		fields = append(fields, loginattempt.FieldMethod)
+	}
+	if m.result != nil {
+		fields = append(fields, loginattempt.FieldResult)
+	}
+	if m.client_address != nil {
+		fields = append(fields, loginattempt.FieldClientAddress)
+	}
+	if m.user_agent != nil {
+		fields = append(fields, loginattempt.FieldUserAgent)
+	}
+	if m.login_id != nil {
+		fields = append(fields, loginattempt.FieldLoginID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *LoginAttemptMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case loginattempt.FieldAt:
+		return m.At()
+	case loginattempt.FieldUserID:
+		return m.UserID()
+	case loginattempt.FieldDomainID:
+		return m.DomainID()
+	case loginattempt.FieldEmail:
+		return m.Email()
+	case loginattempt.FieldMethod:
+		return m.Method()
+	case loginattempt.FieldResult:
+		return m.Result()
+	case loginattempt.FieldClientAddress:
+		return m.ClientAddress()
+	case loginattempt.FieldUserAgent:
+		return m.UserAgent()
+	case loginattempt.FieldLoginID:
+		return m.LoginID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *LoginAttemptMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case loginattempt.FieldAt:
+		return m.OldAt(ctx)
+	case loginattempt.FieldUserID:
+		return m.OldUserID(ctx)
+	case loginattempt.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case loginattempt.FieldEmail:
+		return m.OldEmail(ctx)
+	case loginattempt.FieldMethod:
+		return m.OldMethod(ctx)
+	case loginattempt.FieldResult:
+		return m.OldResult(ctx)
+	case loginattempt.FieldClientAddress:
+		return m.OldClientAddress(ctx)
+	case loginattempt.FieldUserAgent:
+		return m.OldUserAgent(ctx)
+	case loginattempt.FieldLoginID:
+		return m.OldLoginID(ctx)
+	}
+	return nil, fmt.Errorf("unknown LoginAttempt field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *LoginAttemptMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case loginattempt.FieldAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAt(v)
+		return nil
+	case loginattempt.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	case loginattempt.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case loginattempt.FieldEmail:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEmail(v)
+		return nil
+	case loginattempt.FieldMethod:
+		v, ok := value.(loginattempt.Method)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMethod(v)
+		return nil
+	case loginattempt.FieldResult:
+		v, ok := value.(loginattempt.Result)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResult(v)
+		return nil
+	case loginattempt.FieldClientAddress:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetClientAddress(v)
+		return nil
+	case loginattempt.FieldUserAgent:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserAgent(v)
+		return nil
+	case loginattempt.FieldLoginID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLoginID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown LoginAttempt field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *LoginAttemptMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *LoginAttemptMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *LoginAttemptMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown LoginAttempt numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *LoginAttemptMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(loginattempt.FieldUserID) {
+		fields = append(fields, loginattempt.FieldUserID)
+	}
+	if m.FieldCleared(loginattempt.FieldDomainID) {
+		fields = append(fields, loginattempt.FieldDomainID)
+	}
+	if m.FieldCleared(loginattempt.FieldLoginID) {
+		fields = append(fields, loginattempt.FieldLoginID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *LoginAttemptMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *LoginAttemptMutation) ClearField(name string) error {
+	switch name {
+	case loginattempt.FieldUserID:
+		m.ClearUserID()
+		return nil
+	case loginattempt.FieldDomainID:
+		m.ClearDomainID()
+		return nil
+	case loginattempt.FieldLoginID:
+		m.ClearLoginID()
+		return nil
+	}
+	return fmt.Errorf("unknown LoginAttempt nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *LoginAttemptMutation) ResetField(name string) error {
+	switch name {
+	case loginattempt.FieldAt:
+		m.ResetAt()
+		return nil
+	case loginattempt.FieldUserID:
+		m.ResetUserID()
+		return nil
+	case loginattempt.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case loginattempt.FieldEmail:
+		m.ResetEmail()
+		return nil
+	case loginattempt.FieldMethod:
+		m.ResetMethod()
+		return nil
+	case loginattempt.FieldResult:
+		m.ResetResult()
+		return nil
+	case loginattempt.FieldClientAddress:
+		m.ResetClientAddress()
+		return nil
+	case loginattempt.FieldUserAgent:
+		m.ResetUserAgent()
+		return nil
+	case loginattempt.FieldLoginID:
+		m.ResetLoginID()
+		return nil
+	}
+	return fmt.Errorf("unknown LoginAttempt field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *LoginAttemptMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *LoginAttemptMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *LoginAttemptMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *LoginAttemptMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *LoginAttemptMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *LoginAttemptMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *LoginAttemptMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown LoginAttempt unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *LoginAttemptMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown LoginAttempt edge %s", name)
+}
+
 // LoginSessionMutation represents an operation that mutates the LoginSession nodes in the graph.
 type LoginSessionMutation struct {
 	config
@@ -9163,6 +15891,7 @@ type LoginSessionMutation struct {
 	expires_at     *time.Time
 	last_seen_at   *time.Time
 	revoked_at     *time.Time
+	method         *loginsession.Method
 	client_address *string
 	user_agent     *string
 	clearedFields  map[string]struct{}
@@ -9470,6 +16199,42 @@ func (m *LoginSessionMutation) ResetRevokedAt() {
 	delete(m.clearedFields, loginsession.FieldRevokedAt)
 }
 
+// SetMethod sets the "method" field.
+func (m *LoginSessionMutation) SetMethod(l loginsession.Method) {
+	m.method = &l
+}
+
+// Method returns the value of the "method" field in the mutation.
+func (m *LoginSessionMutation) Method() (r loginsession.Method, exists bool) {
+	v := m.method
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMethod returns the old "method" field's value of the LoginSession entity.
+// If the LoginSession object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LoginSessionMutation) OldMethod(ctx context.Context) (v loginsession.Method, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMethod is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMethod requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMethod: %w", err)
+	}
+	return oldValue.Method, nil
+}
+
+// ResetMethod resets all changes to the "method" field.
+func (m *LoginSessionMutation) ResetMethod() {
+	m.method = nil
+}
+
 // SetClientAddress sets the "client_address" field.
 func (m *LoginSessionMutation) SetClientAddress(s string) {
 	m.client_address = &s
@@ -9639,7 +16404,7 @@ func (m *LoginSessionMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *LoginSessionMutation) Fields() []string {
-	fields := make([]string, 0, 8)
+	fields := make([]string, 0, 9)
 	if m.created_at != nil {
 		fields = append(fields, loginsession.FieldCreatedAt)
 	}
@@ -9654,6 +16419,9 @@ func (m *LoginSessionMutation) Fields() []string {
 	}
 	if m.revoked_at != nil {
 		fields = append(fields, loginsession.FieldRevokedAt)
+	}
+	if m.method != nil {
+		fields = append(fields, loginsession.FieldMethod)
 	}
 	if m.client_address != nil {
 		fields = append(fields, loginsession.FieldClientAddress)
@@ -9682,6 +16450,8 @@ func (m *LoginSessionMutation) Field(name string) (ent.Value, bool) {
 		return m.LastSeenAt()
 	case loginsession.FieldRevokedAt:
 		return m.RevokedAt()
+	case loginsession.FieldMethod:
+		return m.Method()
 	case loginsession.FieldClientAddress:
 		return m.ClientAddress()
 	case loginsession.FieldUserAgent:
@@ -9707,6 +16477,8 @@ func (m *LoginSessionMutation) OldField(ctx context.Context, name string) (ent.V
 		return m.OldLastSeenAt(ctx)
 	case loginsession.FieldRevokedAt:
 		return m.OldRevokedAt(ctx)
+	case loginsession.FieldMethod:
+		return m.OldMethod(ctx)
 	case loginsession.FieldClientAddress:
 		return m.OldClientAddress(ctx)
 	case loginsession.FieldUserAgent:
@@ -9756,6 +16528,13 @@ func (m *LoginSessionMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetRevokedAt(v)
+		return nil
+	case loginsession.FieldMethod:
+		v, ok := value.(loginsession.Method)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMethod(v)
 		return nil
 	case loginsession.FieldClientAddress:
 		v, ok := value.(string)
@@ -9850,6 +16629,9 @@ func (m *LoginSessionMutation) ResetField(name string) error {
 		return nil
 	case loginsession.FieldRevokedAt:
 		m.ResetRevokedAt()
+		return nil
+	case loginsession.FieldMethod:
+		m.ResetMethod()
 		return nil
 	case loginsession.FieldClientAddress:
 		m.ResetClientAddress()
@@ -10532,6 +17314,1163 @@ func (m *MembershipMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Membership edge %s", name)
 }
 
+// PolicyAttachmentMutation represents an operation that mutates the PolicyAttachment nodes in the graph.
+type PolicyAttachmentMutation struct {
+	config
+	op                    Op
+	typ                   string
+	id                    *uuid.UUID
+	created_at            *time.Time
+	clearedFields         map[string]struct{}
+	policy                *uuid.UUID
+	clearedpolicy         bool
+	domain                *uuid.UUID
+	cleareddomain         bool
+	project               *uuid.UUID
+	clearedproject        bool
+	user                  *uuid.UUID
+	cleareduser           bool
+	keypair               *uuid.UUID
+	clearedkeypair        bool
+	within_project        *uuid.UUID
+	clearedwithin_project bool
+	resource_group        *uuid.UUID
+	clearedresource_group bool
+	done                  bool
+	oldValue              func(context.Context) (*PolicyAttachment, error)
+	predicates            []predicate.PolicyAttachment
+}
+
+var _ ent.Mutation = (*PolicyAttachmentMutation)(nil)
+
+// policyattachmentOption allows management of the mutation configuration using functional options.
+type policyattachmentOption func(*PolicyAttachmentMutation)
+
+// newPolicyAttachmentMutation creates new mutation for the PolicyAttachment entity.
+func newPolicyAttachmentMutation(c config, op Op, opts ...policyattachmentOption) *PolicyAttachmentMutation {
+	m := &PolicyAttachmentMutation{
+		config:        c,
+		op:            op,
+		typ:           TypePolicyAttachment,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withPolicyAttachmentID sets the ID field of the mutation.
+func withPolicyAttachmentID(id uuid.UUID) policyattachmentOption {
+	return func(m *PolicyAttachmentMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *PolicyAttachment
+		)
+		m.oldValue = func(ctx context.Context) (*PolicyAttachment, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().PolicyAttachment.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withPolicyAttachment sets the old PolicyAttachment of the mutation.
+func withPolicyAttachment(node *PolicyAttachment) policyattachmentOption {
+	return func(m *PolicyAttachmentMutation) {
+		m.oldValue = func(context.Context) (*PolicyAttachment, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m PolicyAttachmentMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m PolicyAttachmentMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of PolicyAttachment entities.
+func (m *PolicyAttachmentMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *PolicyAttachmentMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *PolicyAttachmentMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().PolicyAttachment.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *PolicyAttachmentMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *PolicyAttachmentMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the PolicyAttachment entity.
+// If the PolicyAttachment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PolicyAttachmentMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *PolicyAttachmentMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *PolicyAttachmentMutation) SetDomainID(u uuid.UUID) {
+	m.domain = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *PolicyAttachmentMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the PolicyAttachment entity.
+// If the PolicyAttachment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PolicyAttachmentMutation) OldDomainID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (m *PolicyAttachmentMutation) ClearDomainID() {
+	m.domain = nil
+	m.clearedFields[policyattachment.FieldDomainID] = struct{}{}
+}
+
+// DomainIDCleared returns if the "domain_id" field was cleared in this mutation.
+func (m *PolicyAttachmentMutation) DomainIDCleared() bool {
+	_, ok := m.clearedFields[policyattachment.FieldDomainID]
+	return ok
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *PolicyAttachmentMutation) ResetDomainID() {
+	m.domain = nil
+	delete(m.clearedFields, policyattachment.FieldDomainID)
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *PolicyAttachmentMutation) SetProjectID(u uuid.UUID) {
+	m.project = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *PolicyAttachmentMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the PolicyAttachment entity.
+// If the PolicyAttachment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PolicyAttachmentMutation) OldProjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (m *PolicyAttachmentMutation) ClearProjectID() {
+	m.project = nil
+	m.clearedFields[policyattachment.FieldProjectID] = struct{}{}
+}
+
+// ProjectIDCleared returns if the "project_id" field was cleared in this mutation.
+func (m *PolicyAttachmentMutation) ProjectIDCleared() bool {
+	_, ok := m.clearedFields[policyattachment.FieldProjectID]
+	return ok
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *PolicyAttachmentMutation) ResetProjectID() {
+	m.project = nil
+	delete(m.clearedFields, policyattachment.FieldProjectID)
+}
+
+// SetUserID sets the "user_id" field.
+func (m *PolicyAttachmentMutation) SetUserID(u uuid.UUID) {
+	m.user = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *PolicyAttachmentMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the PolicyAttachment entity.
+// If the PolicyAttachment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PolicyAttachmentMutation) OldUserID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ClearUserID clears the value of the "user_id" field.
+func (m *PolicyAttachmentMutation) ClearUserID() {
+	m.user = nil
+	m.clearedFields[policyattachment.FieldUserID] = struct{}{}
+}
+
+// UserIDCleared returns if the "user_id" field was cleared in this mutation.
+func (m *PolicyAttachmentMutation) UserIDCleared() bool {
+	_, ok := m.clearedFields[policyattachment.FieldUserID]
+	return ok
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *PolicyAttachmentMutation) ResetUserID() {
+	m.user = nil
+	delete(m.clearedFields, policyattachment.FieldUserID)
+}
+
+// SetKeypairID sets the "keypair_id" field.
+func (m *PolicyAttachmentMutation) SetKeypairID(u uuid.UUID) {
+	m.keypair = &u
+}
+
+// KeypairID returns the value of the "keypair_id" field in the mutation.
+func (m *PolicyAttachmentMutation) KeypairID() (r uuid.UUID, exists bool) {
+	v := m.keypair
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKeypairID returns the old "keypair_id" field's value of the PolicyAttachment entity.
+// If the PolicyAttachment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PolicyAttachmentMutation) OldKeypairID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKeypairID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKeypairID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKeypairID: %w", err)
+	}
+	return oldValue.KeypairID, nil
+}
+
+// ClearKeypairID clears the value of the "keypair_id" field.
+func (m *PolicyAttachmentMutation) ClearKeypairID() {
+	m.keypair = nil
+	m.clearedFields[policyattachment.FieldKeypairID] = struct{}{}
+}
+
+// KeypairIDCleared returns if the "keypair_id" field was cleared in this mutation.
+func (m *PolicyAttachmentMutation) KeypairIDCleared() bool {
+	_, ok := m.clearedFields[policyattachment.FieldKeypairID]
+	return ok
+}
+
+// ResetKeypairID resets all changes to the "keypair_id" field.
+func (m *PolicyAttachmentMutation) ResetKeypairID() {
+	m.keypair = nil
+	delete(m.clearedFields, policyattachment.FieldKeypairID)
+}
+
+// SetWithinProjectID sets the "within_project_id" field.
+func (m *PolicyAttachmentMutation) SetWithinProjectID(u uuid.UUID) {
+	m.within_project = &u
+}
+
+// WithinProjectID returns the value of the "within_project_id" field in the mutation.
+func (m *PolicyAttachmentMutation) WithinProjectID() (r uuid.UUID, exists bool) {
+	v := m.within_project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWithinProjectID returns the old "within_project_id" field's value of the PolicyAttachment entity.
+// If the PolicyAttachment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PolicyAttachmentMutation) OldWithinProjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWithinProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWithinProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWithinProjectID: %w", err)
+	}
+	return oldValue.WithinProjectID, nil
+}
+
+// ClearWithinProjectID clears the value of the "within_project_id" field.
+func (m *PolicyAttachmentMutation) ClearWithinProjectID() {
+	m.within_project = nil
+	m.clearedFields[policyattachment.FieldWithinProjectID] = struct{}{}
+}
+
+// WithinProjectIDCleared returns if the "within_project_id" field was cleared in this mutation.
+func (m *PolicyAttachmentMutation) WithinProjectIDCleared() bool {
+	_, ok := m.clearedFields[policyattachment.FieldWithinProjectID]
+	return ok
+}
+
+// ResetWithinProjectID resets all changes to the "within_project_id" field.
+func (m *PolicyAttachmentMutation) ResetWithinProjectID() {
+	m.within_project = nil
+	delete(m.clearedFields, policyattachment.FieldWithinProjectID)
+}
+
+// SetResourceGroupID sets the "resource_group_id" field.
+func (m *PolicyAttachmentMutation) SetResourceGroupID(u uuid.UUID) {
+	m.resource_group = &u
+}
+
+// ResourceGroupID returns the value of the "resource_group_id" field in the mutation.
+func (m *PolicyAttachmentMutation) ResourceGroupID() (r uuid.UUID, exists bool) {
+	v := m.resource_group
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResourceGroupID returns the old "resource_group_id" field's value of the PolicyAttachment entity.
+// If the PolicyAttachment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PolicyAttachmentMutation) OldResourceGroupID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResourceGroupID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResourceGroupID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResourceGroupID: %w", err)
+	}
+	return oldValue.ResourceGroupID, nil
+}
+
+// ClearResourceGroupID clears the value of the "resource_group_id" field.
+func (m *PolicyAttachmentMutation) ClearResourceGroupID() {
+	m.resource_group = nil
+	m.clearedFields[policyattachment.FieldResourceGroupID] = struct{}{}
+}
+
+// ResourceGroupIDCleared returns if the "resource_group_id" field was cleared in this mutation.
+func (m *PolicyAttachmentMutation) ResourceGroupIDCleared() bool {
+	_, ok := m.clearedFields[policyattachment.FieldResourceGroupID]
+	return ok
+}
+
+// ResetResourceGroupID resets all changes to the "resource_group_id" field.
+func (m *PolicyAttachmentMutation) ResetResourceGroupID() {
+	m.resource_group = nil
+	delete(m.clearedFields, policyattachment.FieldResourceGroupID)
+}
+
+// SetPolicyID sets the "policy_id" field.
+func (m *PolicyAttachmentMutation) SetPolicyID(u uuid.UUID) {
+	m.policy = &u
+}
+
+// PolicyID returns the value of the "policy_id" field in the mutation.
+func (m *PolicyAttachmentMutation) PolicyID() (r uuid.UUID, exists bool) {
+	v := m.policy
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPolicyID returns the old "policy_id" field's value of the PolicyAttachment entity.
+// If the PolicyAttachment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PolicyAttachmentMutation) OldPolicyID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPolicyID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPolicyID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPolicyID: %w", err)
+	}
+	return oldValue.PolicyID, nil
+}
+
+// ResetPolicyID resets all changes to the "policy_id" field.
+func (m *PolicyAttachmentMutation) ResetPolicyID() {
+	m.policy = nil
+}
+
+// ClearPolicy clears the "policy" edge to the ResourcePolicy entity.
+func (m *PolicyAttachmentMutation) ClearPolicy() {
+	m.clearedpolicy = true
+	m.clearedFields[policyattachment.FieldPolicyID] = struct{}{}
+}
+
+// PolicyCleared reports if the "policy" edge to the ResourcePolicy entity was cleared.
+func (m *PolicyAttachmentMutation) PolicyCleared() bool {
+	return m.clearedpolicy
+}
+
+// PolicyIDs returns the "policy" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// PolicyID instead. It exists only for internal usage by the builders.
+func (m *PolicyAttachmentMutation) PolicyIDs() (ids []uuid.UUID) {
+	if id := m.policy; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetPolicy resets all changes to the "policy" edge.
+func (m *PolicyAttachmentMutation) ResetPolicy() {
+	m.policy = nil
+	m.clearedpolicy = false
+}
+
+// ClearDomain clears the "domain" edge to the Domain entity.
+func (m *PolicyAttachmentMutation) ClearDomain() {
+	m.cleareddomain = true
+	m.clearedFields[policyattachment.FieldDomainID] = struct{}{}
+}
+
+// DomainCleared reports if the "domain" edge to the Domain entity was cleared.
+func (m *PolicyAttachmentMutation) DomainCleared() bool {
+	return m.DomainIDCleared() || m.cleareddomain
+}
+
+// DomainIDs returns the "domain" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DomainID instead. It exists only for internal usage by the builders.
+func (m *PolicyAttachmentMutation) DomainIDs() (ids []uuid.UUID) {
+	if id := m.domain; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDomain resets all changes to the "domain" edge.
+func (m *PolicyAttachmentMutation) ResetDomain() {
+	m.domain = nil
+	m.cleareddomain = false
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (m *PolicyAttachmentMutation) ClearProject() {
+	m.clearedproject = true
+	m.clearedFields[policyattachment.FieldProjectID] = struct{}{}
+}
+
+// ProjectCleared reports if the "project" edge to the Project entity was cleared.
+func (m *PolicyAttachmentMutation) ProjectCleared() bool {
+	return m.ProjectIDCleared() || m.clearedproject
+}
+
+// ProjectIDs returns the "project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProjectID instead. It exists only for internal usage by the builders.
+func (m *PolicyAttachmentMutation) ProjectIDs() (ids []uuid.UUID) {
+	if id := m.project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProject resets all changes to the "project" edge.
+func (m *PolicyAttachmentMutation) ResetProject() {
+	m.project = nil
+	m.clearedproject = false
+}
+
+// ClearUser clears the "user" edge to the User entity.
+func (m *PolicyAttachmentMutation) ClearUser() {
+	m.cleareduser = true
+	m.clearedFields[policyattachment.FieldUserID] = struct{}{}
+}
+
+// UserCleared reports if the "user" edge to the User entity was cleared.
+func (m *PolicyAttachmentMutation) UserCleared() bool {
+	return m.UserIDCleared() || m.cleareduser
+}
+
+// UserIDs returns the "user" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// UserID instead. It exists only for internal usage by the builders.
+func (m *PolicyAttachmentMutation) UserIDs() (ids []uuid.UUID) {
+	if id := m.user; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetUser resets all changes to the "user" edge.
+func (m *PolicyAttachmentMutation) ResetUser() {
+	m.user = nil
+	m.cleareduser = false
+}
+
+// ClearKeypair clears the "keypair" edge to the Keypair entity.
+func (m *PolicyAttachmentMutation) ClearKeypair() {
+	m.clearedkeypair = true
+	m.clearedFields[policyattachment.FieldKeypairID] = struct{}{}
+}
+
+// KeypairCleared reports if the "keypair" edge to the Keypair entity was cleared.
+func (m *PolicyAttachmentMutation) KeypairCleared() bool {
+	return m.KeypairIDCleared() || m.clearedkeypair
+}
+
+// KeypairIDs returns the "keypair" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// KeypairID instead. It exists only for internal usage by the builders.
+func (m *PolicyAttachmentMutation) KeypairIDs() (ids []uuid.UUID) {
+	if id := m.keypair; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetKeypair resets all changes to the "keypair" edge.
+func (m *PolicyAttachmentMutation) ResetKeypair() {
+	m.keypair = nil
+	m.clearedkeypair = false
+}
+
+// ClearWithinProject clears the "within_project" edge to the Project entity.
+func (m *PolicyAttachmentMutation) ClearWithinProject() {
+	m.clearedwithin_project = true
+	m.clearedFields[policyattachment.FieldWithinProjectID] = struct{}{}
+}
+
+// WithinProjectCleared reports if the "within_project" edge to the Project entity was cleared.
+func (m *PolicyAttachmentMutation) WithinProjectCleared() bool {
+	return m.WithinProjectIDCleared() || m.clearedwithin_project
+}
+
+// WithinProjectIDs returns the "within_project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// WithinProjectID instead. It exists only for internal usage by the builders.
+func (m *PolicyAttachmentMutation) WithinProjectIDs() (ids []uuid.UUID) {
+	if id := m.within_project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetWithinProject resets all changes to the "within_project" edge.
+func (m *PolicyAttachmentMutation) ResetWithinProject() {
+	m.within_project = nil
+	m.clearedwithin_project = false
+}
+
+// ClearResourceGroup clears the "resource_group" edge to the ResourceGroup entity.
+func (m *PolicyAttachmentMutation) ClearResourceGroup() {
+	m.clearedresource_group = true
+	m.clearedFields[policyattachment.FieldResourceGroupID] = struct{}{}
+}
+
+// ResourceGroupCleared reports if the "resource_group" edge to the ResourceGroup entity was cleared.
+func (m *PolicyAttachmentMutation) ResourceGroupCleared() bool {
+	return m.ResourceGroupIDCleared() || m.clearedresource_group
+}
+
+// ResourceGroupIDs returns the "resource_group" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ResourceGroupID instead. It exists only for internal usage by the builders.
+func (m *PolicyAttachmentMutation) ResourceGroupIDs() (ids []uuid.UUID) {
+	if id := m.resource_group; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetResourceGroup resets all changes to the "resource_group" edge.
+func (m *PolicyAttachmentMutation) ResetResourceGroup() {
+	m.resource_group = nil
+	m.clearedresource_group = false
+}
+
+// Where appends a list predicates to the PolicyAttachmentMutation builder.
+func (m *PolicyAttachmentMutation) Where(ps ...predicate.PolicyAttachment) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the PolicyAttachmentMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *PolicyAttachmentMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.PolicyAttachment, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *PolicyAttachmentMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *PolicyAttachmentMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (PolicyAttachment).
+func (m *PolicyAttachmentMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *PolicyAttachmentMutation) Fields() []string {
+	fields := make([]string, 0, 8)
+	if m.created_at != nil {
+		fields = append(fields, policyattachment.FieldCreatedAt)
+	}
+	if m.domain != nil {
+		fields = append(fields, policyattachment.FieldDomainID)
+	}
+	if m.project != nil {
+		fields = append(fields, policyattachment.FieldProjectID)
+	}
+	if m.user != nil {
+		fields = append(fields, policyattachment.FieldUserID)
+	}
+	if m.keypair != nil {
+		fields = append(fields, policyattachment.FieldKeypairID)
+	}
+	if m.within_project != nil {
+		fields = append(fields, policyattachment.FieldWithinProjectID)
+	}
+	if m.resource_group != nil {
+		fields = append(fields, policyattachment.FieldResourceGroupID)
+	}
+	if m.policy != nil {
+		fields = append(fields, policyattachment.FieldPolicyID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *PolicyAttachmentMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case policyattachment.FieldCreatedAt:
+		return m.CreatedAt()
+	case policyattachment.FieldDomainID:
+		return m.DomainID()
+	case policyattachment.FieldProjectID:
+		return m.ProjectID()
+	case policyattachment.FieldUserID:
+		return m.UserID()
+	case policyattachment.FieldKeypairID:
+		return m.KeypairID()
+	case policyattachment.FieldWithinProjectID:
+		return m.WithinProjectID()
+	case policyattachment.FieldResourceGroupID:
+		return m.ResourceGroupID()
+	case policyattachment.FieldPolicyID:
+		return m.PolicyID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *PolicyAttachmentMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case policyattachment.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case policyattachment.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case policyattachment.FieldProjectID:
+		return m.OldProjectID(ctx)
+	case policyattachment.FieldUserID:
+		return m.OldUserID(ctx)
+	case policyattachment.FieldKeypairID:
+		return m.OldKeypairID(ctx)
+	case policyattachment.FieldWithinProjectID:
+		return m.OldWithinProjectID(ctx)
+	case policyattachment.FieldResourceGroupID:
+		return m.OldResourceGroupID(ctx)
+	case policyattachment.FieldPolicyID:
+		return m.OldPolicyID(ctx)
+	}
+	return nil, fmt.Errorf("unknown PolicyAttachment field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PolicyAttachmentMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case policyattachment.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case policyattachment.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case policyattachment.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	case policyattachment.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	case policyattachment.FieldKeypairID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKeypairID(v)
+		return nil
+	case policyattachment.FieldWithinProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWithinProjectID(v)
+		return nil
+	case policyattachment.FieldResourceGroupID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResourceGroupID(v)
+		return nil
+	case policyattachment.FieldPolicyID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPolicyID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown PolicyAttachment field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *PolicyAttachmentMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *PolicyAttachmentMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PolicyAttachmentMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown PolicyAttachment numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *PolicyAttachmentMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(policyattachment.FieldDomainID) {
+		fields = append(fields, policyattachment.FieldDomainID)
+	}
+	if m.FieldCleared(policyattachment.FieldProjectID) {
+		fields = append(fields, policyattachment.FieldProjectID)
+	}
+	if m.FieldCleared(policyattachment.FieldUserID) {
+		fields = append(fields, policyattachment.FieldUserID)
+	}
+	if m.FieldCleared(policyattachment.FieldKeypairID) {
+		fields = append(fields, policyattachment.FieldKeypairID)
+	}
+	if m.FieldCleared(policyattachment.FieldWithinProjectID) {
+		fields = append(fields, policyattachment.FieldWithinProjectID)
+	}
+	if m.FieldCleared(policyattachment.FieldResourceGroupID) {
+		fields = append(fields, policyattachment.FieldResourceGroupID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *PolicyAttachmentMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *PolicyAttachmentMutation) ClearField(name string) error {
+	switch name {
+	case policyattachment.FieldDomainID:
+		m.ClearDomainID()
+		return nil
+	case policyattachment.FieldProjectID:
+		m.ClearProjectID()
+		return nil
+	case policyattachment.FieldUserID:
+		m.ClearUserID()
+		return nil
+	case policyattachment.FieldKeypairID:
+		m.ClearKeypairID()
+		return nil
+	case policyattachment.FieldWithinProjectID:
+		m.ClearWithinProjectID()
+		return nil
+	case policyattachment.FieldResourceGroupID:
+		m.ClearResourceGroupID()
+		return nil
+	}
+	return fmt.Errorf("unknown PolicyAttachment nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *PolicyAttachmentMutation) ResetField(name string) error {
+	switch name {
+	case policyattachment.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case policyattachment.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case policyattachment.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	case policyattachment.FieldUserID:
+		m.ResetUserID()
+		return nil
+	case policyattachment.FieldKeypairID:
+		m.ResetKeypairID()
+		return nil
+	case policyattachment.FieldWithinProjectID:
+		m.ResetWithinProjectID()
+		return nil
+	case policyattachment.FieldResourceGroupID:
+		m.ResetResourceGroupID()
+		return nil
+	case policyattachment.FieldPolicyID:
+		m.ResetPolicyID()
+		return nil
+	}
+	return fmt.Errorf("unknown PolicyAttachment field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *PolicyAttachmentMutation) AddedEdges() []string {
+	edges := make([]string, 0, 7)
+	if m.policy != nil {
+		edges = append(edges, policyattachment.EdgePolicy)
+	}
+	if m.domain != nil {
+		edges = append(edges, policyattachment.EdgeDomain)
+	}
+	if m.project != nil {
+		edges = append(edges, policyattachment.EdgeProject)
+	}
+	if m.user != nil {
+		edges = append(edges, policyattachment.EdgeUser)
+	}
+	if m.keypair != nil {
+		edges = append(edges, policyattachment.EdgeKeypair)
+	}
+	if m.within_project != nil {
+		edges = append(edges, policyattachment.EdgeWithinProject)
+	}
+	if m.resource_group != nil {
+		edges = append(edges, policyattachment.EdgeResourceGroup)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *PolicyAttachmentMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case policyattachment.EdgePolicy:
+		if id := m.policy; id != nil {
+			return []ent.Value{*id}
+		}
+	case policyattachment.EdgeDomain:
+		if id := m.domain; id != nil {
+			return []ent.Value{*id}
+		}
+	case policyattachment.EdgeProject:
+		if id := m.project; id != nil {
+			return []ent.Value{*id}
+		}
+	case policyattachment.EdgeUser:
+		if id := m.user; id != nil {
+			return []ent.Value{*id}
+		}
+	case policyattachment.EdgeKeypair:
+		if id := m.keypair; id != nil {
+			return []ent.Value{*id}
+		}
+	case policyattachment.EdgeWithinProject:
+		if id := m.within_project; id != nil {
+			return []ent.Value{*id}
+		}
+	case policyattachment.EdgeResourceGroup:
+		if id := m.resource_group; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *PolicyAttachmentMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 7)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *PolicyAttachmentMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *PolicyAttachmentMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 7)
+	if m.clearedpolicy {
+		edges = append(edges, policyattachment.EdgePolicy)
+	}
+	if m.cleareddomain {
+		edges = append(edges, policyattachment.EdgeDomain)
+	}
+	if m.clearedproject {
+		edges = append(edges, policyattachment.EdgeProject)
+	}
+	if m.cleareduser {
+		edges = append(edges, policyattachment.EdgeUser)
+	}
+	if m.clearedkeypair {
+		edges = append(edges, policyattachment.EdgeKeypair)
+	}
+	if m.clearedwithin_project {
+		edges = append(edges, policyattachment.EdgeWithinProject)
+	}
+	if m.clearedresource_group {
+		edges = append(edges, policyattachment.EdgeResourceGroup)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *PolicyAttachmentMutation) EdgeCleared(name string) bool {
+	switch name {
+	case policyattachment.EdgePolicy:
+		return m.clearedpolicy
+	case policyattachment.EdgeDomain:
+		return m.cleareddomain
+	case policyattachment.EdgeProject:
+		return m.clearedproject
+	case policyattachment.EdgeUser:
+		return m.cleareduser
+	case policyattachment.EdgeKeypair:
+		return m.clearedkeypair
+	case policyattachment.EdgeWithinProject:
+		return m.clearedwithin_project
+	case policyattachment.EdgeResourceGroup:
+		return m.clearedresource_group
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *PolicyAttachmentMutation) ClearEdge(name string) error {
+	switch name {
+	case policyattachment.EdgePolicy:
+		m.ClearPolicy()
+		return nil
+	case policyattachment.EdgeDomain:
+		m.ClearDomain()
+		return nil
+	case policyattachment.EdgeProject:
+		m.ClearProject()
+		return nil
+	case policyattachment.EdgeUser:
+		m.ClearUser()
+		return nil
+	case policyattachment.EdgeKeypair:
+		m.ClearKeypair()
+		return nil
+	case policyattachment.EdgeWithinProject:
+		m.ClearWithinProject()
+		return nil
+	case policyattachment.EdgeResourceGroup:
+		m.ClearResourceGroup()
+		return nil
+	}
+	return fmt.Errorf("unknown PolicyAttachment unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *PolicyAttachmentMutation) ResetEdge(name string) error {
+	switch name {
+	case policyattachment.EdgePolicy:
+		m.ResetPolicy()
+		return nil
+	case policyattachment.EdgeDomain:
+		m.ResetDomain()
+		return nil
+	case policyattachment.EdgeProject:
+		m.ResetProject()
+		return nil
+	case policyattachment.EdgeUser:
+		m.ResetUser()
+		return nil
+	case policyattachment.EdgeKeypair:
+		m.ResetKeypair()
+		return nil
+	case policyattachment.EdgeWithinProject:
+		m.ResetWithinProject()
+		return nil
+	case policyattachment.EdgeResourceGroup:
+		m.ResetResourceGroup()
+		return nil
+	}
+	return fmt.Errorf("unknown PolicyAttachment edge %s", name)
+}
+
 // ProjectMutation represents an operation that mutates the Project nodes in the graph.
 type ProjectMutation struct {
 	config
@@ -10549,8 +18488,9 @@ type ProjectMutation struct {
 	memberships        map[uuid.UUID]struct{}
 	removedmemberships map[uuid.UUID]struct{}
 	clearedmemberships bool
-	policy             *uuid.UUID
-	clearedpolicy      bool
+	policies           map[uuid.UUID]struct{}
+	removedpolicies    map[uuid.UUID]struct{}
+	clearedpolicies    bool
 	done               bool
 	oldValue           func(context.Context) (*Project, error)
 	predicates         []predicate.Project
@@ -10957,43 +18897,58 @@ func (m *ProjectMutation) ResetMemberships() {
 	m.removedmemberships = nil
 }
 
-// SetPolicyID sets the "policy" edge to the ResourcePolicy entity by id.
-func (m *ProjectMutation) SetPolicyID(id uuid.UUID) {
-	m.policy = &id
+// AddPolicyIDs adds the "policies" edge to the PolicyAttachment entity by ids.
+func (m *ProjectMutation) AddPolicyIDs(ids ...uuid.UUID) {
+	if m.policies == nil {
+		m.policies = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.policies[ids[i]] = struct{}{}
+	}
 }
 
-// ClearPolicy clears the "policy" edge to the ResourcePolicy entity.
-func (m *ProjectMutation) ClearPolicy() {
-	m.clearedpolicy = true
+// ClearPolicies clears the "policies" edge to the PolicyAttachment entity.
+func (m *ProjectMutation) ClearPolicies() {
+	m.clearedpolicies = true
 }
 
-// PolicyCleared reports if the "policy" edge to the ResourcePolicy entity was cleared.
-func (m *ProjectMutation) PolicyCleared() bool {
-	return m.clearedpolicy
+// PoliciesCleared reports if the "policies" edge to the PolicyAttachment entity was cleared.
+func (m *ProjectMutation) PoliciesCleared() bool {
+	return m.clearedpolicies
 }
 
-// PolicyID returns the "policy" edge ID in the mutation.
-func (m *ProjectMutation) PolicyID() (id uuid.UUID, exists bool) {
-	if m.policy != nil {
-		return *m.policy, true
+// RemovePolicyIDs removes the "policies" edge to the PolicyAttachment entity by IDs.
+func (m *ProjectMutation) RemovePolicyIDs(ids ...uuid.UUID) {
+	if m.removedpolicies == nil {
+		m.removedpolicies = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.policies, ids[i])
+		m.removedpolicies[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedPolicies returns the removed IDs of the "policies" edge to the PolicyAttachment entity.
+func (m *ProjectMutation) RemovedPoliciesIDs() (ids []uuid.UUID) {
+	for id := range m.removedpolicies {
+		ids = append(ids, id)
 	}
 	return
 }
 
-// PolicyIDs returns the "policy" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// PolicyID instead. It exists only for internal usage by the builders.
-func (m *ProjectMutation) PolicyIDs() (ids []uuid.UUID) {
-	if id := m.policy; id != nil {
-		ids = append(ids, *id)
+// PoliciesIDs returns the "policies" edge IDs in the mutation.
+func (m *ProjectMutation) PoliciesIDs() (ids []uuid.UUID) {
+	for id := range m.policies {
+		ids = append(ids, id)
 	}
 	return
 }
 
-// ResetPolicy resets all changes to the "policy" edge.
-func (m *ProjectMutation) ResetPolicy() {
-	m.policy = nil
-	m.clearedpolicy = false
+// ResetPolicies resets all changes to the "policies" edge.
+func (m *ProjectMutation) ResetPolicies() {
+	m.policies = nil
+	m.clearedpolicies = false
+	m.removedpolicies = nil
 }
 
 // Where appends a list predicates to the ProjectMutation builder.
@@ -11221,8 +19176,8 @@ func (m *ProjectMutation) AddedEdges() []string {
 	if m.memberships != nil {
 		edges = append(edges, project.EdgeMemberships)
 	}
-	if m.policy != nil {
-		edges = append(edges, project.EdgePolicy)
+	if m.policies != nil {
+		edges = append(edges, project.EdgePolicies)
 	}
 	return edges
 }
@@ -11241,10 +19196,12 @@ func (m *ProjectMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
-	case project.EdgePolicy:
-		if id := m.policy; id != nil {
-			return []ent.Value{*id}
+	case project.EdgePolicies:
+		ids := make([]ent.Value, 0, len(m.policies))
+		for id := range m.policies {
+			ids = append(ids, id)
 		}
+		return ids
 	}
 	return nil
 }
@@ -11254,6 +19211,9 @@ func (m *ProjectMutation) RemovedEdges() []string {
 	edges := make([]string, 0, 3)
 	if m.removedmemberships != nil {
 		edges = append(edges, project.EdgeMemberships)
+	}
+	if m.removedpolicies != nil {
+		edges = append(edges, project.EdgePolicies)
 	}
 	return edges
 }
@@ -11265,6 +19225,12 @@ func (m *ProjectMutation) RemovedIDs(name string) []ent.Value {
 	case project.EdgeMemberships:
 		ids := make([]ent.Value, 0, len(m.removedmemberships))
 		for id := range m.removedmemberships {
+			ids = append(ids, id)
+		}
+		return ids
+	case project.EdgePolicies:
+		ids := make([]ent.Value, 0, len(m.removedpolicies))
+		for id := range m.removedpolicies {
 			ids = append(ids, id)
 		}
 		return ids
@@ -11281,8 +19247,8 @@ func (m *ProjectMutation) ClearedEdges() []string {
 	if m.clearedmemberships {
 		edges = append(edges, project.EdgeMemberships)
 	}
-	if m.clearedpolicy {
-		edges = append(edges, project.EdgePolicy)
+	if m.clearedpolicies {
+		edges = append(edges, project.EdgePolicies)
 	}
 	return edges
 }
@@ -11295,8 +19261,8 @@ func (m *ProjectMutation) EdgeCleared(name string) bool {
 		return m.cleareddomain
 	case project.EdgeMemberships:
 		return m.clearedmemberships
-	case project.EdgePolicy:
-		return m.clearedpolicy
+	case project.EdgePolicies:
+		return m.clearedpolicies
 	}
 	return false
 }
@@ -11307,9 +19273,6 @@ func (m *ProjectMutation) ClearEdge(name string) error {
 	switch name {
 	case project.EdgeDomain:
 		m.ClearDomain()
-		return nil
-	case project.EdgePolicy:
-		m.ClearPolicy()
 		return nil
 	}
 	return fmt.Errorf("unknown Project unique edge %s", name)
@@ -11325,8 +19288,8 @@ func (m *ProjectMutation) ResetEdge(name string) error {
 	case project.EdgeMemberships:
 		m.ResetMemberships()
 		return nil
-	case project.EdgePolicy:
-		m.ResetPolicy()
+	case project.EdgePolicies:
+		m.ResetPolicies()
 		return nil
 	}
 	return fmt.Errorf("unknown Project edge %s", name)
@@ -12281,6 +20244,576 @@ func (m *QuotaScopeMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown QuotaScope edge %s", name)
 }
 
+// RecoveryCodeMutation represents an operation that mutates the RecoveryCode nodes in the graph.
+type RecoveryCodeMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	created_at    *time.Time
+	hash          *[]byte
+	used_at       *time.Time
+	clearedFields map[string]struct{}
+	user          *uuid.UUID
+	cleareduser   bool
+	done          bool
+	oldValue      func(context.Context) (*RecoveryCode, error)
+	predicates    []predicate.RecoveryCode
+}
+
+var _ ent.Mutation = (*RecoveryCodeMutation)(nil)
+
+// recoverycodeOption allows management of the mutation configuration using functional options.
+type recoverycodeOption func(*RecoveryCodeMutation)
+
+// newRecoveryCodeMutation creates new mutation for the RecoveryCode entity.
+func newRecoveryCodeMutation(c config, op Op, opts ...recoverycodeOption) *RecoveryCodeMutation {
+	m := &RecoveryCodeMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeRecoveryCode,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withRecoveryCodeID sets the ID field of the mutation.
+func withRecoveryCodeID(id uuid.UUID) recoverycodeOption {
+	return func(m *RecoveryCodeMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *RecoveryCode
+		)
+		m.oldValue = func(ctx context.Context) (*RecoveryCode, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().RecoveryCode.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withRecoveryCode sets the old RecoveryCode of the mutation.
+func withRecoveryCode(node *RecoveryCode) recoverycodeOption {
+	return func(m *RecoveryCodeMutation) {
+		m.oldValue = func(context.Context) (*RecoveryCode, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m RecoveryCodeMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m RecoveryCodeMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of RecoveryCode entities.
+func (m *RecoveryCodeMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *RecoveryCodeMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *RecoveryCodeMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().RecoveryCode.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *RecoveryCodeMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *RecoveryCodeMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the RecoveryCode entity.
+// If the RecoveryCode object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RecoveryCodeMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *RecoveryCodeMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetHash sets the "hash" field.
+func (m *RecoveryCodeMutation) SetHash(b []byte) {
+	m.hash = &b
+}
+
+// Hash returns the value of the "hash" field in the mutation.
+func (m *RecoveryCodeMutation) Hash() (r []byte, exists bool) {
+	v := m.hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHash returns the old "hash" field's value of the RecoveryCode entity.
+// If the RecoveryCode object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RecoveryCodeMutation) OldHash(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHash is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHash requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHash: %w", err)
+	}
+	return oldValue.Hash, nil
+}
+
+// ResetHash resets all changes to the "hash" field.
+func (m *RecoveryCodeMutation) ResetHash() {
+	m.hash = nil
+}
+
+// SetUsedAt sets the "used_at" field.
+func (m *RecoveryCodeMutation) SetUsedAt(t time.Time) {
+	m.used_at = &t
+}
+
+// UsedAt returns the value of the "used_at" field in the mutation.
+func (m *RecoveryCodeMutation) UsedAt() (r time.Time, exists bool) {
+	v := m.used_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUsedAt returns the old "used_at" field's value of the RecoveryCode entity.
+// If the RecoveryCode object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RecoveryCodeMutation) OldUsedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUsedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUsedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUsedAt: %w", err)
+	}
+	return oldValue.UsedAt, nil
+}
+
+// ClearUsedAt clears the value of the "used_at" field.
+func (m *RecoveryCodeMutation) ClearUsedAt() {
+	m.used_at = nil
+	m.clearedFields[recoverycode.FieldUsedAt] = struct{}{}
+}
+
+// UsedAtCleared returns if the "used_at" field was cleared in this mutation.
+func (m *RecoveryCodeMutation) UsedAtCleared() bool {
+	_, ok := m.clearedFields[recoverycode.FieldUsedAt]
+	return ok
+}
+
+// ResetUsedAt resets all changes to the "used_at" field.
+func (m *RecoveryCodeMutation) ResetUsedAt() {
+	m.used_at = nil
+	delete(m.clearedFields, recoverycode.FieldUsedAt)
+}
+
+// SetUserID sets the "user_id" field.
+func (m *RecoveryCodeMutation) SetUserID(u uuid.UUID) {
+	m.user = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *RecoveryCodeMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the RecoveryCode entity.
+// If the RecoveryCode object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RecoveryCodeMutation) OldUserID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *RecoveryCodeMutation) ResetUserID() {
+	m.user = nil
+}
+
+// ClearUser clears the "user" edge to the User entity.
+func (m *RecoveryCodeMutation) ClearUser() {
+	m.cleareduser = true
+	m.clearedFields[recoverycode.FieldUserID] = struct{}{}
+}
+
+// UserCleared reports if the "user" edge to the User entity was cleared.
+func (m *RecoveryCodeMutation) UserCleared() bool {
+	return m.cleareduser
+}
+
+// UserIDs returns the "user" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// UserID instead. It exists only for internal usage by the builders.
+func (m *RecoveryCodeMutation) UserIDs() (ids []uuid.UUID) {
+	if id := m.user; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetUser resets all changes to the "user" edge.
+func (m *RecoveryCodeMutation) ResetUser() {
+	m.user = nil
+	m.cleareduser = false
+}
+
+// Where appends a list predicates to the RecoveryCodeMutation builder.
+func (m *RecoveryCodeMutation) Where(ps ...predicate.RecoveryCode) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the RecoveryCodeMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *RecoveryCodeMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.RecoveryCode, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *RecoveryCodeMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *RecoveryCodeMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (RecoveryCode).
+func (m *RecoveryCodeMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *RecoveryCodeMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.created_at != nil {
+		fields = append(fields, recoverycode.FieldCreatedAt)
+	}
+	if m.hash != nil {
+		fields = append(fields, recoverycode.FieldHash)
+	}
+	if m.used_at != nil {
+		fields = append(fields, recoverycode.FieldUsedAt)
+	}
+	if m.user != nil {
+		fields = append(fields, recoverycode.FieldUserID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *RecoveryCodeMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case recoverycode.FieldCreatedAt:
+		return m.CreatedAt()
+	case recoverycode.FieldHash:
+		return m.Hash()
+	case recoverycode.FieldUsedAt:
+		return m.UsedAt()
+	case recoverycode.FieldUserID:
+		return m.UserID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *RecoveryCodeMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case recoverycode.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case recoverycode.FieldHash:
+		return m.OldHash(ctx)
+	case recoverycode.FieldUsedAt:
+		return m.OldUsedAt(ctx)
+	case recoverycode.FieldUserID:
+		return m.OldUserID(ctx)
+	}
+	return nil, fmt.Errorf("unknown RecoveryCode field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *RecoveryCodeMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case recoverycode.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case recoverycode.FieldHash:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHash(v)
+		return nil
+	case recoverycode.FieldUsedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUsedAt(v)
+		return nil
+	case recoverycode.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown RecoveryCode field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *RecoveryCodeMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *RecoveryCodeMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *RecoveryCodeMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown RecoveryCode numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *RecoveryCodeMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(recoverycode.FieldUsedAt) {
+		fields = append(fields, recoverycode.FieldUsedAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *RecoveryCodeMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *RecoveryCodeMutation) ClearField(name string) error {
+	switch name {
+	case recoverycode.FieldUsedAt:
+		m.ClearUsedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown RecoveryCode nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *RecoveryCodeMutation) ResetField(name string) error {
+	switch name {
+	case recoverycode.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case recoverycode.FieldHash:
+		m.ResetHash()
+		return nil
+	case recoverycode.FieldUsedAt:
+		m.ResetUsedAt()
+		return nil
+	case recoverycode.FieldUserID:
+		m.ResetUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown RecoveryCode field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *RecoveryCodeMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.user != nil {
+		edges = append(edges, recoverycode.EdgeUser)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *RecoveryCodeMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case recoverycode.EdgeUser:
+		if id := m.user; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *RecoveryCodeMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *RecoveryCodeMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *RecoveryCodeMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.cleareduser {
+		edges = append(edges, recoverycode.EdgeUser)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *RecoveryCodeMutation) EdgeCleared(name string) bool {
+	switch name {
+	case recoverycode.EdgeUser:
+		return m.cleareduser
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *RecoveryCodeMutation) ClearEdge(name string) error {
+	switch name {
+	case recoverycode.EdgeUser:
+		m.ClearUser()
+		return nil
+	}
+	return fmt.Errorf("unknown RecoveryCode unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *RecoveryCodeMutation) ResetEdge(name string) error {
+	switch name {
+	case recoverycode.EdgeUser:
+		m.ResetUser()
+		return nil
+	}
+	return fmt.Errorf("unknown RecoveryCode edge %s", name)
+}
+
 // RegistryMutation represents an operation that mutates the Registry nodes in the graph.
 type RegistryMutation struct {
 	config
@@ -12292,12 +20825,15 @@ type RegistryMutation struct {
 	host            *string
 	plain_http      *bool
 	username        *string
-	password        *string
+	password_sealed *[]byte
 	last_scanned_at *time.Time
 	clearedFields   map[string]struct{}
 	images          map[uuid.UUID]struct{}
 	removedimages   map[uuid.UUID]struct{}
 	clearedimages   bool
+	domains         map[uuid.UUID]struct{}
+	removeddomains  map[uuid.UUID]struct{}
+	cleareddomains  bool
 	done            bool
 	oldValue        func(context.Context) (*Registry, error)
 	predicates      []predicate.Registry
@@ -12587,40 +21123,53 @@ func (m *RegistryMutation) ResetUsername() {
 	m.username = nil
 }
 
-// SetPassword sets the "password" field.
-func (m *RegistryMutation) SetPassword(s string) {
-	m.password = &s
+// SetPasswordSealed sets the "password_sealed" field.
+func (m *RegistryMutation) SetPasswordSealed(b []byte) {
+	m.password_sealed = &b
 }
 
-// Password returns the value of the "password" field in the mutation.
-func (m *RegistryMutation) Password() (r string, exists bool) {
-	v := m.password
+// PasswordSealed returns the value of the "password_sealed" field in the mutation.
+func (m *RegistryMutation) PasswordSealed() (r []byte, exists bool) {
+	v := m.password_sealed
 	if v == nil {
 		return
 	}
 	return *v, true
 }
 
-// OldPassword returns the old "password" field's value of the Registry entity.
+// OldPasswordSealed returns the old "password_sealed" field's value of the Registry entity.
 // If the Registry object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *RegistryMutation) OldPassword(ctx context.Context) (v string, err error) {
+func (m *RegistryMutation) OldPasswordSealed(ctx context.Context) (v []byte, err error) {
 	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldPassword is only allowed on UpdateOne operations")
+		return v, errors.New("OldPasswordSealed is only allowed on UpdateOne operations")
 	}
 	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldPassword requires an ID field in the mutation")
+		return v, errors.New("OldPasswordSealed requires an ID field in the mutation")
 	}
 	oldValue, err := m.oldValue(ctx)
 	if err != nil {
-		return v, fmt.Errorf("querying old value for OldPassword: %w", err)
+		return v, fmt.Errorf("querying old value for OldPasswordSealed: %w", err)
 	}
-	return oldValue.Password, nil
+	return oldValue.PasswordSealed, nil
 }
 
-// ResetPassword resets all changes to the "password" field.
-func (m *RegistryMutation) ResetPassword() {
-	m.password = nil
+// ClearPasswordSealed clears the value of the "password_sealed" field.
+func (m *RegistryMutation) ClearPasswordSealed() {
+	m.password_sealed = nil
+	m.clearedFields[registry.FieldPasswordSealed] = struct{}{}
+}
+
+// PasswordSealedCleared returns if the "password_sealed" field was cleared in this mutation.
+func (m *RegistryMutation) PasswordSealedCleared() bool {
+	_, ok := m.clearedFields[registry.FieldPasswordSealed]
+	return ok
+}
+
+// ResetPasswordSealed resets all changes to the "password_sealed" field.
+func (m *RegistryMutation) ResetPasswordSealed() {
+	m.password_sealed = nil
+	delete(m.clearedFields, registry.FieldPasswordSealed)
 }
 
 // SetLastScannedAt sets the "last_scanned_at" field.
@@ -12726,6 +21275,60 @@ func (m *RegistryMutation) ResetImages() {
 	m.removedimages = nil
 }
 
+// AddDomainIDs adds the "domains" edge to the Domain entity by ids.
+func (m *RegistryMutation) AddDomainIDs(ids ...uuid.UUID) {
+	if m.domains == nil {
+		m.domains = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.domains[ids[i]] = struct{}{}
+	}
+}
+
+// ClearDomains clears the "domains" edge to the Domain entity.
+func (m *RegistryMutation) ClearDomains() {
+	m.cleareddomains = true
+}
+
+// DomainsCleared reports if the "domains" edge to the Domain entity was cleared.
+func (m *RegistryMutation) DomainsCleared() bool {
+	return m.cleareddomains
+}
+
+// RemoveDomainIDs removes the "domains" edge to the Domain entity by IDs.
+func (m *RegistryMutation) RemoveDomainIDs(ids ...uuid.UUID) {
+	if m.removeddomains == nil {
+		m.removeddomains = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.domains, ids[i])
+		m.removeddomains[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedDomains returns the removed IDs of the "domains" edge to the Domain entity.
+func (m *RegistryMutation) RemovedDomainsIDs() (ids []uuid.UUID) {
+	for id := range m.removeddomains {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// DomainsIDs returns the "domains" edge IDs in the mutation.
+func (m *RegistryMutation) DomainsIDs() (ids []uuid.UUID) {
+	for id := range m.domains {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetDomains resets all changes to the "domains" edge.
+func (m *RegistryMutation) ResetDomains() {
+	m.domains = nil
+	m.cleareddomains = false
+	m.removeddomains = nil
+}
+
 // Where appends a list predicates to the RegistryMutation builder.
 func (m *RegistryMutation) Where(ps ...predicate.Registry) {
 	m.predicates = append(m.predicates, ps...)
@@ -12776,8 +21379,8 @@ func (m *RegistryMutation) Fields() []string {
 	if m.username != nil {
 		fields = append(fields, registry.FieldUsername)
 	}
-	if m.password != nil {
-		fields = append(fields, registry.FieldPassword)
+	if m.password_sealed != nil {
+		fields = append(fields, registry.FieldPasswordSealed)
 	}
 	if m.last_scanned_at != nil {
 		fields = append(fields, registry.FieldLastScannedAt)
@@ -12800,8 +21403,8 @@ func (m *RegistryMutation) Field(name string) (ent.Value, bool) {
 		return m.PlainHTTP()
 	case registry.FieldUsername:
 		return m.Username()
-	case registry.FieldPassword:
-		return m.Password()
+	case registry.FieldPasswordSealed:
+		return m.PasswordSealed()
 	case registry.FieldLastScannedAt:
 		return m.LastScannedAt()
 	}
@@ -12823,8 +21426,8 @@ func (m *RegistryMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldPlainHTTP(ctx)
 	case registry.FieldUsername:
 		return m.OldUsername(ctx)
-	case registry.FieldPassword:
-		return m.OldPassword(ctx)
+	case registry.FieldPasswordSealed:
+		return m.OldPasswordSealed(ctx)
 	case registry.FieldLastScannedAt:
 		return m.OldLastScannedAt(ctx)
 	}
@@ -12871,12 +21474,12 @@ func (m *RegistryMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetUsername(v)
 		return nil
-	case registry.FieldPassword:
-		v, ok := value.(string)
+	case registry.FieldPasswordSealed:
+		v, ok := value.([]byte)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
-		m.SetPassword(v)
+		m.SetPasswordSealed(v)
 		return nil
 	case registry.FieldLastScannedAt:
 		v, ok := value.(time.Time)
@@ -12915,6 +21518,9 @@ func (m *RegistryMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *RegistryMutation) ClearedFields() []string {
 	var fields []string
+	if m.FieldCleared(registry.FieldPasswordSealed) {
+		fields = append(fields, registry.FieldPasswordSealed)
+	}
 	if m.FieldCleared(registry.FieldLastScannedAt) {
 		fields = append(fields, registry.FieldLastScannedAt)
 	}
@@ -12932,6 +21538,9 @@ func (m *RegistryMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *RegistryMutation) ClearField(name string) error {
 	switch name {
+	case registry.FieldPasswordSealed:
+		m.ClearPasswordSealed()
+		return nil
 	case registry.FieldLastScannedAt:
 		m.ClearLastScannedAt()
 		return nil
@@ -12958,8 +21567,8 @@ func (m *RegistryMutation) ResetField(name string) error {
 	case registry.FieldUsername:
 		m.ResetUsername()
 		return nil
-	case registry.FieldPassword:
-		m.ResetPassword()
+	case registry.FieldPasswordSealed:
+		m.ResetPasswordSealed()
 		return nil
 	case registry.FieldLastScannedAt:
 		m.ResetLastScannedAt()
@@ -12970,9 +21579,12 @@ func (m *RegistryMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *RegistryMutation) AddedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 2)
 	if m.images != nil {
 		edges = append(edges, registry.EdgeImages)
+	}
+	if m.domains != nil {
+		edges = append(edges, registry.EdgeDomains)
 	}
 	return edges
 }
@@ -12987,15 +21599,24 @@ func (m *RegistryMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case registry.EdgeDomains:
+		ids := make([]ent.Value, 0, len(m.domains))
+		for id := range m.domains {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *RegistryMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 2)
 	if m.removedimages != nil {
 		edges = append(edges, registry.EdgeImages)
+	}
+	if m.removeddomains != nil {
+		edges = append(edges, registry.EdgeDomains)
 	}
 	return edges
 }
@@ -13010,15 +21631,24 @@ func (m *RegistryMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case registry.EdgeDomains:
+		ids := make([]ent.Value, 0, len(m.removeddomains))
+		for id := range m.removeddomains {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *RegistryMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 2)
 	if m.clearedimages {
 		edges = append(edges, registry.EdgeImages)
+	}
+	if m.cleareddomains {
+		edges = append(edges, registry.EdgeDomains)
 	}
 	return edges
 }
@@ -13029,6 +21659,8 @@ func (m *RegistryMutation) EdgeCleared(name string) bool {
 	switch name {
 	case registry.EdgeImages:
 		return m.clearedimages
+	case registry.EdgeDomains:
+		return m.cleareddomains
 	}
 	return false
 }
@@ -13048,6 +21680,9 @@ func (m *RegistryMutation) ResetEdge(name string) error {
 	case registry.EdgeImages:
 		m.ResetImages()
 		return nil
+	case registry.EdgeDomains:
+		m.ResetDomains()
+		return nil
 	}
 	return fmt.Errorf("unknown Registry edge %s", name)
 }
@@ -13055,21 +21690,29 @@ func (m *RegistryMutation) ResetEdge(name string) error {
 // ResourceGroupMutation represents an operation that mutates the ResourceGroup nodes in the graph.
 type ResourceGroupMutation struct {
 	config
-	op            Op
-	typ           string
-	id            *uuid.UUID
-	created_at    *time.Time
-	name          *string
-	description   *string
-	active        *bool
-	public        *bool
-	clearedFields map[string]struct{}
-	agents        map[uuid.UUID]struct{}
-	removedagents map[uuid.UUID]struct{}
-	clearedagents bool
-	done          bool
-	oldValue      func(context.Context) (*ResourceGroup, error)
-	predicates    []predicate.ResourceGroup
+	op                  Op
+	typ                 string
+	id                  *uuid.UUID
+	created_at          *time.Time
+	name                *string
+	description         *string
+	active              *bool
+	public              *bool
+	session_types       *[]string
+	appendsession_types []string
+	clearedFields       map[string]struct{}
+	agents              map[uuid.UUID]struct{}
+	removedagents       map[uuid.UUID]struct{}
+	clearedagents       bool
+	grants              map[uuid.UUID]struct{}
+	removedgrants       map[uuid.UUID]struct{}
+	clearedgrants       bool
+	presets             map[uuid.UUID]struct{}
+	removedpresets      map[uuid.UUID]struct{}
+	clearedpresets      bool
+	done                bool
+	oldValue            func(context.Context) (*ResourceGroup, error)
+	predicates          []predicate.ResourceGroup
 }
 
 var _ ent.Mutation = (*ResourceGroupMutation)(nil)
@@ -13356,6 +21999,57 @@ func (m *ResourceGroupMutation) ResetPublic() {
 	m.public = nil
 }
 
+// SetSessionTypes sets the "session_types" field.
+func (m *ResourceGroupMutation) SetSessionTypes(s []string) {
+	m.session_types = &s
+	m.appendsession_types = nil
+}
+
+// SessionTypes returns the value of the "session_types" field in the mutation.
+func (m *ResourceGroupMutation) SessionTypes() (r []string, exists bool) {
+	v := m.session_types
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSessionTypes returns the old "session_types" field's value of the ResourceGroup entity.
+// If the ResourceGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceGroupMutation) OldSessionTypes(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSessionTypes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSessionTypes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSessionTypes: %w", err)
+	}
+	return oldValue.SessionTypes, nil
+}
+
+// AppendSessionTypes adds s to the "session_types" field.
+func (m *ResourceGroupMutation) AppendSessionTypes(s []string) {
+	m.appendsession_types = append(m.appendsession_types, s...)
+}
+
+// AppendedSessionTypes returns the list of values that were appended to the "session_types" field in this mutation.
+func (m *ResourceGroupMutation) AppendedSessionTypes() ([]string, bool) {
+	if len(m.appendsession_types) == 0 {
+		return nil, false
+	}
+	return m.appendsession_types, true
+}
+
+// ResetSessionTypes resets all changes to the "session_types" field.
+func (m *ResourceGroupMutation) ResetSessionTypes() {
+	m.session_types = nil
+	m.appendsession_types = nil
+}
+
 // AddAgentIDs adds the "agents" edge to the Agent entity by ids.
 func (m *ResourceGroupMutation) AddAgentIDs(ids ...uuid.UUID) {
 	if m.agents == nil {
@@ -13410,6 +22104,114 @@ func (m *ResourceGroupMutation) ResetAgents() {
 	m.removedagents = nil
 }
 
+// AddGrantIDs adds the "grants" edge to the GroupGrant entity by ids.
+func (m *ResourceGroupMutation) AddGrantIDs(ids ...uuid.UUID) {
+	if m.grants == nil {
+		m.grants = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.grants[ids[i]] = struct{}{}
+	}
+}
+
+// ClearGrants clears the "grants" edge to the GroupGrant entity.
+func (m *ResourceGroupMutation) ClearGrants() {
+	m.clearedgrants = true
+}
+
+// GrantsCleared reports if the "grants" edge to the GroupGrant entity was cleared.
+func (m *ResourceGroupMutation) GrantsCleared() bool {
+	return m.clearedgrants
+}
+
+// RemoveGrantIDs removes the "grants" edge to the GroupGrant entity by IDs.
+func (m *ResourceGroupMutation) RemoveGrantIDs(ids ...uuid.UUID) {
+	if m.removedgrants == nil {
+		m.removedgrants = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.grants, ids[i])
+		m.removedgrants[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedGrants returns the removed IDs of the "grants" edge to the GroupGrant entity.
+func (m *ResourceGroupMutation) RemovedGrantsIDs() (ids []uuid.UUID) {
+	for id := range m.removedgrants {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// GrantsIDs returns the "grants" edge IDs in the mutation.
+func (m *ResourceGroupMutation) GrantsIDs() (ids []uuid.UUID) {
+	for id := range m.grants {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetGrants resets all changes to the "grants" edge.
+func (m *ResourceGroupMutation) ResetGrants() {
+	m.grants = nil
+	m.clearedgrants = false
+	m.removedgrants = nil
+}
+
+// AddPresetIDs adds the "presets" edge to the ResourcePreset entity by ids.
+func (m *ResourceGroupMutation) AddPresetIDs(ids ...uuid.UUID) {
+	if m.presets == nil {
+		m.presets = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.presets[ids[i]] = struct{}{}
+	}
+}
+
+// ClearPresets clears the "presets" edge to the ResourcePreset entity.
+func (m *ResourceGroupMutation) ClearPresets() {
+	m.clearedpresets = true
+}
+
+// PresetsCleared reports if the "presets" edge to the ResourcePreset entity was cleared.
+func (m *ResourceGroupMutation) PresetsCleared() bool {
+	return m.clearedpresets
+}
+
+// RemovePresetIDs removes the "presets" edge to the ResourcePreset entity by IDs.
+func (m *ResourceGroupMutation) RemovePresetIDs(ids ...uuid.UUID) {
+	if m.removedpresets == nil {
+		m.removedpresets = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.presets, ids[i])
+		m.removedpresets[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedPresets returns the removed IDs of the "presets" edge to the ResourcePreset entity.
+func (m *ResourceGroupMutation) RemovedPresetsIDs() (ids []uuid.UUID) {
+	for id := range m.removedpresets {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// PresetsIDs returns the "presets" edge IDs in the mutation.
+func (m *ResourceGroupMutation) PresetsIDs() (ids []uuid.UUID) {
+	for id := range m.presets {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetPresets resets all changes to the "presets" edge.
+func (m *ResourceGroupMutation) ResetPresets() {
+	m.presets = nil
+	m.clearedpresets = false
+	m.removedpresets = nil
+}
+
 // Where appends a list predicates to the ResourceGroupMutation builder.
 func (m *ResourceGroupMutation) Where(ps ...predicate.ResourceGroup) {
 	m.predicates = append(m.predicates, ps...)
@@ -13444,7 +22246,7 @@ func (m *ResourceGroupMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ResourceGroupMutation) Fields() []string {
-	fields := make([]string, 0, 5)
+	fields := make([]string, 0, 6)
 	if m.created_at != nil {
 		fields = append(fields, resourcegroup.FieldCreatedAt)
 	}
@@ -13459,6 +22261,9 @@ func (m *ResourceGroupMutation) Fields() []string {
 	}
 	if m.public != nil {
 		fields = append(fields, resourcegroup.FieldPublic)
+	}
+	if m.session_types != nil {
+		fields = append(fields, resourcegroup.FieldSessionTypes)
 	}
 	return fields
 }
@@ -13478,6 +22283,8 @@ func (m *ResourceGroupMutation) Field(name string) (ent.Value, bool) {
 		return m.Active()
 	case resourcegroup.FieldPublic:
 		return m.Public()
+	case resourcegroup.FieldSessionTypes:
+		return m.SessionTypes()
 	}
 	return nil, false
 }
@@ -13497,6 +22304,8 @@ func (m *ResourceGroupMutation) OldField(ctx context.Context, name string) (ent.
 		return m.OldActive(ctx)
 	case resourcegroup.FieldPublic:
 		return m.OldPublic(ctx)
+	case resourcegroup.FieldSessionTypes:
+		return m.OldSessionTypes(ctx)
 	}
 	return nil, fmt.Errorf("unknown ResourceGroup field %s", name)
 }
@@ -13540,6 +22349,13 @@ func (m *ResourceGroupMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetPublic(v)
+		return nil
+	case resourcegroup.FieldSessionTypes:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSessionTypes(v)
 		return nil
 	}
 	return fmt.Errorf("unknown ResourceGroup field %s", name)
@@ -13605,15 +22421,24 @@ func (m *ResourceGroupMutation) ResetField(name string) error {
 	case resourcegroup.FieldPublic:
 		m.ResetPublic()
 		return nil
+	case resourcegroup.FieldSessionTypes:
+		m.ResetSessionTypes()
+		return nil
 	}
 	return fmt.Errorf("unknown ResourceGroup field %s", name)
 }
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ResourceGroupMutation) AddedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 3)
 	if m.agents != nil {
 		edges = append(edges, resourcegroup.EdgeAgents)
+	}
+	if m.grants != nil {
+		edges = append(edges, resourcegroup.EdgeGrants)
+	}
+	if m.presets != nil {
+		edges = append(edges, resourcegroup.EdgePresets)
 	}
 	return edges
 }
@@ -13628,15 +22453,33 @@ func (m *ResourceGroupMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case resourcegroup.EdgeGrants:
+		ids := make([]ent.Value, 0, len(m.grants))
+		for id := range m.grants {
+			ids = append(ids, id)
+		}
+		return ids
+	case resourcegroup.EdgePresets:
+		ids := make([]ent.Value, 0, len(m.presets))
+		for id := range m.presets {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ResourceGroupMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 3)
 	if m.removedagents != nil {
 		edges = append(edges, resourcegroup.EdgeAgents)
+	}
+	if m.removedgrants != nil {
+		edges = append(edges, resourcegroup.EdgeGrants)
+	}
+	if m.removedpresets != nil {
+		edges = append(edges, resourcegroup.EdgePresets)
 	}
 	return edges
 }
@@ -13651,15 +22494,33 @@ func (m *ResourceGroupMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case resourcegroup.EdgeGrants:
+		ids := make([]ent.Value, 0, len(m.removedgrants))
+		for id := range m.removedgrants {
+			ids = append(ids, id)
+		}
+		return ids
+	case resourcegroup.EdgePresets:
+		ids := make([]ent.Value, 0, len(m.removedpresets))
+		for id := range m.removedpresets {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ResourceGroupMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 3)
 	if m.clearedagents {
 		edges = append(edges, resourcegroup.EdgeAgents)
+	}
+	if m.clearedgrants {
+		edges = append(edges, resourcegroup.EdgeGrants)
+	}
+	if m.clearedpresets {
+		edges = append(edges, resourcegroup.EdgePresets)
 	}
 	return edges
 }
@@ -13670,6 +22531,10 @@ func (m *ResourceGroupMutation) EdgeCleared(name string) bool {
 	switch name {
 	case resourcegroup.EdgeAgents:
 		return m.clearedagents
+	case resourcegroup.EdgeGrants:
+		return m.clearedgrants
+	case resourcegroup.EdgePresets:
+		return m.clearedpresets
 	}
 	return false
 }
@@ -13689,6 +22554,12 @@ func (m *ResourceGroupMutation) ResetEdge(name string) error {
 	case resourcegroup.EdgeAgents:
 		m.ResetAgents()
 		return nil
+	case resourcegroup.EdgeGrants:
+		m.ResetGrants()
+		return nil
+	case resourcegroup.EdgePresets:
+		m.ResetPresets()
+		return nil
 	}
 	return fmt.Errorf("unknown ResourceGroup edge %s", name)
 }
@@ -13696,24 +22567,47 @@ func (m *ResourceGroupMutation) ResetEdge(name string) error {
 // ResourcePolicyMutation represents an operation that mutates the ResourcePolicy nodes in the graph.
 type ResourcePolicyMutation struct {
 	config
-	op                      Op
-	typ                     string
-	id                      *uuid.UUID
-	created_at              *time.Time
-	name                    *string
-	total_slots             *resource.Slots
-	max_sessions            *int
-	addmax_sessions         *int
-	max_pending_sessions    *int
-	addmax_pending_sessions *int
-	max_vfolders            *int
-	addmax_vfolders         *int
-	max_scope_bytes         *int64
-	addmax_scope_bytes      *int64
-	clearedFields           map[string]struct{}
-	done                    bool
-	oldValue                func(context.Context) (*ResourcePolicy, error)
-	predicates              []predicate.ResourcePolicy
+	op                            Op
+	typ                           string
+	id                            *uuid.UUID
+	created_at                    *time.Time
+	name                          *string
+	total_slots                   *resource.Slots
+	unlisted_slots                *resourcepolicy.UnlistedSlots
+	max_sessions                  *int
+	addmax_sessions               *int
+	max_pending_sessions          *int
+	addmax_pending_sessions       *int
+	max_pending_slots             *resource.Slots
+	max_containers_per_session    *int
+	addmax_containers_per_session *int
+	max_priority                  *int
+	addmax_priority               *int
+	max_session_lifetime          *int
+	addmax_session_lifetime       *int
+	idle_timeout                  *int
+	addidle_timeout               *int
+	max_vfolders                  *int
+	addmax_vfolders               *int
+	max_scope_bytes               *int64
+	addmax_scope_bytes            *int64
+	max_customized_images         *int
+	addmax_customized_images      *int
+	max_replicas                  *int
+	addmax_replicas               *int
+	max_logins                    *int
+	addmax_logins                 *int
+	max_networks                  *int
+	addmax_networks               *int
+	max_ssh_sessions              *int
+	addmax_ssh_sessions           *int
+	clearedFields                 map[string]struct{}
+	attachments                   map[uuid.UUID]struct{}
+	removedattachments            map[uuid.UUID]struct{}
+	clearedattachments            bool
+	done                          bool
+	oldValue                      func(context.Context) (*ResourcePolicy, error)
+	predicates                    []predicate.ResourcePolicy
 }
 
 var _ ent.Mutation = (*ResourcePolicyMutation)(nil)
@@ -13928,6 +22822,42 @@ func (m *ResourcePolicyMutation) ResetTotalSlots() {
 	m.total_slots = nil
 }
 
+// SetUnlistedSlots sets the "unlisted_slots" field.
+func (m *ResourcePolicyMutation) SetUnlistedSlots(rs resourcepolicy.UnlistedSlots) {
+	m.unlisted_slots = &rs
+}
+
+// UnlistedSlots returns the value of the "unlisted_slots" field in the mutation.
+func (m *ResourcePolicyMutation) UnlistedSlots() (r resourcepolicy.UnlistedSlots, exists bool) {
+	v := m.unlisted_slots
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUnlistedSlots returns the old "unlisted_slots" field's value of the ResourcePolicy entity.
+// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePolicyMutation) OldUnlistedSlots(ctx context.Context) (v resourcepolicy.UnlistedSlots, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUnlistedSlots is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUnlistedSlots requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUnlistedSlots: %w", err)
+	}
+	return oldValue.UnlistedSlots, nil
+}
+
+// ResetUnlistedSlots resets all changes to the "unlisted_slots" field.
+func (m *ResourcePolicyMutation) ResetUnlistedSlots() {
+	m.unlisted_slots = nil
+}
+
 // SetMaxSessions sets the "max_sessions" field.
 func (m *ResourcePolicyMutation) SetMaxSessions(i int) {
 	m.max_sessions = &i
@@ -14066,6 +22996,322 @@ func (m *ResourcePolicyMutation) ResetMaxPendingSessions() {
 	m.max_pending_sessions = nil
 	m.addmax_pending_sessions = nil
 	delete(m.clearedFields, resourcepolicy.FieldMaxPendingSessions)
+}
+
+// SetMaxPendingSlots sets the "max_pending_slots" field.
+func (m *ResourcePolicyMutation) SetMaxPendingSlots(r resource.Slots) {
+	m.max_pending_slots = &r
+}
+
+// MaxPendingSlots returns the value of the "max_pending_slots" field in the mutation.
+func (m *ResourcePolicyMutation) MaxPendingSlots() (r resource.Slots, exists bool) {
+	v := m.max_pending_slots
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxPendingSlots returns the old "max_pending_slots" field's value of the ResourcePolicy entity.
+// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePolicyMutation) OldMaxPendingSlots(ctx context.Context) (v resource.Slots, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxPendingSlots is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxPendingSlots requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxPendingSlots: %w", err)
+	}
+	return oldValue.MaxPendingSlots, nil
+}
+
+// ResetMaxPendingSlots resets all changes to the "max_pending_slots" field.
+func (m *ResourcePolicyMutation) ResetMaxPendingSlots() {
+	m.max_pending_slots = nil
+}
+
+// SetMaxContainersPerSession sets the "max_containers_per_session" field.
+func (m *ResourcePolicyMutation) SetMaxContainersPerSession(i int) {
+	m.max_containers_per_session = &i
+	m.addmax_containers_per_session = nil
+}
+
+// MaxContainersPerSession returns the value of the "max_containers_per_session" field in the mutation.
+func (m *ResourcePolicyMutation) MaxContainersPerSession() (r int, exists bool) {
+	v := m.max_containers_per_session
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxContainersPerSession returns the old "max_containers_per_session" field's value of the ResourcePolicy entity.
+// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePolicyMutation) OldMaxContainersPerSession(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxContainersPerSession is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxContainersPerSession requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxContainersPerSession: %w", err)
+	}
+	return oldValue.MaxContainersPerSession, nil
+}
+
+// AddMaxContainersPerSession adds i to the "max_containers_per_session" field.
+func (m *ResourcePolicyMutation) AddMaxContainersPerSession(i int) {
+	if m.addmax_containers_per_session != nil {
+		*m.addmax_containers_per_session += i
+	} else {
+		m.addmax_containers_per_session = &i
+	}
+}
+
+// AddedMaxContainersPerSession returns the value that was added to the "max_containers_per_session" field in this mutation.
+func (m *ResourcePolicyMutation) AddedMaxContainersPerSession() (r int, exists bool) {
+	v := m.addmax_containers_per_session
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMaxContainersPerSession clears the value of the "max_containers_per_session" field.
+func (m *ResourcePolicyMutation) ClearMaxContainersPerSession() {
+	m.max_containers_per_session = nil
+	m.addmax_containers_per_session = nil
+	m.clearedFields[resourcepolicy.FieldMaxContainersPerSession] = struct{}{}
+}
+
+// MaxContainersPerSessionCleared returns if the "max_containers_per_session" field was cleared in this mutation.
+func (m *ResourcePolicyMutation) MaxContainersPerSessionCleared() bool {
+	_, ok := m.clearedFields[resourcepolicy.FieldMaxContainersPerSession]
+	return ok
+}
+
+// ResetMaxContainersPerSession resets all changes to the "max_containers_per_session" field.
+func (m *ResourcePolicyMutation) ResetMaxContainersPerSession() {
+	m.max_containers_per_session = nil
+	m.addmax_containers_per_session = nil
+	delete(m.clearedFields, resourcepolicy.FieldMaxContainersPerSession)
+}
+
+// SetMaxPriority sets the "max_priority" field.
+func (m *ResourcePolicyMutation) SetMaxPriority(i int) {
+	m.max_priority = &i
+	m.addmax_priority = nil
+}
+
+// MaxPriority returns the value of the "max_priority" field in the mutation.
+func (m *ResourcePolicyMutation) MaxPriority() (r int, exists bool) {
+	v := m.max_priority
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxPriority returns the old "max_priority" field's value of the ResourcePolicy entity.
+// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePolicyMutation) OldMaxPriority(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxPriority is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxPriority requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxPriority: %w", err)
+	}
+	return oldValue.MaxPriority, nil
+}
+
+// AddMaxPriority adds i to the "max_priority" field.
+func (m *ResourcePolicyMutation) AddMaxPriority(i int) {
+	if m.addmax_priority != nil {
+		*m.addmax_priority += i
+	} else {
+		m.addmax_priority = &i
+	}
+}
+
+// AddedMaxPriority returns the value that was added to the "max_priority" field in this mutation.
+func (m *ResourcePolicyMutation) AddedMaxPriority() (r int, exists bool) {
+	v := m.addmax_priority
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMaxPriority clears the value of the "max_priority" field.
+func (m *ResourcePolicyMutation) ClearMaxPriority() {
+	m.max_priority = nil
+	m.addmax_priority = nil
+	m.clearedFields[resourcepolicy.FieldMaxPriority] = struct{}{}
+}
+
+// MaxPriorityCleared returns if the "max_priority" field was cleared in this mutation.
+func (m *ResourcePolicyMutation) MaxPriorityCleared() bool {
+	_, ok := m.clearedFields[resourcepolicy.FieldMaxPriority]
+	return ok
+}
+
+// ResetMaxPriority resets all changes to the "max_priority" field.
+func (m *ResourcePolicyMutation) ResetMaxPriority() {
+	m.max_priority = nil
+	m.addmax_priority = nil
+	delete(m.clearedFields, resourcepolicy.FieldMaxPriority)
+}
+
+// SetMaxSessionLifetime sets the "max_session_lifetime" field.
+func (m *ResourcePolicyMutation) SetMaxSessionLifetime(i int) {
+	m.max_session_lifetime = &i
+	m.addmax_session_lifetime = nil
+}
+
+// MaxSessionLifetime returns the value of the "max_session_lifetime" field in the mutation.
+func (m *ResourcePolicyMutation) MaxSessionLifetime() (r int, exists bool) {
+	v := m.max_session_lifetime
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxSessionLifetime returns the old "max_session_lifetime" field's value of the ResourcePolicy entity.
+// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePolicyMutation) OldMaxSessionLifetime(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxSessionLifetime is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxSessionLifetime requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxSessionLifetime: %w", err)
+	}
+	return oldValue.MaxSessionLifetime, nil
+}
+
+// AddMaxSessionLifetime adds i to the "max_session_lifetime" field.
+func (m *ResourcePolicyMutation) AddMaxSessionLifetime(i int) {
+	if m.addmax_session_lifetime != nil {
+		*m.addmax_session_lifetime += i
+	} else {
+		m.addmax_session_lifetime = &i
+	}
+}
+
+// AddedMaxSessionLifetime returns the value that was added to the "max_session_lifetime" field in this mutation.
+func (m *ResourcePolicyMutation) AddedMaxSessionLifetime() (r int, exists bool) {
+	v := m.addmax_session_lifetime
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMaxSessionLifetime clears the value of the "max_session_lifetime" field.
+func (m *ResourcePolicyMutation) ClearMaxSessionLifetime() {
+	m.max_session_lifetime = nil
+	m.addmax_session_lifetime = nil
+	m.clearedFields[resourcepolicy.FieldMaxSessionLifetime] = struct{}{}
+}
+
+// MaxSessionLifetimeCleared returns if the "max_session_lifetime" field was cleared in this mutation.
+func (m *ResourcePolicyMutation) MaxSessionLifetimeCleared() bool {
+	_, ok := m.clearedFields[resourcepolicy.FieldMaxSessionLifetime]
+	return ok
+}
+
+// ResetMaxSessionLifetime resets all changes to the "max_session_lifetime" field.
+func (m *ResourcePolicyMutation) ResetMaxSessionLifetime() {
+	m.max_session_lifetime = nil
+	m.addmax_session_lifetime = nil
+	delete(m.clearedFields, resourcepolicy.FieldMaxSessionLifetime)
+}
+
+// SetIdleTimeout sets the "idle_timeout" field.
+func (m *ResourcePolicyMutation) SetIdleTimeout(i int) {
+	m.idle_timeout = &i
+	m.addidle_timeout = nil
+}
+
+// IdleTimeout returns the value of the "idle_timeout" field in the mutation.
+func (m *ResourcePolicyMutation) IdleTimeout() (r int, exists bool) {
+	v := m.idle_timeout
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldIdleTimeout returns the old "idle_timeout" field's value of the ResourcePolicy entity.
+// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePolicyMutation) OldIdleTimeout(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldIdleTimeout is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldIdleTimeout requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldIdleTimeout: %w", err)
+	}
+	return oldValue.IdleTimeout, nil
+}
+
+// AddIdleTimeout adds i to the "idle_timeout" field.
+func (m *ResourcePolicyMutation) AddIdleTimeout(i int) {
+	if m.addidle_timeout != nil {
+		*m.addidle_timeout += i
+	} else {
+		m.addidle_timeout = &i
+	}
+}
+
+// AddedIdleTimeout returns the value that was added to the "idle_timeout" field in this mutation.
+func (m *ResourcePolicyMutation) AddedIdleTimeout() (r int, exists bool) {
+	v := m.addidle_timeout
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearIdleTimeout clears the value of the "idle_timeout" field.
+func (m *ResourcePolicyMutation) ClearIdleTimeout() {
+	m.idle_timeout = nil
+	m.addidle_timeout = nil
+	m.clearedFields[resourcepolicy.FieldIdleTimeout] = struct{}{}
+}
+
+// IdleTimeoutCleared returns if the "idle_timeout" field was cleared in this mutation.
+func (m *ResourcePolicyMutation) IdleTimeoutCleared() bool {
+	_, ok := m.clearedFields[resourcepolicy.FieldIdleTimeout]
+	return ok
+}
+
+// ResetIdleTimeout resets all changes to the "idle_timeout" field.
+func (m *ResourcePolicyMutation) ResetIdleTimeout() {
+	m.idle_timeout = nil
+	m.addidle_timeout = nil
+	delete(m.clearedFields, resourcepolicy.FieldIdleTimeout)
 }
 
 // SetMaxVfolders sets the "max_vfolders" field.
@@ -14208,6 +23454,410 @@ func (m *ResourcePolicyMutation) ResetMaxScopeBytes() {
 	delete(m.clearedFields, resourcepolicy.FieldMaxScopeBytes)
 }
 
+// SetMaxCustomizedImages sets the "max_customized_images" field.
+func (m *ResourcePolicyMutation) SetMaxCustomizedImages(i int) {
+	m.max_customized_images = &i
+	m.addmax_customized_images = nil
+}
+
+// MaxCustomizedImages returns the value of the "max_customized_images" field in the mutation.
+func (m *ResourcePolicyMutation) MaxCustomizedImages() (r int, exists bool) {
+	v := m.max_customized_images
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxCustomizedImages returns the old "max_customized_images" field's value of the ResourcePolicy entity.
+// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePolicyMutation) OldMaxCustomizedImages(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxCustomizedImages is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxCustomizedImages requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxCustomizedImages: %w", err)
+	}
+	return oldValue.MaxCustomizedImages, nil
+}
+
+// AddMaxCustomizedImages adds i to the "max_customized_images" field.
+func (m *ResourcePolicyMutation) AddMaxCustomizedImages(i int) {
+	if m.addmax_customized_images != nil {
+		*m.addmax_customized_images += i
+	} else {
+		m.addmax_customized_images = &i
+	}
+}
+
+// AddedMaxCustomizedImages returns the value that was added to the "max_customized_images" field in this mutation.
+func (m *ResourcePolicyMutation) AddedMaxCustomizedImages() (r int, exists bool) {
+	v := m.addmax_customized_images
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMaxCustomizedImages clears the value of the "max_customized_images" field.
+func (m *ResourcePolicyMutation) ClearMaxCustomizedImages() {
+	m.max_customized_images = nil
+	m.addmax_customized_images = nil
+	m.clearedFields[resourcepolicy.FieldMaxCustomizedImages] = struct{}{}
+}
+
+// MaxCustomizedImagesCleared returns if the "max_customized_images" field was cleared in this mutation.
+func (m *ResourcePolicyMutation) MaxCustomizedImagesCleared() bool {
+	_, ok := m.clearedFields[resourcepolicy.FieldMaxCustomizedImages]
+	return ok
+}
+
+// ResetMaxCustomizedImages resets all changes to the "max_customized_images" field.
+func (m *ResourcePolicyMutation) ResetMaxCustomizedImages() {
+	m.max_customized_images = nil
+	m.addmax_customized_images = nil
+	delete(m.clearedFields, resourcepolicy.FieldMaxCustomizedImages)
+}
+
+// SetMaxReplicas sets the "max_replicas" field.
+func (m *ResourcePolicyMutation) SetMaxReplicas(i int) {
+	m.max_replicas = &i
+	m.addmax_replicas = nil
+}
+
+// MaxReplicas returns the value of the "max_replicas" field in the mutation.
+func (m *ResourcePolicyMutation) MaxReplicas() (r int, exists bool) {
+	v := m.max_replicas
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxReplicas returns the old "max_replicas" field's value of the ResourcePolicy entity.
+// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePolicyMutation) OldMaxReplicas(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxReplicas is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxReplicas requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxReplicas: %w", err)
+	}
+	return oldValue.MaxReplicas, nil
+}
+
+// AddMaxReplicas adds i to the "max_replicas" field.
+func (m *ResourcePolicyMutation) AddMaxReplicas(i int) {
+	if m.addmax_replicas != nil {
+		*m.addmax_replicas += i
+	} else {
+		m.addmax_replicas = &i
+	}
+}
+
+// AddedMaxReplicas returns the value that was added to the "max_replicas" field in this mutation.
+func (m *ResourcePolicyMutation) AddedMaxReplicas() (r int, exists bool) {
+	v := m.addmax_replicas
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMaxReplicas clears the value of the "max_replicas" field.
+func (m *ResourcePolicyMutation) ClearMaxReplicas() {
+	m.max_replicas = nil
+	m.addmax_replicas = nil
+	m.clearedFields[resourcepolicy.FieldMaxReplicas] = struct{}{}
+}
+
+// MaxReplicasCleared returns if the "max_replicas" field was cleared in this mutation.
+func (m *ResourcePolicyMutation) MaxReplicasCleared() bool {
+	_, ok := m.clearedFields[resourcepolicy.FieldMaxReplicas]
+	return ok
+}
+
+// ResetMaxReplicas resets all changes to the "max_replicas" field.
+func (m *ResourcePolicyMutation) ResetMaxReplicas() {
+	m.max_replicas = nil
+	m.addmax_replicas = nil
+	delete(m.clearedFields, resourcepolicy.FieldMaxReplicas)
+}
+
+// SetMaxLogins sets the "max_logins" field.
+func (m *ResourcePolicyMutation) SetMaxLogins(i int) {
+	m.max_logins = &i
+	m.addmax_logins = nil
+}
+
+// MaxLogins returns the value of the "max_logins" field in the mutation.
+func (m *ResourcePolicyMutation) MaxLogins() (r int, exists bool) {
+	v := m.max_logins
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxLogins returns the old "max_logins" field's value of the ResourcePolicy entity.
+// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePolicyMutation) OldMaxLogins(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxLogins is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxLogins requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxLogins: %w", err)
+	}
+	return oldValue.MaxLogins, nil
+}
+
+// AddMaxLogins adds i to the "max_logins" field.
+func (m *ResourcePolicyMutation) AddMaxLogins(i int) {
+	if m.addmax_logins != nil {
+		*m.addmax_logins += i
+	} else {
+		m.addmax_logins = &i
+	}
+}
+
+// AddedMaxLogins returns the value that was added to the "max_logins" field in this mutation.
+func (m *ResourcePolicyMutation) AddedMaxLogins() (r int, exists bool) {
+	v := m.addmax_logins
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMaxLogins clears the value of the "max_logins" field.
+func (m *ResourcePolicyMutation) ClearMaxLogins() {
+	m.max_logins = nil
+	m.addmax_logins = nil
+	m.clearedFields[resourcepolicy.FieldMaxLogins] = struct{}{}
+}
+
+// MaxLoginsCleared returns if the "max_logins" field was cleared in this mutation.
+func (m *ResourcePolicyMutation) MaxLoginsCleared() bool {
+	_, ok := m.clearedFields[resourcepolicy.FieldMaxLogins]
+	return ok
+}
+
+// ResetMaxLogins resets all changes to the "max_logins" field.
+func (m *ResourcePolicyMutation) ResetMaxLogins() {
+	m.max_logins = nil
+	m.addmax_logins = nil
+	delete(m.clearedFields, resourcepolicy.FieldMaxLogins)
+}
+
+// SetMaxNetworks sets the "max_networks" field.
+func (m *ResourcePolicyMutation) SetMaxNetworks(i int) {
+	m.max_networks = &i
+	m.addmax_networks = nil
+}
+
+// MaxNetworks returns the value of the "max_networks" field in the mutation.
+func (m *ResourcePolicyMutation) MaxNetworks() (r int, exists bool) {
+	v := m.max_networks
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxNetworks returns the old "max_networks" field's value of the ResourcePolicy entity.
+// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePolicyMutation) OldMaxNetworks(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxNetworks is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxNetworks requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxNetworks: %w", err)
+	}
+	return oldValue.MaxNetworks, nil
+}
+
+// AddMaxNetworks adds i to the "max_networks" field.
+func (m *ResourcePolicyMutation) AddMaxNetworks(i int) {
+	if m.addmax_networks != nil {
+		*m.addmax_networks += i
+	} else {
+		m.addmax_networks = &i
+	}
+}
+
+// AddedMaxNetworks returns the value that was added to the "max_networks" field in this mutation.
+func (m *ResourcePolicyMutation) AddedMaxNetworks() (r int, exists bool) {
+	v := m.addmax_networks
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMaxNetworks clears the value of the "max_networks" field.
+func (m *ResourcePolicyMutation) ClearMaxNetworks() {
+	m.max_networks = nil
+	m.addmax_networks = nil
+	m.clearedFields[resourcepolicy.FieldMaxNetworks] = struct{}{}
+}
+
+// MaxNetworksCleared returns if the "max_networks" field was cleared in this mutation.
+func (m *ResourcePolicyMutation) MaxNetworksCleared() bool {
+	_, ok := m.clearedFields[resourcepolicy.FieldMaxNetworks]
+	return ok
+}
+
+// ResetMaxNetworks resets all changes to the "max_networks" field.
+func (m *ResourcePolicyMutation) ResetMaxNetworks() {
+	m.max_networks = nil
+	m.addmax_networks = nil
+	delete(m.clearedFields, resourcepolicy.FieldMaxNetworks)
+}
+
+// SetMaxSSHSessions sets the "max_ssh_sessions" field.
+func (m *ResourcePolicyMutation) SetMaxSSHSessions(i int) {
+	m.max_ssh_sessions = &i
+	m.addmax_ssh_sessions = nil
+}
+
+// MaxSSHSessions returns the value of the "max_ssh_sessions" field in the mutation.
+func (m *ResourcePolicyMutation) MaxSSHSessions() (r int, exists bool) {
+	v := m.max_ssh_sessions
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxSSHSessions returns the old "max_ssh_sessions" field's value of the ResourcePolicy entity.
+// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePolicyMutation) OldMaxSSHSessions(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxSSHSessions is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxSSHSessions requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxSSHSessions: %w", err)
+	}
+	return oldValue.MaxSSHSessions, nil
+}
+
+// AddMaxSSHSessions adds i to the "max_ssh_sessions" field.
+func (m *ResourcePolicyMutation) AddMaxSSHSessions(i int) {
+	if m.addmax_ssh_sessions != nil {
+		*m.addmax_ssh_sessions += i
+	} else {
+		m.addmax_ssh_sessions = &i
+	}
+}
+
+// AddedMaxSSHSessions returns the value that was added to the "max_ssh_sessions" field in this mutation.
+func (m *ResourcePolicyMutation) AddedMaxSSHSessions() (r int, exists bool) {
+	v := m.addmax_ssh_sessions
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMaxSSHSessions clears the value of the "max_ssh_sessions" field.
+func (m *ResourcePolicyMutation) ClearMaxSSHSessions() {
+	m.max_ssh_sessions = nil
+	m.addmax_ssh_sessions = nil
+	m.clearedFields[resourcepolicy.FieldMaxSSHSessions] = struct{}{}
+}
+
+// MaxSSHSessionsCleared returns if the "max_ssh_sessions" field was cleared in this mutation.
+func (m *ResourcePolicyMutation) MaxSSHSessionsCleared() bool {
+	_, ok := m.clearedFields[resourcepolicy.FieldMaxSSHSessions]
+	return ok
+}
+
+// ResetMaxSSHSessions resets all changes to the "max_ssh_sessions" field.
+func (m *ResourcePolicyMutation) ResetMaxSSHSessions() {
+	m.max_ssh_sessions = nil
+	m.addmax_ssh_sessions = nil
+	delete(m.clearedFields, resourcepolicy.FieldMaxSSHSessions)
+}
+
+// AddAttachmentIDs adds the "attachments" edge to the PolicyAttachment entity by ids.
+func (m *ResourcePolicyMutation) AddAttachmentIDs(ids ...uuid.UUID) {
+	if m.attachments == nil {
+		m.attachments = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.attachments[ids[i]] = struct{}{}
+	}
+}
+
+// ClearAttachments clears the "attachments" edge to the PolicyAttachment entity.
+func (m *ResourcePolicyMutation) ClearAttachments() {
+	m.clearedattachments = true
+}
+
+// AttachmentsCleared reports if the "attachments" edge to the PolicyAttachment entity was cleared.
+func (m *ResourcePolicyMutation) AttachmentsCleared() bool {
+	return m.clearedattachments
+}
+
+// RemoveAttachmentIDs removes the "attachments" edge to the PolicyAttachment entity by IDs.
+func (m *ResourcePolicyMutation) RemoveAttachmentIDs(ids ...uuid.UUID) {
+	if m.removedattachments == nil {
+		m.removedattachments = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.attachments, ids[i])
+		m.removedattachments[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedAttachments returns the removed IDs of the "attachments" edge to the PolicyAttachment entity.
+func (m *ResourcePolicyMutation) RemovedAttachmentsIDs() (ids []uuid.UUID) {
+	for id := range m.removedattachments {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// AttachmentsIDs returns the "attachments" edge IDs in the mutation.
+func (m *ResourcePolicyMutation) AttachmentsIDs() (ids []uuid.UUID) {
+	for id := range m.attachments {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetAttachments resets all changes to the "attachments" edge.
+func (m *ResourcePolicyMutation) ResetAttachments() {
+	m.attachments = nil
+	m.clearedattachments = false
+	m.removedattachments = nil
+}
+
 // Where appends a list predicates to the ResourcePolicyMutation builder.
 func (m *ResourcePolicyMutation) Where(ps ...predicate.ResourcePolicy) {
 	m.predicates = append(m.predicates, ps...)
@@ -14242,7 +23892,7 @@ func (m *ResourcePolicyMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ResourcePolicyMutation) Fields() []string {
-	fields := make([]string, 0, 7)
+	fields := make([]string, 0, 18)
 	if m.created_at != nil {
 		fields = append(fields, resourcepolicy.FieldCreatedAt)
 	}
@@ -14252,17 +23902,50 @@ func (m *ResourcePolicyMutation) Fields() []string {
 	if m.total_slots != nil {
 		fields = append(fields, resourcepolicy.FieldTotalSlots)
 	}
+	if m.unlisted_slots != nil {
+		fields = append(fields, resourcepolicy.FieldUnlistedSlots)
+	}
 	if m.max_sessions != nil {
 		fields = append(fields, resourcepolicy.FieldMaxSessions)
 	}
 	if m.max_pending_sessions != nil {
 		fields = append(fields, resourcepolicy.FieldMaxPendingSessions)
 	}
+	if m.max_pending_slots != nil {
+		fields = append(fields, resourcepolicy.FieldMaxPendingSlots)
+	}
+	if m.max_containers_per_session != nil {
+		fields = append(fields, resourcepolicy.FieldMaxContainersPerSession)
+	}
+	if m.max_priority != nil {
+		fields = append(fields, resourcepolicy.FieldMaxPriority)
+	}
+	if m.max_session_lifetime != nil {
+		fields = append(fields, resourcepolicy.FieldMaxSessionLifetime)
+	}
+	if m.idle_timeout != nil {
+		fields = append(fields, resourcepolicy.FieldIdleTimeout)
+	}
 	if m.max_vfolders != nil {
 		fields = append(fields, resourcepolicy.FieldMaxVfolders)
 	}
 	if m.max_scope_bytes != nil {
 		fields = append(fields, resourcepolicy.FieldMaxScopeBytes)
+	}
+	if m.max_customized_images != nil {
+		fields = append(fields, resourcepolicy.FieldMaxCustomizedImages)
+	}
+	if m.max_replicas != nil {
+		fields = append(fields, resourcepolicy.FieldMaxReplicas)
+	}
+	if m.max_logins != nil {
+		fields = append(fields, resourcepolicy.FieldMaxLogins)
+	}
+	if m.max_networks != nil {
+		fields = append(fields, resourcepolicy.FieldMaxNetworks)
+	}
+	if m.max_ssh_sessions != nil {
+		fields = append(fields, resourcepolicy.FieldMaxSSHSessions)
 	}
 	return fields
 }
@@ -14278,14 +23961,36 @@ func (m *ResourcePolicyMutation) Field(name string) (ent.Value, bool) {
 		return m.Name()
 	case resourcepolicy.FieldTotalSlots:
 		return m.TotalSlots()
+	case resourcepolicy.FieldUnlistedSlots:
+		return m.UnlistedSlots()
 	case resourcepolicy.FieldMaxSessions:
 		return m.MaxSessions()
 	case resourcepolicy.FieldMaxPendingSessions:
 		return m.MaxPendingSessions()
+	case resourcepolicy.FieldMaxPendingSlots:
+		return m.MaxPendingSlots()
+	case resourcepolicy.FieldMaxContainersPerSession:
+		return m.MaxContainersPerSession()
+	case resourcepolicy.FieldMaxPriority:
+		return m.MaxPriority()
+	case resourcepolicy.FieldMaxSessionLifetime:
+		return m.MaxSessionLifetime()
+	case resourcepolicy.FieldIdleTimeout:
+		return m.IdleTimeout()
 	case resourcepolicy.FieldMaxVfolders:
 		return m.MaxVfolders()
 	case resourcepolicy.FieldMaxScopeBytes:
 		return m.MaxScopeBytes()
+	case resourcepolicy.FieldMaxCustomizedImages:
+		return m.MaxCustomizedImages()
+	case resourcepolicy.FieldMaxReplicas:
+		return m.MaxReplicas()
+	case resourcepolicy.FieldMaxLogins:
+		return m.MaxLogins()
+	case resourcepolicy.FieldMaxNetworks:
+		return m.MaxNetworks()
+	case resourcepolicy.FieldMaxSSHSessions:
+		return m.MaxSSHSessions()
 	}
 	return nil, false
 }
@@ -14301,14 +24006,36 @@ func (m *ResourcePolicyMutation) OldField(ctx context.Context, name string) (ent
 		return m.OldName(ctx)
 	case resourcepolicy.FieldTotalSlots:
 		return m.OldTotalSlots(ctx)
+	case resourcepolicy.FieldUnlistedSlots:
+		return m.OldUnlistedSlots(ctx)
 	case resourcepolicy.FieldMaxSessions:
 		return m.OldMaxSessions(ctx)
 	case resourcepolicy.FieldMaxPendingSessions:
 		return m.OldMaxPendingSessions(ctx)
+	case resourcepolicy.FieldMaxPendingSlots:
+		return m.OldMaxPendingSlots(ctx)
+	case resourcepolicy.FieldMaxContainersPerSession:
+		return m.OldMaxContainersPerSession(ctx)
+	case resourcepolicy.FieldMaxPriority:
+		return m.OldMaxPriority(ctx)
+	case resourcepolicy.FieldMaxSessionLifetime:
+		return m.OldMaxSessionLifetime(ctx)
+	case resourcepolicy.FieldIdleTimeout:
+		return m.OldIdleTimeout(ctx)
 	case resourcepolicy.FieldMaxVfolders:
 		return m.OldMaxVfolders(ctx)
 	case resourcepolicy.FieldMaxScopeBytes:
 		return m.OldMaxScopeBytes(ctx)
+	case resourcepolicy.FieldMaxCustomizedImages:
+		return m.OldMaxCustomizedImages(ctx)
+	case resourcepolicy.FieldMaxReplicas:
+		return m.OldMaxReplicas(ctx)
+	case resourcepolicy.FieldMaxLogins:
+		return m.OldMaxLogins(ctx)
+	case resourcepolicy.FieldMaxNetworks:
+		return m.OldMaxNetworks(ctx)
+	case resourcepolicy.FieldMaxSSHSessions:
+		return m.OldMaxSSHSessions(ctx)
 	}
 	return nil, fmt.Errorf("unknown ResourcePolicy field %s", name)
 }
@@ -14339,6 +24066,13 @@ func (m *ResourcePolicyMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetTotalSlots(v)
 		return nil
+	case resourcepolicy.FieldUnlistedSlots:
+		v, ok := value.(resourcepolicy.UnlistedSlots)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUnlistedSlots(v)
+		return nil
 	case resourcepolicy.FieldMaxSessions:
 		v, ok := value.(int)
 		if !ok {
@@ -14352,6 +24086,41 @@ func (m *ResourcePolicyMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetMaxPendingSessions(v)
+		return nil
+	case resourcepolicy.FieldMaxPendingSlots:
+		v, ok := value.(resource.Slots)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxPendingSlots(v)
+		return nil
+	case resourcepolicy.FieldMaxContainersPerSession:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxContainersPerSession(v)
+		return nil
+	case resourcepolicy.FieldMaxPriority:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxPriority(v)
+		return nil
+	case resourcepolicy.FieldMaxSessionLifetime:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxSessionLifetime(v)
+		return nil
+	case resourcepolicy.FieldIdleTimeout:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetIdleTimeout(v)
 		return nil
 	case resourcepolicy.FieldMaxVfolders:
 		v, ok := value.(int)
@@ -14367,6 +24136,41 @@ func (m *ResourcePolicyMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetMaxScopeBytes(v)
 		return nil
+	case resourcepolicy.FieldMaxCustomizedImages:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxCustomizedImages(v)
+		return nil
+	case resourcepolicy.FieldMaxReplicas:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxReplicas(v)
+		return nil
+	case resourcepolicy.FieldMaxLogins:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxLogins(v)
+		return nil
+	case resourcepolicy.FieldMaxNetworks:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxNetworks(v)
+		return nil
+	case resourcepolicy.FieldMaxSSHSessions:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxSSHSessions(v)
+		return nil
 	}
 	return fmt.Errorf("unknown ResourcePolicy field %s", name)
 }
@@ -14381,11 +24185,38 @@ func (m *ResourcePolicyMutation) AddedFields() []string {
 	if m.addmax_pending_sessions != nil {
 		fields = append(fields, resourcepolicy.FieldMaxPendingSessions)
 	}
+	if m.addmax_containers_per_session != nil {
+		fields = append(fields, resourcepolicy.FieldMaxContainersPerSession)
+	}
+	if m.addmax_priority != nil {
+		fields = append(fields, resourcepolicy.FieldMaxPriority)
+	}
+	if m.addmax_session_lifetime != nil {
+		fields = append(fields, resourcepolicy.FieldMaxSessionLifetime)
+	}
+	if m.addidle_timeout != nil {
+		fields = append(fields, resourcepolicy.FieldIdleTimeout)
+	}
 	if m.addmax_vfolders != nil {
 		fields = append(fields, resourcepolicy.FieldMaxVfolders)
 	}
 	if m.addmax_scope_bytes != nil {
 		fields = append(fields, resourcepolicy.FieldMaxScopeBytes)
+	}
+	if m.addmax_customized_images != nil {
+		fields = append(fields, resourcepolicy.FieldMaxCustomizedImages)
+	}
+	if m.addmax_replicas != nil {
+		fields = append(fields, resourcepolicy.FieldMaxReplicas)
+	}
+	if m.addmax_logins != nil {
+		fields = append(fields, resourcepolicy.FieldMaxLogins)
+	}
+	if m.addmax_networks != nil {
+		fields = append(fields, resourcepolicy.FieldMaxNetworks)
+	}
+	if m.addmax_ssh_sessions != nil {
+		fields = append(fields, resourcepolicy.FieldMaxSSHSessions)
 	}
 	return fields
 }
@@ -14399,10 +24230,28 @@ func (m *ResourcePolicyMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedMaxSessions()
 	case resourcepolicy.FieldMaxPendingSessions:
 		return m.AddedMaxPendingSessions()
+	case resourcepolicy.FieldMaxContainersPerSession:
+		return m.AddedMaxContainersPerSession()
+	case resourcepolicy.FieldMaxPriority:
+		return m.AddedMaxPriority()
+	case resourcepolicy.FieldMaxSessionLifetime:
+		return m.AddedMaxSessionLifetime()
+	case resourcepolicy.FieldIdleTimeout:
+		return m.AddedIdleTimeout()
 	case resourcepolicy.FieldMaxVfolders:
 		return m.AddedMaxVfolders()
 	case resourcepolicy.FieldMaxScopeBytes:
 		return m.AddedMaxScopeBytes()
+	case resourcepolicy.FieldMaxCustomizedImages:
+		return m.AddedMaxCustomizedImages()
+	case resourcepolicy.FieldMaxReplicas:
+		return m.AddedMaxReplicas()
+	case resourcepolicy.FieldMaxLogins:
+		return m.AddedMaxLogins()
+	case resourcepolicy.FieldMaxNetworks:
+		return m.AddedMaxNetworks()
+	case resourcepolicy.FieldMaxSSHSessions:
+		return m.AddedMaxSSHSessions()
 	}
 	return nil, false
 }
@@ -14426,6 +24275,34 @@ func (m *ResourcePolicyMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddMaxPendingSessions(v)
 		return nil
+	case resourcepolicy.FieldMaxContainersPerSession:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxContainersPerSession(v)
+		return nil
+	case resourcepolicy.FieldMaxPriority:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxPriority(v)
+		return nil
+	case resourcepolicy.FieldMaxSessionLifetime:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxSessionLifetime(v)
+		return nil
+	case resourcepolicy.FieldIdleTimeout:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddIdleTimeout(v)
+		return nil
 	case resourcepolicy.FieldMaxVfolders:
 		v, ok := value.(int)
 		if !ok {
@@ -14439,6 +24316,41 @@ func (m *ResourcePolicyMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddMaxScopeBytes(v)
+		return nil
+	case resourcepolicy.FieldMaxCustomizedImages:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxCustomizedImages(v)
+		return nil
+	case resourcepolicy.FieldMaxReplicas:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxReplicas(v)
+		return nil
+	case resourcepolicy.FieldMaxLogins:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxLogins(v)
+		return nil
+	case resourcepolicy.FieldMaxNetworks:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxNetworks(v)
+		return nil
+	case resourcepolicy.FieldMaxSSHSessions:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxSSHSessions(v)
 		return nil
 	}
 	return fmt.Errorf("unknown ResourcePolicy numeric field %s", name)
@@ -14454,11 +24366,38 @@ func (m *ResourcePolicyMutation) ClearedFields() []string {
 	if m.FieldCleared(resourcepolicy.FieldMaxPendingSessions) {
 		fields = append(fields, resourcepolicy.FieldMaxPendingSessions)
 	}
+	if m.FieldCleared(resourcepolicy.FieldMaxContainersPerSession) {
+		fields = append(fields, resourcepolicy.FieldMaxContainersPerSession)
+	}
+	if m.FieldCleared(resourcepolicy.FieldMaxPriority) {
+		fields = append(fields, resourcepolicy.FieldMaxPriority)
+	}
+	if m.FieldCleared(resourcepolicy.FieldMaxSessionLifetime) {
+		fields = append(fields, resourcepolicy.FieldMaxSessionLifetime)
+	}
+	if m.FieldCleared(resourcepolicy.FieldIdleTimeout) {
+		fields = append(fields, resourcepolicy.FieldIdleTimeout)
+	}
 	if m.FieldCleared(resourcepolicy.FieldMaxVfolders) {
 		fields = append(fields, resourcepolicy.FieldMaxVfolders)
 	}
 	if m.FieldCleared(resourcepolicy.FieldMaxScopeBytes) {
 		fields = append(fields, resourcepolicy.FieldMaxScopeBytes)
+	}
+	if m.FieldCleared(resourcepolicy.FieldMaxCustomizedImages) {
+		fields = append(fields, resourcepolicy.FieldMaxCustomizedImages)
+	}
+	if m.FieldCleared(resourcepolicy.FieldMaxReplicas) {
+		fields = append(fields, resourcepolicy.FieldMaxReplicas)
+	}
+	if m.FieldCleared(resourcepolicy.FieldMaxLogins) {
+		fields = append(fields, resourcepolicy.FieldMaxLogins)
+	}
+	if m.FieldCleared(resourcepolicy.FieldMaxNetworks) {
+		fields = append(fields, resourcepolicy.FieldMaxNetworks)
+	}
+	if m.FieldCleared(resourcepolicy.FieldMaxSSHSessions) {
+		fields = append(fields, resourcepolicy.FieldMaxSSHSessions)
 	}
 	return fields
 }
@@ -14480,11 +24419,38 @@ func (m *ResourcePolicyMutation) ClearField(name string) error {
 	case resourcepolicy.FieldMaxPendingSessions:
 		m.ClearMaxPendingSessions()
 		return nil
+	case resourcepolicy.FieldMaxContainersPerSession:
+		m.ClearMaxContainersPerSession()
+		return nil
+	case resourcepolicy.FieldMaxPriority:
+		m.ClearMaxPriority()
+		return nil
+	case resourcepolicy.FieldMaxSessionLifetime:
+		m.ClearMaxSessionLifetime()
+		return nil
+	case resourcepolicy.FieldIdleTimeout:
+		m.ClearIdleTimeout()
+		return nil
 	case resourcepolicy.FieldMaxVfolders:
 		m.ClearMaxVfolders()
 		return nil
 	case resourcepolicy.FieldMaxScopeBytes:
 		m.ClearMaxScopeBytes()
+		return nil
+	case resourcepolicy.FieldMaxCustomizedImages:
+		m.ClearMaxCustomizedImages()
+		return nil
+	case resourcepolicy.FieldMaxReplicas:
+		m.ClearMaxReplicas()
+		return nil
+	case resourcepolicy.FieldMaxLogins:
+		m.ClearMaxLogins()
+		return nil
+	case resourcepolicy.FieldMaxNetworks:
+		m.ClearMaxNetworks()
+		return nil
+	case resourcepolicy.FieldMaxSSHSessions:
+		m.ClearMaxSSHSessions()
 		return nil
 	}
 	return fmt.Errorf("unknown ResourcePolicy nullable field %s", name)
@@ -14503,11 +24469,29 @@ func (m *ResourcePolicyMutation) ResetField(name string) error {
 	case resourcepolicy.FieldTotalSlots:
 		m.ResetTotalSlots()
 		return nil
+	case resourcepolicy.FieldUnlistedSlots:
+		m.ResetUnlistedSlots()
+		return nil
 	case resourcepolicy.FieldMaxSessions:
 		m.ResetMaxSessions()
 		return nil
 	case resourcepolicy.FieldMaxPendingSessions:
 		m.ResetMaxPendingSessions()
+		return nil
+	case resourcepolicy.FieldMaxPendingSlots:
+		m.ResetMaxPendingSlots()
+		return nil
+	case resourcepolicy.FieldMaxContainersPerSession:
+		m.ResetMaxContainersPerSession()
+		return nil
+	case resourcepolicy.FieldMaxPriority:
+		m.ResetMaxPriority()
+		return nil
+	case resourcepolicy.FieldMaxSessionLifetime:
+		m.ResetMaxSessionLifetime()
+		return nil
+	case resourcepolicy.FieldIdleTimeout:
+		m.ResetIdleTimeout()
 		return nil
 	case resourcepolicy.FieldMaxVfolders:
 		m.ResetMaxVfolders()
@@ -14515,56 +24499,3243 @@ func (m *ResourcePolicyMutation) ResetField(name string) error {
 	case resourcepolicy.FieldMaxScopeBytes:
 		m.ResetMaxScopeBytes()
 		return nil
+	case resourcepolicy.FieldMaxCustomizedImages:
+		m.ResetMaxCustomizedImages()
+		return nil
+	case resourcepolicy.FieldMaxReplicas:
+		m.ResetMaxReplicas()
+		return nil
+	case resourcepolicy.FieldMaxLogins:
+		m.ResetMaxLogins()
+		return nil
+	case resourcepolicy.FieldMaxNetworks:
+		m.ResetMaxNetworks()
+		return nil
+	case resourcepolicy.FieldMaxSSHSessions:
+		m.ResetMaxSSHSessions()
+		return nil
 	}
 	return fmt.Errorf("unknown ResourcePolicy field %s", name)
 }
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ResourcePolicyMutation) AddedEdges() []string {
-	edges := make([]string, 0, 0)
+	edges := make([]string, 0, 1)
+	if m.attachments != nil {
+		edges = append(edges, resourcepolicy.EdgeAttachments)
+	}
 	return edges
 }
 
 // AddedIDs returns all IDs (to other nodes) that were added for the given edge
 // name in this mutation.
 func (m *ResourcePolicyMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case resourcepolicy.EdgeAttachments:
+		ids := make([]ent.Value, 0, len(m.attachments))
+		for id := range m.attachments {
+			ids = append(ids, id)
+		}
+		return ids
+	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ResourcePolicyMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 0)
+	edges := make([]string, 0, 1)
+	if m.removedattachments != nil {
+		edges = append(edges, resourcepolicy.EdgeAttachments)
+	}
 	return edges
 }
 
 // RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
 // the given name in this mutation.
 func (m *ResourcePolicyMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case resourcepolicy.EdgeAttachments:
+		ids := make([]ent.Value, 0, len(m.removedattachments))
+		for id := range m.removedattachments {
+			ids = append(ids, id)
+		}
+		return ids
+	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ResourcePolicyMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 0)
+	edges := make([]string, 0, 1)
+	if m.clearedattachments {
+		edges = append(edges, resourcepolicy.EdgeAttachments)
+	}
 	return edges
 }
 
 // EdgeCleared returns a boolean which indicates if the edge with the given name
 // was cleared in this mutation.
 func (m *ResourcePolicyMutation) EdgeCleared(name string) bool {
+	switch name {
+	case resourcepolicy.EdgeAttachments:
+		return m.clearedattachments
+	}
 	return false
 }
 
 // ClearEdge clears the value of the edge with the given name. It returns an error
 // if that edge is not defined in the schema.
 func (m *ResourcePolicyMutation) ClearEdge(name string) error {
+	switch name {
+	}
 	return fmt.Errorf("unknown ResourcePolicy unique edge %s", name)
 }
 
 // ResetEdge resets all changes to the edge with the given name in this mutation.
 // It returns an error if the edge is not defined in the schema.
 func (m *ResourcePolicyMutation) ResetEdge(name string) error {
+	switch name {
+	case resourcepolicy.EdgeAttachments:
+		m.ResetAttachments()
+		return nil
+	}
 	return fmt.Errorf("unknown ResourcePolicy edge %s", name)
+}
+
+// ResourcePresetMutation represents an operation that mutates the ResourcePreset nodes in the graph.
+type ResourcePresetMutation struct {
+	config
+	op                    Op
+	typ                   string
+	id                    *uuid.UUID
+	created_at            *time.Time
+	name                  *string
+	description           *string
+	slots                 *resource.Slots
+	shm_bytes             *int64
+	addshm_bytes          *int64
+	clearedFields         map[string]struct{}
+	resource_group        *uuid.UUID
+	clearedresource_group bool
+	done                  bool
+	oldValue              func(context.Context) (*ResourcePreset, error)
+	predicates            []predicate.ResourcePreset
+}
+
+var _ ent.Mutation = (*ResourcePresetMutation)(nil)
+
+// resourcepresetOption allows management of the mutation configuration using functional options.
+type resourcepresetOption func(*ResourcePresetMutation)
+
+// newResourcePresetMutation creates new mutation for the ResourcePreset entity.
+func newResourcePresetMutation(c config, op Op, opts ...resourcepresetOption) *ResourcePresetMutation {
+	m := &ResourcePresetMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeResourcePreset,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withResourcePresetID sets the ID field of the mutation.
+func withResourcePresetID(id uuid.UUID) resourcepresetOption {
+	return func(m *ResourcePresetMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ResourcePreset
+		)
+		m.oldValue = func(ctx context.Context) (*ResourcePreset, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ResourcePreset.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withResourcePreset sets the old ResourcePreset of the mutation.
+func withResourcePreset(node *ResourcePreset) resourcepresetOption {
+	return func(m *ResourcePresetMutation) {
+		m.oldValue = func(context.Context) (*ResourcePreset, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ResourcePresetMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ResourcePresetMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ResourcePreset entities.
+func (m *ResourcePresetMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ResourcePresetMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ResourcePresetMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ResourcePreset.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *ResourcePresetMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *ResourcePresetMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the ResourcePreset entity.
+// If the ResourcePreset object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePresetMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *ResourcePresetMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetName sets the "name" field.
+func (m *ResourcePresetMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *ResourcePresetMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the ResourcePreset entity.
+// If the ResourcePreset object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePresetMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *ResourcePresetMutation) ResetName() {
+	m.name = nil
+}
+
+// SetDescription sets the "description" field.
+func (m *ResourcePresetMutation) SetDescription(s string) {
+	m.description = &s
+}
+
+// Description returns the value of the "description" field in the mutation.
+func (m *ResourcePresetMutation) Description() (r string, exists bool) {
+	v := m.description
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDescription returns the old "description" field's value of the ResourcePreset entity.
+// If the ResourcePreset object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePresetMutation) OldDescription(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDescription is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDescription requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDescription: %w", err)
+	}
+	return oldValue.Description, nil
+}
+
+// ResetDescription resets all changes to the "description" field.
+func (m *ResourcePresetMutation) ResetDescription() {
+	m.description = nil
+}
+
+// SetSlots sets the "slots" field.
+func (m *ResourcePresetMutation) SetSlots(r resource.Slots) {
+	m.slots = &r
+}
+
+// Slots returns the value of the "slots" field in the mutation.
+func (m *ResourcePresetMutation) Slots() (r resource.Slots, exists bool) {
+	v := m.slots
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSlots returns the old "slots" field's value of the ResourcePreset entity.
+// If the ResourcePreset object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePresetMutation) OldSlots(ctx context.Context) (v resource.Slots, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSlots is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSlots requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSlots: %w", err)
+	}
+	return oldValue.Slots, nil
+}
+
+// ResetSlots resets all changes to the "slots" field.
+func (m *ResourcePresetMutation) ResetSlots() {
+	m.slots = nil
+}
+
+// SetShmBytes sets the "shm_bytes" field.
+func (m *ResourcePresetMutation) SetShmBytes(i int64) {
+	m.shm_bytes = &i
+	m.addshm_bytes = nil
+}
+
+// ShmBytes returns the value of the "shm_bytes" field in the mutation.
+func (m *ResourcePresetMutation) ShmBytes() (r int64, exists bool) {
+	v := m.shm_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldShmBytes returns the old "shm_bytes" field's value of the ResourcePreset entity.
+// If the ResourcePreset object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePresetMutation) OldShmBytes(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldShmBytes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldShmBytes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldShmBytes: %w", err)
+	}
+	return oldValue.ShmBytes, nil
+}
+
+// AddShmBytes adds i to the "shm_bytes" field.
+func (m *ResourcePresetMutation) AddShmBytes(i int64) {
+	if m.addshm_bytes != nil {
+		*m.addshm_bytes += i
+	} else {
+		m.addshm_bytes = &i
+	}
+}
+
+// AddedShmBytes returns the value that was added to the "shm_bytes" field in this mutation.
+func (m *ResourcePresetMutation) AddedShmBytes() (r int64, exists bool) {
+	v := m.addshm_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetShmBytes resets all changes to the "shm_bytes" field.
+func (m *ResourcePresetMutation) ResetShmBytes() {
+	m.shm_bytes = nil
+	m.addshm_bytes = nil
+}
+
+// SetResourceGroupID sets the "resource_group_id" field.
+func (m *ResourcePresetMutation) SetResourceGroupID(u uuid.UUID) {
+	m.resource_group = &u
+}
+
+// ResourceGroupID returns the value of the "resource_group_id" field in the mutation.
+func (m *ResourcePresetMutation) ResourceGroupID() (r uuid.UUID, exists bool) {
+	v := m.resource_group
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResourceGroupID returns the old "resource_group_id" field's value of the ResourcePreset entity.
+// If the ResourcePreset object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePresetMutation) OldResourceGroupID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResourceGroupID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResourceGroupID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResourceGroupID: %w", err)
+	}
+	return oldValue.ResourceGroupID, nil
+}
+
+// ClearResourceGroupID clears the value of the "resource_group_id" field.
+func (m *ResourcePresetMutation) ClearResourceGroupID() {
+	m.resource_group = nil
+	m.clearedFields[resourcepreset.FieldResourceGroupID] = struct{}{}
+}
+
+// ResourceGroupIDCleared returns if the "resource_group_id" field was cleared in this mutation.
+func (m *ResourcePresetMutation) ResourceGroupIDCleared() bool {
+	_, ok := m.clearedFields[resourcepreset.FieldResourceGroupID]
+	return ok
+}
+
+// ResetResourceGroupID resets all changes to the "resource_group_id" field.
+func (m *ResourcePresetMutation) ResetResourceGroupID() {
+	m.resource_group = nil
+	delete(m.clearedFields, resourcepreset.FieldResourceGroupID)
+}
+
+// ClearResourceGroup clears the "resource_group" edge to the ResourceGroup entity.
+func (m *ResourcePresetMutation) ClearResourceGroup() {
+	m.clearedresource_group = true
+	m.clearedFields[resourcepreset.FieldResourceGroupID] = struct{}{}
+}
+
+// ResourceGroupCleared reports if the "resource_group" edge to the ResourceGroup entity was cleared.
+func (m *ResourcePresetMutation) ResourceGroupCleared() bool {
+	return m.ResourceGroupIDCleared() || m.clearedresource_group
+}
+
+// ResourceGroupIDs returns the "resource_group" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ResourceGroupID instead. It exists only for internal usage by the builders.
+func (m *ResourcePresetMutation) ResourceGroupIDs() (ids []uuid.UUID) {
+	if id := m.resource_group; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetResourceGroup resets all changes to the "resource_group" edge.
+func (m *ResourcePresetMutation) ResetResourceGroup() {
+	m.resource_group = nil
+	m.clearedresource_group = false
+}
+
+// Where appends a list predicates to the ResourcePresetMutation builder.
+func (m *ResourcePresetMutation) Where(ps ...predicate.ResourcePreset) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ResourcePresetMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ResourcePresetMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ResourcePreset, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ResourcePresetMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ResourcePresetMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ResourcePreset).
+func (m *ResourcePresetMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ResourcePresetMutation) Fields() []string {
+	fields := make([]string, 0, 6)
+	if m.created_at != nil {
+		fields = append(fields, resourcepreset.FieldCreatedAt)
+	}
+	if m.name != nil {
+		fields = append(fields, resourcepreset.FieldName)
+	}
+	if m.description != nil {
+		fields = append(fields, resourcepreset.FieldDescription)
+	}
+	if m.slots != nil {
+		fields = append(fields, resourcepreset.FieldSlots)
+	}
+	if m.shm_bytes != nil {
+		fields = append(fields, resourcepreset.FieldShmBytes)
+	}
+	if m.resource_group != nil {
+		fields = append(fields, resourcepreset.FieldResourceGroupID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ResourcePresetMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case resourcepreset.FieldCreatedAt:
+		return m.CreatedAt()
+	case resourcepreset.FieldName:
+		return m.Name()
+	case resourcepreset.FieldDescription:
+		return m.Description()
+	case resourcepreset.FieldSlots:
+		return m.Slots()
+	case resourcepreset.FieldShmBytes:
+		return m.ShmBytes()
+	case resourcepreset.FieldResourceGroupID:
+		return m.ResourceGroupID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ResourcePresetMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case resourcepreset.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case resourcepreset.FieldName:
+		return m.OldName(ctx)
+	case resourcepreset.FieldDescription:
+		return m.OldDescription(ctx)
+	case resourcepreset.FieldSlots:
+		return m.OldSlots(ctx)
+	case resourcepreset.FieldShmBytes:
+		return m.OldShmBytes(ctx)
+	case resourcepreset.FieldResourceGroupID:
+		return m.OldResourceGroupID(ctx)
+	}
+	return nil, fmt.Errorf("unknown ResourcePreset field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ResourcePresetMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case resourcepreset.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case resourcepreset.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case resourcepreset.FieldDescription:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDescription(v)
+		return nil
+	case resourcepreset.FieldSlots:
+		v, ok := value.(resource.Slots)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSlots(v)
+		return nil
+	case resourcepreset.FieldShmBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetShmBytes(v)
+		return nil
+	case resourcepreset.FieldResourceGroupID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResourceGroupID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ResourcePreset field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ResourcePresetMutation) AddedFields() []string {
+	var fields []string
+	if m.addshm_bytes != nil {
+		fields = append(fields, resourcepreset.FieldShmBytes)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ResourcePresetMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case resourcepreset.FieldShmBytes:
+		return m.AddedShmBytes()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ResourcePresetMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case resourcepreset.FieldShmBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddShmBytes(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ResourcePreset numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ResourcePresetMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(resourcepreset.FieldResourceGroupID) {
+		fields = append(fields, resourcepreset.FieldResourceGroupID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ResourcePresetMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ResourcePresetMutation) ClearField(name string) error {
+	switch name {
+	case resourcepreset.FieldResourceGroupID:
+		m.ClearResourceGroupID()
+		return nil
+	}
+	return fmt.Errorf("unknown ResourcePreset nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ResourcePresetMutation) ResetField(name string) error {
+	switch name {
+	case resourcepreset.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case resourcepreset.FieldName:
+		m.ResetName()
+		return nil
+	case resourcepreset.FieldDescription:
+		m.ResetDescription()
+		return nil
+	case resourcepreset.FieldSlots:
+		m.ResetSlots()
+		return nil
+	case resourcepreset.FieldShmBytes:
+		m.ResetShmBytes()
+		return nil
+	case resourcepreset.FieldResourceGroupID:
+		m.ResetResourceGroupID()
+		return nil
+	}
+	return fmt.Errorf("unknown ResourcePreset field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ResourcePresetMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.resource_group != nil {
+		edges = append(edges, resourcepreset.EdgeResourceGroup)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ResourcePresetMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case resourcepreset.EdgeResourceGroup:
+		if id := m.resource_group; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ResourcePresetMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ResourcePresetMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ResourcePresetMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedresource_group {
+		edges = append(edges, resourcepreset.EdgeResourceGroup)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ResourcePresetMutation) EdgeCleared(name string) bool {
+	switch name {
+	case resourcepreset.EdgeResourceGroup:
+		return m.clearedresource_group
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ResourcePresetMutation) ClearEdge(name string) error {
+	switch name {
+	case resourcepreset.EdgeResourceGroup:
+		m.ClearResourceGroup()
+		return nil
+	}
+	return fmt.Errorf("unknown ResourcePreset unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ResourcePresetMutation) ResetEdge(name string) error {
+	switch name {
+	case resourcepreset.EdgeResourceGroup:
+		m.ResetResourceGroup()
+		return nil
+	}
+	return fmt.Errorf("unknown ResourcePreset edge %s", name)
+}
+
+// RetentionMutation represents an operation that mutates the Retention nodes in the graph.
+type RetentionMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	category      *string
+	days          *int
+	adddays       *int
+	swept_at      *time.Time
+	removed       *int64
+	addremoved    *int64
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*Retention, error)
+	predicates    []predicate.Retention
+}
+
+var _ ent.Mutation = (*RetentionMutation)(nil)
+
+// retentionOption allows management of the mutation configuration using functional options.
+type retentionOption func(*RetentionMutation)
+
+// newRetentionMutation creates new mutation for the Retention entity.
+func newRetentionMutation(c config, op Op, opts ...retentionOption) *RetentionMutation {
+	m := &RetentionMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeRetention,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withRetentionID sets the ID field of the mutation.
+func withRetentionID(id uuid.UUID) retentionOption {
+	return func(m *RetentionMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Retention
+		)
+		m.oldValue = func(ctx context.Context) (*Retention, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Retention.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withRetention sets the old Retention of the mutation.
+func withRetention(node *Retention) retentionOption {
+	return func(m *RetentionMutation) {
+		m.oldValue = func(context.Context) (*Retention, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m RetentionMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m RetentionMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Retention entities.
+func (m *RetentionMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *RetentionMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *RetentionMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Retention.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCategory sets the "category" field.
+func (m *RetentionMutation) SetCategory(s string) {
+	m.category = &s
+}
+
+// Category returns the value of the "category" field in the mutation.
+func (m *RetentionMutation) Category() (r string, exists bool) {
+	v := m.category
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCategory returns the old "category" field's value of the Retention entity.
+// If the Retention object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RetentionMutation) OldCategory(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCategory is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCategory requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCategory: %w", err)
+	}
+	return oldValue.Category, nil
+}
+
+// ResetCategory resets all changes to the "category" field.
+func (m *RetentionMutation) ResetCategory() {
+	m.category = nil
+}
+
+// SetDays sets the "days" field.
+func (m *RetentionMutation) SetDays(i int) {
+	m.days = &i
+	m.adddays = nil
+}
+
+// Days returns the value of the "days" field in the mutation.
+func (m *RetentionMutation) Days() (r int, exists bool) {
+	v := m.days
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDays returns the old "days" field's value of the Retention entity.
+// If the Retention object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RetentionMutation) OldDays(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDays is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDays requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDays: %w", err)
+	}
+	return oldValue.Days, nil
+}
+
+// AddDays adds i to the "days" field.
+func (m *RetentionMutation) AddDays(i int) {
+	if m.adddays != nil {
+		*m.adddays += i
+	} else {
+		m.adddays = &i
+	}
+}
+
+// AddedDays returns the value that was added to the "days" field in this mutation.
+func (m *RetentionMutation) AddedDays() (r int, exists bool) {
+	v := m.adddays
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetDays resets all changes to the "days" field.
+func (m *RetentionMutation) ResetDays() {
+	m.days = nil
+	m.adddays = nil
+}
+
+// SetSweptAt sets the "swept_at" field.
+func (m *RetentionMutation) SetSweptAt(t time.Time) {
+	m.swept_at = &t
+}
+
+// SweptAt returns the value of the "swept_at" field in the mutation.
+func (m *RetentionMutation) SweptAt() (r time.Time, exists bool) {
+	v := m.swept_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSweptAt returns the old "swept_at" field's value of the Retention entity.
+// If the Retention object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RetentionMutation) OldSweptAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSweptAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSweptAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSweptAt: %w", err)
+	}
+	return oldValue.SweptAt, nil
+}
+
+// ClearSweptAt clears the value of the "swept_at" field.
+func (m *RetentionMutation) ClearSweptAt() {
+	m.swept_at = nil
+	m.clearedFields[retention.FieldSweptAt] = struct{}{}
+}
+
+// SweptAtCleared returns if the "swept_at" field was cleared in this mutation.
+func (m *RetentionMutation) SweptAtCleared() bool {
+	_, ok := m.clearedFields[retention.FieldSweptAt]
+	return ok
+}
+
+// ResetSweptAt resets all changes to the "swept_at" field.
+func (m *RetentionMutation) ResetSweptAt() {
+	m.swept_at = nil
+	delete(m.clearedFields, retention.FieldSweptAt)
+}
+
+// SetRemoved sets the "removed" field.
+func (m *RetentionMutation) SetRemoved(i int64) {
+	m.removed = &i
+	m.addremoved = nil
+}
+
+// Removed returns the value of the "removed" field in the mutation.
+func (m *RetentionMutation) Removed() (r int64, exists bool) {
+	v := m.removed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRemoved returns the old "removed" field's value of the Retention entity.
+// If the Retention object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RetentionMutation) OldRemoved(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRemoved is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRemoved requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRemoved: %w", err)
+	}
+	return oldValue.Removed, nil
+}
+
+// AddRemoved adds i to the "removed" field.
+func (m *RetentionMutation) AddRemoved(i int64) {
+	if m.addremoved != nil {
+		*m.addremoved += i
+	} else {
+		m.addremoved = &i
+	}
+}
+
+// AddedRemoved returns the value that was added to the "removed" field in this mutation.
+func (m *RetentionMutation) AddedRemoved() (r int64, exists bool) {
+	v := m.addremoved
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetRemoved resets all changes to the "removed" field.
+func (m *RetentionMutation) ResetRemoved() {
+	m.removed = nil
+	m.addremoved = nil
+}
+
+// Where appends a list predicates to the RetentionMutation builder.
+func (m *RetentionMutation) Where(ps ...predicate.Retention) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the RetentionMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *RetentionMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Retention, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *RetentionMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *RetentionMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Retention).
+func (m *RetentionMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *RetentionMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.category != nil {
+		fields = append(fields, retention.FieldCategory)
+	}
+	if m.days != nil {
+		fields = append(fields, retention.FieldDays)
+	}
+	if m.swept_at != nil {
+		fields = append(fields, retention.FieldSweptAt)
+	}
+	if m.removed != nil {
+		fields = append(fields, retention.FieldRemoved)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *RetentionMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case retention.FieldCategory:
+		return m.Category()
+	case retention.FieldDays:
+		return m.Days()
+	case retention.FieldSweptAt:
+		return m.SweptAt()
+	case retention.FieldRemoved:
+		return m.Removed()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *RetentionMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case retention.FieldCategory:
+		return m.OldCategory(ctx)
+	case retention.FieldDays:
+		return m.OldDays(ctx)
+	case retention.FieldSweptAt:
+		return m.OldSweptAt(ctx)
+	case retention.FieldRemoved:
+		return m.OldRemoved(ctx)
+	}
+	return nil, fmt.Errorf("unknown Retention field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *RetentionMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case retention.FieldCategory:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCategory(v)
+		return nil
+	case retention.FieldDays:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDays(v)
+		return nil
+	case retention.FieldSweptAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSweptAt(v)
+		return nil
+	case retention.FieldRemoved:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRemoved(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Retention field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *RetentionMutation) AddedFields() []string {
+	var fields []string
+	if m.adddays != nil {
+		fields = append(fields, retention.FieldDays)
+	}
+	if m.addremoved != nil {
+		fields = append(fields, retention.FieldRemoved)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *RetentionMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case retention.FieldDays:
+		return m.AddedDays()
+	case retention.FieldRemoved:
+		return m.AddedRemoved()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *RetentionMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case retention.FieldDays:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddDays(v)
+		return nil
+	case retention.FieldRemoved:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRemoved(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Retention numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *RetentionMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(retention.FieldSweptAt) {
+		fields = append(fields, retention.FieldSweptAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *RetentionMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *RetentionMutation) ClearField(name string) error {
+	switch name {
+	case retention.FieldSweptAt:
+		m.ClearSweptAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Retention nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *RetentionMutation) ResetField(name string) error {
+	switch name {
+	case retention.FieldCategory:
+		m.ResetCategory()
+		return nil
+	case retention.FieldDays:
+		m.ResetDays()
+		return nil
+	case retention.FieldSweptAt:
+		m.ResetSweptAt()
+		return nil
+	case retention.FieldRemoved:
+		m.ResetRemoved()
+		return nil
+	}
+	return fmt.Errorf("unknown Retention field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *RetentionMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *RetentionMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *RetentionMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *RetentionMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *RetentionMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *RetentionMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *RetentionMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown Retention unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *RetentionMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown Retention edge %s", name)
+}
+
+// RoleMutation represents an operation that mutates the Role nodes in the graph.
+type RoleMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	created_at    *time.Time
+	name          *string
+	description   *string
+	permissions   *access.Permissions
+	clearedFields map[string]struct{}
+	grants        map[uuid.UUID]struct{}
+	removedgrants map[uuid.UUID]struct{}
+	clearedgrants bool
+	done          bool
+	oldValue      func(context.Context) (*Role, error)
+	predicates    []predicate.Role
+}
+
+var _ ent.Mutation = (*RoleMutation)(nil)
+
+// roleOption allows management of the mutation configuration using functional options.
+type roleOption func(*RoleMutation)
+
+// newRoleMutation creates new mutation for the Role entity.
+func newRoleMutation(c config, op Op, opts ...roleOption) *RoleMutation {
+	m := &RoleMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeRole,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withRoleID sets the ID field of the mutation.
+func withRoleID(id uuid.UUID) roleOption {
+	return func(m *RoleMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Role
+		)
+		m.oldValue = func(ctx context.Context) (*Role, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Role.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withRole sets the old Role of the mutation.
+func withRole(node *Role) roleOption {
+	return func(m *RoleMutation) {
+		m.oldValue = func(context.Context) (*Role, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m RoleMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m RoleMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Role entities.
+func (m *RoleMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *RoleMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *RoleMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Role.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *RoleMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *RoleMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Role entity.
+// If the Role object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RoleMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *RoleMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetName sets the "name" field.
+func (m *RoleMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *RoleMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the Role entity.
+// If the Role object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RoleMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *RoleMutation) ResetName() {
+	m.name = nil
+}
+
+// SetDescription sets the "description" field.
+func (m *RoleMutation) SetDescription(s string) {
+	m.description = &s
+}
+
+// Description returns the value of the "description" field in the mutation.
+func (m *RoleMutation) Description() (r string, exists bool) {
+	v := m.description
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDescription returns the old "description" field's value of the Role entity.
+// If the Role object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RoleMutation) OldDescription(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDescription is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDescription requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDescription: %w", err)
+	}
+	return oldValue.Description, nil
+}
+
+// ResetDescription resets all changes to the "description" field.
+func (m *RoleMutation) ResetDescription() {
+	m.description = nil
+}
+
+// SetPermissions sets the "permissions" field.
+func (m *RoleMutation) SetPermissions(a access.Permissions) {
+	m.permissions = &a
+}
+
+// Permissions returns the value of the "permissions" field in the mutation.
+func (m *RoleMutation) Permissions() (r access.Permissions, exists bool) {
+	v := m.permissions
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPermissions returns the old "permissions" field's value of the Role entity.
+// If the Role object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RoleMutation) OldPermissions(ctx context.Context) (v access.Permissions, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPermissions is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPermissions requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPermissions: %w", err)
+	}
+	return oldValue.Permissions, nil
+}
+
+// ResetPermissions resets all changes to the "permissions" field.
+func (m *RoleMutation) ResetPermissions() {
+	m.permissions = nil
+}
+
+// AddGrantIDs adds the "grants" edge to the RoleGrant entity by ids.
+func (m *RoleMutation) AddGrantIDs(ids ...uuid.UUID) {
+	if m.grants == nil {
+		m.grants = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.grants[ids[i]] = struct{}{}
+	}
+}
+
+// ClearGrants clears the "grants" edge to the RoleGrant entity.
+func (m *RoleMutation) ClearGrants() {
+	m.clearedgrants = true
+}
+
+// GrantsCleared reports if the "grants" edge to the RoleGrant entity was cleared.
+func (m *RoleMutation) GrantsCleared() bool {
+	return m.clearedgrants
+}
+
+// RemoveGrantIDs removes the "grants" edge to the RoleGrant entity by IDs.
+func (m *RoleMutation) RemoveGrantIDs(ids ...uuid.UUID) {
+	if m.removedgrants == nil {
+		m.removedgrants = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.grants, ids[i])
+		m.removedgrants[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedGrants returns the removed IDs of the "grants" edge to the RoleGrant entity.
+func (m *RoleMutation) RemovedGrantsIDs() (ids []uuid.UUID) {
+	for id := range m.removedgrants {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// GrantsIDs returns the "grants" edge IDs in the mutation.
+func (m *RoleMutation) GrantsIDs() (ids []uuid.UUID) {
+	for id := range m.grants {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetGrants resets all changes to the "grants" edge.
+func (m *RoleMutation) ResetGrants() {
+	m.grants = nil
+	m.clearedgrants = false
+	m.removedgrants = nil
+}
+
+// Where appends a list predicates to the RoleMutation builder.
+func (m *RoleMutation) Where(ps ...predicate.Role) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the RoleMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *RoleMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Role, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *RoleMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *RoleMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Role).
+func (m *RoleMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *RoleMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.created_at != nil {
+		fields = append(fields, role.FieldCreatedAt)
+	}
+	if m.name != nil {
+		fields = append(fields, role.FieldName)
+	}
+	if m.description != nil {
+		fields = append(fields, role.FieldDescription)
+	}
+	if m.permissions != nil {
+		fields = append(fields, role.FieldPermissions)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *RoleMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case role.FieldCreatedAt:
+		return m.CreatedAt()
+	case role.FieldName:
+		return m.Name()
+	case role.FieldDescription:
+		return m.Description()
+	case role.FieldPermissions:
+		return m.Permissions()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *RoleMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case role.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case role.FieldName:
+		return m.OldName(ctx)
+	case role.FieldDescription:
+		return m.OldDescription(ctx)
+	case role.FieldPermissions:
+		return m.OldPermissions(ctx)
+	}
+	return nil, fmt.Errorf("unknown Role field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *RoleMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case role.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case role.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case role.FieldDescription:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDescription(v)
+		return nil
+	case role.FieldPermissions:
+		v, ok := value.(access.Permissions)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPermissions(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Role field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *RoleMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *RoleMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *RoleMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown Role numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *RoleMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *RoleMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *RoleMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown Role nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *RoleMutation) ResetField(name string) error {
+	switch name {
+	case role.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case role.FieldName:
+		m.ResetName()
+		return nil
+	case role.FieldDescription:
+		m.ResetDescription()
+		return nil
+	case role.FieldPermissions:
+		m.ResetPermissions()
+		return nil
+	}
+	return fmt.Errorf("unknown Role field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *RoleMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.grants != nil {
+		edges = append(edges, role.EdgeGrants)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *RoleMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case role.EdgeGrants:
+		ids := make([]ent.Value, 0, len(m.grants))
+		for id := range m.grants {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *RoleMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.removedgrants != nil {
+		edges = append(edges, role.EdgeGrants)
+	}
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *RoleMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case role.EdgeGrants:
+		ids := make([]ent.Value, 0, len(m.removedgrants))
+		for id := range m.removedgrants {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *RoleMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedgrants {
+		edges = append(edges, role.EdgeGrants)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *RoleMutation) EdgeCleared(name string) bool {
+	switch name {
+	case role.EdgeGrants:
+		return m.clearedgrants
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *RoleMutation) ClearEdge(name string) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown Role unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *RoleMutation) ResetEdge(name string) error {
+	switch name {
+	case role.EdgeGrants:
+		m.ResetGrants()
+		return nil
+	}
+	return fmt.Errorf("unknown Role edge %s", name)
+}
+
+// RoleGrantMutation represents an operation that mutates the RoleGrant nodes in the graph.
+type RoleGrantMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	created_at    *time.Time
+	scope         *rolegrant.Scope
+	scope_id      *uuid.UUID
+	clearedFields map[string]struct{}
+	role          *uuid.UUID
+	clearedrole   bool
+	user          *uuid.UUID
+	cleareduser   bool
+	done          bool
+	oldValue      func(context.Context) (*RoleGrant, error)
+	predicates    []predicate.RoleGrant
+}
+
+var _ ent.Mutation = (*RoleGrantMutation)(nil)
+
+// rolegrantOption allows management of the mutation configuration using functional options.
+type rolegrantOption func(*RoleGrantMutation)
+
+// newRoleGrantMutation creates new mutation for the RoleGrant entity.
+func newRoleGrantMutation(c config, op Op, opts ...rolegrantOption) *RoleGrantMutation {
+	m := &RoleGrantMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeRoleGrant,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withRoleGrantID sets the ID field of the mutation.
+func withRoleGrantID(id uuid.UUID) rolegrantOption {
+	return func(m *RoleGrantMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *RoleGrant
+		)
+		m.oldValue = func(ctx context.Context) (*RoleGrant, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().RoleGrant.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withRoleGrant sets the old RoleGrant of the mutation.
+func withRoleGrant(node *RoleGrant) rolegrantOption {
+	return func(m *RoleGrantMutation) {
+		m.oldValue = func(context.Context) (*RoleGrant, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m RoleGrantMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m RoleGrantMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of RoleGrant entities.
+func (m *RoleGrantMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *RoleGrantMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *RoleGrantMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().RoleGrant.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *RoleGrantMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *RoleGrantMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the RoleGrant entity.
+// If the RoleGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RoleGrantMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *RoleGrantMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetScope sets the "scope" field.
+func (m *RoleGrantMutation) SetScope(r rolegrant.Scope) {
+	m.scope = &r
+}
+
+// Scope returns the value of the "scope" field in the mutation.
+func (m *RoleGrantMutation) Scope() (r rolegrant.Scope, exists bool) {
+	v := m.scope
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldScope returns the old "scope" field's value of the RoleGrant entity.
+// If the RoleGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RoleGrantMutation) OldScope(ctx context.Context) (v rolegrant.Scope, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldScope is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldScope requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldScope: %w", err)
+	}
+	return oldValue.Scope, nil
+}
+
+// ResetScope resets all changes to the "scope" field.
+func (m *RoleGrantMutation) ResetScope() {
+	m.scope = nil
+}
+
+// SetScopeID sets the "scope_id" field.
+func (m *RoleGrantMutation) SetScopeID(u uuid.UUID) {
+	m.scope_id = &u
+}
+
+// ScopeID returns the value of the "scope_id" field in the mutation.
+func (m *RoleGrantMutation) ScopeID() (r uuid.UUID, exists bool) {
+	v := m.scope_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldScopeID returns the old "scope_id" field's value of the RoleGrant entity.
+// If the RoleGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RoleGrantMutation) OldScopeID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldScopeID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldScopeID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldScopeID: %w", err)
+	}
+	return oldValue.ScopeID, nil
+}
+
+// ResetScopeID resets all changes to the "scope_id" field.
+func (m *RoleGrantMutation) ResetScopeID() {
+	m.scope_id = nil
+}
+
+// SetRoleID sets the "role_id" field.
+func (m *RoleGrantMutation) SetRoleID(u uuid.UUID) {
+	m.role = &u
+}
+
+// RoleID returns the value of the "role_id" field in the mutation.
+func (m *RoleGrantMutation) RoleID() (r uuid.UUID, exists bool) {
+	v := m.role
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRoleID returns the old "role_id" field's value of the RoleGrant entity.
+// If the RoleGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RoleGrantMutation) OldRoleID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRoleID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRoleID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRoleID: %w", err)
+	}
+	return oldValue.RoleID, nil
+}
+
+// ResetRoleID resets all changes to the "role_id" field.
+func (m *RoleGrantMutation) ResetRoleID() {
+	m.role = nil
+}
+
+// SetUserID sets the "user_id" field.
+func (m *RoleGrantMutation) SetUserID(u uuid.UUID) {
+	m.user = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *RoleGrantMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the RoleGrant entity.
+// If the RoleGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RoleGrantMutation) OldUserID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *RoleGrantMutation) ResetUserID() {
+	m.user = nil
+}
+
+// ClearRole clears the "role" edge to the Role entity.
+func (m *RoleGrantMutation) ClearRole() {
+	m.clearedrole = true
+	m.clearedFields[rolegrant.FieldRoleID] = struct{}{}
+}
+
+// RoleCleared reports if the "role" edge to the Role entity was cleared.
+func (m *RoleGrantMutation) RoleCleared() bool {
+	return m.clearedrole
+}
+
+// RoleIDs returns the "role" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// RoleID instead. It exists only for internal usage by the builders.
+func (m *RoleGrantMutation) RoleIDs() (ids []uuid.UUID) {
+	if id := m.role; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetRole resets all changes to the "role" edge.
+func (m *RoleGrantMutation) ResetRole() {
+	m.role = nil
+	m.clearedrole = false
+}
+
+// ClearUser clears the "user" edge to the User entity.
+func (m *RoleGrantMutation) ClearUser() {
+	m.cleareduser = true
+	m.clearedFields[rolegrant.FieldUserID] = struct{}{}
+}
+
+// UserCleared reports if the "user" edge to the User entity was cleared.
+func (m *RoleGrantMutation) UserCleared() bool {
+	return m.cleareduser
+}
+
+// UserIDs returns the "user" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// UserID instead. It exists only for internal usage by the builders.
+func (m *RoleGrantMutation) UserIDs() (ids []uuid.UUID) {
+	if id := m.user; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetUser resets all changes to the "user" edge.
+func (m *RoleGrantMutation) ResetUser() {
+	m.user = nil
+	m.cleareduser = false
+}
+
+// Where appends a list predicates to the RoleGrantMutation builder.
+func (m *RoleGrantMutation) Where(ps ...predicate.RoleGrant) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the RoleGrantMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *RoleGrantMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.RoleGrant, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *RoleGrantMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *RoleGrantMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (RoleGrant).
+func (m *RoleGrantMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *RoleGrantMutation) Fields() []string {
+	fields := make([]string, 0, 5)
+	if m.created_at != nil {
+		fields = append(fields, rolegrant.FieldCreatedAt)
+	}
+	if m.scope != nil {
+		fields = append(fields, rolegrant.FieldScope)
+	}
+	if m.scope_id != nil {
+		fields = append(fields, rolegrant.FieldScopeID)
+	}
+	if m.role != nil {
+		fields = append(fields, rolegrant.FieldRoleID)
+	}
+	if m.user != nil {
+		fields = append(fields, rolegrant.FieldUserID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *RoleGrantMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case rolegrant.FieldCreatedAt:
+		return m.CreatedAt()
+	case rolegrant.FieldScope:
+		return m.Scope()
+	case rolegrant.FieldScopeID:
+		return m.ScopeID()
+	case rolegrant.FieldRoleID:
+		return m.RoleID()
+	case rolegrant.FieldUserID:
+		return m.UserID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *RoleGrantMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case rolegrant.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case rolegrant.FieldScope:
+		return m.OldScope(ctx)
+	case rolegrant.FieldScopeID:
+		return m.OldScopeID(ctx)
+	case rolegrant.FieldRoleID:
+		return m.OldRoleID(ctx)
+	case rolegrant.FieldUserID:
+		return m.OldUserID(ctx)
+	}
+	return nil, fmt.Errorf("unknown RoleGrant field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *RoleGrantMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case rolegrant.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case rolegrant.FieldScope:
+		v, ok := value.(rolegrant.Scope)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetScope(v)
+		return nil
+	case rolegrant.FieldScopeID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetScopeID(v)
+		return nil
+	case rolegrant.FieldRoleID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRoleID(v)
+		return nil
+	case rolegrant.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown RoleGrant field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *RoleGrantMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *RoleGrantMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *RoleGrantMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown RoleGrant numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *RoleGrantMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *RoleGrantMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *RoleGrantMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown RoleGrant nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *RoleGrantMutation) ResetField(name string) error {
+	switch name {
+	case rolegrant.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case rolegrant.FieldScope:
+		m.ResetScope()
+		return nil
+	case rolegrant.FieldScopeID:
+		m.ResetScopeID()
+		return nil
+	case rolegrant.FieldRoleID:
+		m.ResetRoleID()
+		return nil
+	case rolegrant.FieldUserID:
+		m.ResetUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown RoleGrant field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *RoleGrantMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.role != nil {
+		edges = append(edges, rolegrant.EdgeRole)
+	}
+	if m.user != nil {
+		edges = append(edges, rolegrant.EdgeUser)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *RoleGrantMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case rolegrant.EdgeRole:
+		if id := m.role; id != nil {
+			return []ent.Value{*id}
+		}
+	case rolegrant.EdgeUser:
+		if id := m.user; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *RoleGrantMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *RoleGrantMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *RoleGrantMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.clearedrole {
+		edges = append(edges, rolegrant.EdgeRole)
+	}
+	if m.cleareduser {
+		edges = append(edges, rolegrant.EdgeUser)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *RoleGrantMutation) EdgeCleared(name string) bool {
+	switch name {
+	case rolegrant.EdgeRole:
+		return m.clearedrole
+	case rolegrant.EdgeUser:
+		return m.cleareduser
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *RoleGrantMutation) ClearEdge(name string) error {
+	switch name {
+	case rolegrant.EdgeRole:
+		m.ClearRole()
+		return nil
+	case rolegrant.EdgeUser:
+		m.ClearUser()
+		return nil
+	}
+	return fmt.Errorf("unknown RoleGrant unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *RoleGrantMutation) ResetEdge(name string) error {
+	switch name {
+	case rolegrant.EdgeRole:
+		m.ResetRole()
+		return nil
+	case rolegrant.EdgeUser:
+		m.ResetUser()
+		return nil
+	}
+	return fmt.Errorf("unknown RoleGrant edge %s", name)
+}
+
+// SSHKeyMutation represents an operation that mutates the SSHKey nodes in the graph.
+type SSHKeyMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	created_at    *time.Time
+	name          *string
+	public_key    *string
+	fingerprint   *string
+	clearedFields map[string]struct{}
+	user          *uuid.UUID
+	cleareduser   bool
+	done          bool
+	oldValue      func(context.Context) (*SSHKey, error)
+	predicates    []predicate.SSHKey
+}
+
+var _ ent.Mutation = (*SSHKeyMutation)(nil)
+
+// sshkeyOption allows management of the mutation configuration using functional options.
+type sshkeyOption func(*SSHKeyMutation)
+
+// newSSHKeyMutation creates new mutation for the SSHKey entity.
+func newSSHKeyMutation(c config, op Op, opts ...sshkeyOption) *SSHKeyMutation {
+	m := &SSHKeyMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSSHKey,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSSHKeyID sets the ID field of the mutation.
+func withSSHKeyID(id uuid.UUID) sshkeyOption {
+	return func(m *SSHKeyMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *SSHKey
+		)
+		m.oldValue = func(ctx context.Context) (*SSHKey, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().SSHKey.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSSHKey sets the old SSHKey of the mutation.
+func withSSHKey(node *SSHKey) sshkeyOption {
+	return func(m *SSHKeyMutation) {
+		m.oldValue = func(context.Context) (*SSHKey, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SSHKeyMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SSHKeyMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of SSHKey entities.
+func (m *SSHKeyMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SSHKeyMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SSHKeyMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().SSHKey.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *SSHKeyMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *SSHKeyMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the SSHKey entity.
+// If the SSHKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SSHKeyMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *SSHKeyMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetName sets the "name" field.
+func (m *SSHKeyMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *SSHKeyMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the SSHKey entity.
+// If the SSHKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SSHKeyMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *SSHKeyMutation) ResetName() {
+	m.name = nil
+}
+
+// SetPublicKey sets the "public_key" field.
+func (m *SSHKeyMutation) SetPublicKey(s string) {
+	m.public_key = &s
+}
+
+// PublicKey returns the value of the "public_key" field in the mutation.
+func (m *SSHKeyMutation) PublicKey() (r string, exists bool) {
+	v := m.public_key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPublicKey returns the old "public_key" field's value of the SSHKey entity.
+// If the SSHKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SSHKeyMutation) OldPublicKey(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPublicKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPublicKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPublicKey: %w", err)
+	}
+	return oldValue.PublicKey, nil
+}
+
+// ResetPublicKey resets all changes to the "public_key" field.
+func (m *SSHKeyMutation) ResetPublicKey() {
+	m.public_key = nil
+}
+
+// SetFingerprint sets the "fingerprint" field.
+func (m *SSHKeyMutation) SetFingerprint(s string) {
+	m.fingerprint = &s
+}
+
+// Fingerprint returns the value of the "fingerprint" field in the mutation.
+func (m *SSHKeyMutation) Fingerprint() (r string, exists bool) {
+	v := m.fingerprint
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFingerprint returns the old "fingerprint" field's value of the SSHKey entity.
+// If the SSHKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SSHKeyMutation) OldFingerprint(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFingerprint is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFingerprint requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFingerprint: %w", err)
+	}
+	return oldValue.Fingerprint, nil
+}
+
+// ResetFingerprint resets all changes to the "fingerprint" field.
+func (m *SSHKeyMutation) ResetFingerprint() {
+	m.fingerprint = nil
+}
+
+// SetUserID sets the "user_id" field.
+func (m *SSHKeyMutation) SetUserID(u uuid.UUID) {
+	m.user = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *SSHKeyMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the SSHKey entity.
+// If the SSHKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SSHKeyMutation) OldUserID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *SSHKeyMutation) ResetUserID() {
+	m.user = nil
+}
+
+// ClearUser clears the "user" edge to the User entity.
+func (m *SSHKeyMutation) ClearUser() {
+	m.cleareduser = true
+	m.clearedFields[sshkey.FieldUserID] = struct{}{}
+}
+
+// UserCleared reports if the "user" edge to the User entity was cleared.
+func (m *SSHKeyMutation) UserCleared() bool {
+	return m.cleareduser
+}
+
+// UserIDs returns the "user" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// UserID instead. It exists only for internal usage by the builders.
+func (m *SSHKeyMutation) UserIDs() (ids []uuid.UUID) {
+	if id := m.user; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetUser resets all changes to the "user" edge.
+func (m *SSHKeyMutation) ResetUser() {
+	m.user = nil
+	m.cleareduser = false
+}
+
+// Where appends a list predicates to the SSHKeyMutation builder.
+func (m *SSHKeyMutation) Where(ps ...predicate.SSHKey) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SSHKeyMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SSHKeyMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.SSHKey, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SSHKeyMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SSHKeyMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (SSHKey).
+func (m *SSHKeyMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SSHKeyMutation) Fields() []string {
+	fields := make([]string, 0, 5)
+	if m.created_at != nil {
+		fields = append(fields, sshkey.FieldCreatedAt)
+	}
+	if m.name != nil {
+		fields = append(fields, sshkey.FieldName)
+	}
+	if m.public_key != nil {
+		fields = append(fields, sshkey.FieldPublicKey)
+	}
+	if m.fingerprint != nil {
+		fields = append(fields, sshkey.FieldFingerprint)
+	}
+	if m.user != nil {
+		fields = append(fields, sshkey.FieldUserID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SSHKeyMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case sshkey.FieldCreatedAt:
+		return m.CreatedAt()
+	case sshkey.FieldName:
+		return m.Name()
+	case sshkey.FieldPublicKey:
+		return m.PublicKey()
+	case sshkey.FieldFingerprint:
+		return m.Fingerprint()
+	case sshkey.FieldUserID:
+		return m.UserID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SSHKeyMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case sshkey.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case sshkey.FieldName:
+		return m.OldName(ctx)
+	case sshkey.FieldPublicKey:
+		return m.OldPublicKey(ctx)
+	case sshkey.FieldFingerprint:
+		return m.OldFingerprint(ctx)
+	case sshkey.FieldUserID:
+		return m.OldUserID(ctx)
+	}
+	return nil, fmt.Errorf("unknown SSHKey field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SSHKeyMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case sshkey.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case sshkey.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case sshkey.FieldPublicKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPublicKey(v)
+		return nil
+	case sshkey.FieldFingerprint:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFingerprint(v)
+		return nil
+	case sshkey.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SSHKey field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SSHKeyMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SSHKeyMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SSHKeyMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown SSHKey numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SSHKeyMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SSHKeyMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SSHKeyMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown SSHKey nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SSHKeyMutation) ResetField(name string) error {
+	switch name {
+	case sshkey.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case sshkey.FieldName:
+		m.ResetName()
+		return nil
+	case sshkey.FieldPublicKey:
+		m.ResetPublicKey()
+		return nil
+	case sshkey.FieldFingerprint:
+		m.ResetFingerprint()
+		return nil
+	case sshkey.FieldUserID:
+		m.ResetUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown SSHKey field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SSHKeyMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.user != nil {
+		edges = append(edges, sshkey.EdgeUser)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SSHKeyMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case sshkey.EdgeUser:
+		if id := m.user; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SSHKeyMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SSHKeyMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SSHKeyMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.cleareduser {
+		edges = append(edges, sshkey.EdgeUser)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SSHKeyMutation) EdgeCleared(name string) bool {
+	switch name {
+	case sshkey.EdgeUser:
+		return m.cleareduser
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SSHKeyMutation) ClearEdge(name string) error {
+	switch name {
+	case sshkey.EdgeUser:
+		m.ClearUser()
+		return nil
+	}
+	return fmt.Errorf("unknown SSHKey unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SSHKeyMutation) ResetEdge(name string) error {
+	switch name {
+	case sshkey.EdgeUser:
+		m.ResetUser()
+		return nil
+	}
+	return fmt.Errorf("unknown SSHKey edge %s", name)
 }
 
 // SessionMutation represents an operation that mutates the Session nodes in the graph.
@@ -14602,6 +27773,7 @@ type SessionMutation struct {
 	attempt               *int
 	addattempt            *int
 	pending               **report.Pending
+	keypair_id            *uuid.UUID
 	clearedFields         map[string]struct{}
 	domain                *uuid.UUID
 	cleareddomain         bool
@@ -15900,6 +29072,55 @@ func (m *SessionMutation) ResetPending() {
 	delete(m.clearedFields, session.FieldPending)
 }
 
+// SetKeypairID sets the "keypair_id" field.
+func (m *SessionMutation) SetKeypairID(u uuid.UUID) {
+	m.keypair_id = &u
+}
+
+// KeypairID returns the value of the "keypair_id" field in the mutation.
+func (m *SessionMutation) KeypairID() (r uuid.UUID, exists bool) {
+	v := m.keypair_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKeypairID returns the old "keypair_id" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldKeypairID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKeypairID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKeypairID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKeypairID: %w", err)
+	}
+	return oldValue.KeypairID, nil
+}
+
+// ClearKeypairID clears the value of the "keypair_id" field.
+func (m *SessionMutation) ClearKeypairID() {
+	m.keypair_id = nil
+	m.clearedFields[session.FieldKeypairID] = struct{}{}
+}
+
+// KeypairIDCleared returns if the "keypair_id" field was cleared in this mutation.
+func (m *SessionMutation) KeypairIDCleared() bool {
+	_, ok := m.clearedFields[session.FieldKeypairID]
+	return ok
+}
+
+// ResetKeypairID resets all changes to the "keypair_id" field.
+func (m *SessionMutation) ResetKeypairID() {
+	m.keypair_id = nil
+	delete(m.clearedFields, session.FieldKeypairID)
+}
+
 // SetResourceGroupID sets the "resource_group_id" field.
 func (m *SessionMutation) SetResourceGroupID(u uuid.UUID) {
 	m.resource_group = &u
@@ -16303,7 +29524,7 @@ func (m *SessionMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *SessionMutation) Fields() []string {
-	fields := make([]string, 0, 28)
+	fields := make([]string, 0, 29)
 	if m.created_at != nil {
 		fields = append(fields, session.FieldCreatedAt)
 	}
@@ -16382,6 +29603,9 @@ func (m *SessionMutation) Fields() []string {
 	if m.pending != nil {
 		fields = append(fields, session.FieldPending)
 	}
+	if m.keypair_id != nil {
+		fields = append(fields, session.FieldKeypairID)
+	}
 	if m.resource_group != nil {
 		fields = append(fields, session.FieldResourceGroupID)
 	}
@@ -16448,6 +29672,8 @@ func (m *SessionMutation) Field(name string) (ent.Value, bool) {
 		return m.Attempt()
 	case session.FieldPending:
 		return m.Pending()
+	case session.FieldKeypairID:
+		return m.KeypairID()
 	case session.FieldResourceGroupID:
 		return m.ResourceGroupID()
 	case session.FieldImageID:
@@ -16513,6 +29739,8 @@ func (m *SessionMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldAttempt(ctx)
 	case session.FieldPending:
 		return m.OldPending(ctx)
+	case session.FieldKeypairID:
+		return m.OldKeypairID(ctx)
 	case session.FieldResourceGroupID:
 		return m.OldResourceGroupID(ctx)
 	case session.FieldImageID:
@@ -16708,6 +29936,13 @@ func (m *SessionMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetPending(v)
 		return nil
+	case session.FieldKeypairID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKeypairID(v)
+		return nil
 	case session.FieldResourceGroupID:
 		v, ok := value.(uuid.UUID)
 		if !ok {
@@ -16842,6 +30077,9 @@ func (m *SessionMutation) ClearedFields() []string {
 	if m.FieldCleared(session.FieldPending) {
 		fields = append(fields, session.FieldPending)
 	}
+	if m.FieldCleared(session.FieldKeypairID) {
+		fields = append(fields, session.FieldKeypairID)
+	}
 	return fields
 }
 
@@ -16882,6 +30120,9 @@ func (m *SessionMutation) ClearField(name string) error {
 		return nil
 	case session.FieldPending:
 		m.ClearPending()
+		return nil
+	case session.FieldKeypairID:
+		m.ClearKeypairID()
 		return nil
 	}
 	return fmt.Errorf("unknown Session nullable field %s", name)
@@ -16968,6 +30209,9 @@ func (m *SessionMutation) ResetField(name string) error {
 		return nil
 	case session.FieldPending:
 		m.ResetPending()
+		return nil
+	case session.FieldKeypairID:
+		m.ResetKeypairID()
 		return nil
 	case session.FieldResourceGroupID:
 		m.ResetResourceGroupID()
@@ -20185,38 +33429,1448 @@ func (m *StorageProxyMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown StorageProxy edge %s", name)
 }
 
+// TaskMutation represents an operation that mutates the Task nodes in the graph.
+type TaskMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	created_at    *time.Time
+	kind          *string
+	title         *string
+	status        *task.Status
+	input         *[]byte
+	state         *[]byte
+	_done         *int64
+	add_done      *int64
+	total         *int64
+	addtotal      *int64
+	message       *string
+	attempt       *int
+	addattempt    *int
+	retry_at      *time.Time
+	started_at    *time.Time
+	ended_at      *time.Time
+	subject_id    *uuid.UUID
+	domain_id     *uuid.UUID
+	creator_id    *uuid.UUID
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*Task, error)
+	predicates    []predicate.Task
+}
+
+var _ ent.Mutation = (*TaskMutation)(nil)
+
+// taskOption allows management of the mutation configuration using functional options.
+type taskOption func(*TaskMutation)
+
+// newTaskMutation creates new mutation for the Task entity.
+func newTaskMutation(c config, op Op, opts ...taskOption) *TaskMutation {
+	m := &TaskMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeTask,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withTaskID sets the ID field of the mutation.
+func withTaskID(id uuid.UUID) taskOption {
+	return func(m *TaskMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Task
+		)
+		m.oldValue = func(ctx context.Context) (*Task, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Task.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withTask sets the old Task of the mutation.
+func withTask(node *Task) taskOption {
+	return func(m *TaskMutation) {
+		m.oldValue = func(context.Context) (*Task, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m TaskMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m TaskMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Task entities.
+func (m *TaskMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *TaskMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *TaskMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Task.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *TaskMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *TaskMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *TaskMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *TaskMutation) SetKind(s string) {
+	m.kind = &s
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *TaskMutation) Kind() (r string, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldKind(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *TaskMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetTitle sets the "title" field.
+func (m *TaskMutation) SetTitle(s string) {
+	m.title = &s
+}
+
+// Title returns the value of the "title" field in the mutation.
+func (m *TaskMutation) Title() (r string, exists bool) {
+	v := m.title
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTitle returns the old "title" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldTitle(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTitle is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTitle requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTitle: %w", err)
+	}
+	return oldValue.Title, nil
+}
+
+// ResetTitle resets all changes to the "title" field.
+func (m *TaskMutation) ResetTitle() {
+	m.title = nil
+}
+
+// SetStatus sets the "status" field.
+func (m *TaskMutation) SetStatus(t task.Status) {
+	m.status = &t
+}
+
+// Status returns the value of the "status" field in the mutation.
+func (m *TaskMutation) Status() (r task.Status, exists bool) {
+	v := m.status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatus returns the old "status" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldStatus(ctx context.Context) (v task.Status, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatus: %w", err)
+	}
+	return oldValue.Status, nil
+}
+
+// ResetStatus resets all changes to the "status" field.
+func (m *TaskMutation) ResetStatus() {
+	m.status = nil
+}
+
+// SetInput sets the "input" field.
+func (m *TaskMutation) SetInput(b []byte) {
+	m.input = &b
+}
+
+// Input returns the value of the "input" field in the mutation.
+func (m *TaskMutation) Input() (r []byte, exists bool) {
+	v := m.input
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldInput returns the old "input" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldInput(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldInput is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldInput requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldInput: %w", err)
+	}
+	return oldValue.Input, nil
+}
+
+// ResetInput resets all changes to the "input" field.
+func (m *TaskMutation) ResetInput() {
+	m.input = nil
+}
+
+// SetState sets the "state" field.
+func (m *TaskMutation) SetState(b []byte) {
+	m.state = &b
+}
+
+// State returns the value of the "state" field in the mutation.
+func (m *TaskMutation) State() (r []byte, exists bool) {
+	v := m.state
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldState returns the old "state" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldState(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldState is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldState requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldState: %w", err)
+	}
+	return oldValue.State, nil
+}
+
+// ClearState clears the value of the "state" field.
+func (m *TaskMutation) ClearState() {
+	m.state = nil
+	m.clearedFields[task.FieldState] = struct{}{}
+}
+
+// StateCleared returns if the "state" field was cleared in this mutation.
+func (m *TaskMutation) StateCleared() bool {
+	_, ok := m.clearedFields[task.FieldState]
+	return ok
+}
+
+// ResetState resets all changes to the "state" field.
+func (m *TaskMutation) ResetState() {
+	m.state = nil
+	delete(m.clearedFields, task.FieldState)
+}
+
+// SetDone sets the "done" field.
+func (m *TaskMutation) SetDone(i int64) {
+	m._done = &i
+	m.add_done = nil
+}
+
+// Done returns the value of the "done" field in the mutation.
+func (m *TaskMutation) Done() (r int64, exists bool) {
+	v := m._done
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDone returns the old "done" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldDone(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDone is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDone requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDone: %w", err)
+	}
+	return oldValue.Done, nil
+}
+
+// AddDone adds i to the "done" field.
+func (m *TaskMutation) AddDone(i int64) {
+	if m.add_done != nil {
+		*m.add_done += i
+	} else {
+		m.add_done = &i
+	}
+}
+
+// AddedDone returns the value that was added to the "done" field in this mutation.
+func (m *TaskMutation) AddedDone() (r int64, exists bool) {
+	v := m.add_done
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetDone resets all changes to the "done" field.
+func (m *TaskMutation) ResetDone() {
+	m._done = nil
+	m.add_done = nil
+}
+
+// SetTotal sets the "total" field.
+func (m *TaskMutation) SetTotal(i int64) {
+	m.total = &i
+	m.addtotal = nil
+}
+
+// Total returns the value of the "total" field in the mutation.
+func (m *TaskMutation) Total() (r int64, exists bool) {
+	v := m.total
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTotal returns the old "total" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldTotal(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTotal is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTotal requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTotal: %w", err)
+	}
+	return oldValue.Total, nil
+}
+
+// AddTotal adds i to the "total" field.
+func (m *TaskMutation) AddTotal(i int64) {
+	if m.addtotal != nil {
+		*m.addtotal += i
+	} else {
+		m.addtotal = &i
+	}
+}
+
+// AddedTotal returns the value that was added to the "total" field in this mutation.
+func (m *TaskMutation) AddedTotal() (r int64, exists bool) {
+	v := m.addtotal
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTotal resets all changes to the "total" field.
+func (m *TaskMutation) ResetTotal() {
+	m.total = nil
+	m.addtotal = nil
+}
+
+// SetMessage sets the "message" field.
+func (m *TaskMutation) SetMessage(s string) {
+	m.message = &s
+}
+
+// Message returns the value of the "message" field in the mutation.
+func (m *TaskMutation) Message() (r string, exists bool) {
+	v := m.message
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMessage returns the old "message" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldMessage(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMessage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMessage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMessage: %w", err)
+	}
+	return oldValue.Message, nil
+}
+
+// ResetMessage resets all changes to the "message" field.
+func (m *TaskMutation) ResetMessage() {
+	m.message = nil
+}
+
+// SetAttempt sets the "attempt" field.
+func (m *TaskMutation) SetAttempt(i int) {
+	m.attempt = &i
+	m.addattempt = nil
+}
+
+// Attempt returns the value of the "attempt" field in the mutation.
+func (m *TaskMutation) Attempt() (r int, exists bool) {
+	v := m.attempt
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAttempt returns the old "attempt" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldAttempt(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAttempt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAttempt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAttempt: %w", err)
+	}
+	return oldValue.Attempt, nil
+}
+
+// AddAttempt adds i to the "attempt" field.
+func (m *TaskMutation) AddAttempt(i int) {
+	if m.addattempt != nil {
+		*m.addattempt += i
+	} else {
+		m.addattempt = &i
+	}
+}
+
+// AddedAttempt returns the value that was added to the "attempt" field in this mutation.
+func (m *TaskMutation) AddedAttempt() (r int, exists bool) {
+	v := m.addattempt
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAttempt resets all changes to the "attempt" field.
+func (m *TaskMutation) ResetAttempt() {
+	m.attempt = nil
+	m.addattempt = nil
+}
+
+// SetRetryAt sets the "retry_at" field.
+func (m *TaskMutation) SetRetryAt(t time.Time) {
+	m.retry_at = &t
+}
+
+// RetryAt returns the value of the "retry_at" field in the mutation.
+func (m *TaskMutation) RetryAt() (r time.Time, exists bool) {
+	v := m.retry_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRetryAt returns the old "retry_at" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldRetryAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRetryAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRetryAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRetryAt: %w", err)
+	}
+	return oldValue.RetryAt, nil
+}
+
+// ClearRetryAt clears the value of the "retry_at" field.
+func (m *TaskMutation) ClearRetryAt() {
+	m.retry_at = nil
+	m.clearedFields[task.FieldRetryAt] = struct{}{}
+}
+
+// RetryAtCleared returns if the "retry_at" field was cleared in this mutation.
+func (m *TaskMutation) RetryAtCleared() bool {
+	_, ok := m.clearedFields[task.FieldRetryAt]
+	return ok
+}
+
+// ResetRetryAt resets all changes to the "retry_at" field.
+func (m *TaskMutation) ResetRetryAt() {
+	m.retry_at = nil
+	delete(m.clearedFields, task.FieldRetryAt)
+}
+
+// SetStartedAt sets the "started_at" field.
+func (m *TaskMutation) SetStartedAt(t time.Time) {
+	m.started_at = &t
+}
+
+// StartedAt returns the value of the "started_at" field in the mutation.
+func (m *TaskMutation) StartedAt() (r time.Time, exists bool) {
+	v := m.started_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStartedAt returns the old "started_at" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldStartedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStartedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStartedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStartedAt: %w", err)
+	}
+	return oldValue.StartedAt, nil
+}
+
+// ClearStartedAt clears the value of the "started_at" field.
+func (m *TaskMutation) ClearStartedAt() {
+	m.started_at = nil
+	m.clearedFields[task.FieldStartedAt] = struct{}{}
+}
+
+// StartedAtCleared returns if the "started_at" field was cleared in this mutation.
+func (m *TaskMutation) StartedAtCleared() bool {
+	_, ok := m.clearedFields[task.FieldStartedAt]
+	return ok
+}
+
+// ResetStartedAt resets all changes to the "started_at" field.
+func (m *TaskMutation) ResetStartedAt() {
+	m.started_at = nil
+	delete(m.clearedFields, task.FieldStartedAt)
+}
+
+// SetEndedAt sets the "ended_at" field.
+func (m *TaskMutation) SetEndedAt(t time.Time) {
+	m.ended_at = &t
+}
+
+// EndedAt returns the value of the "ended_at" field in the mutation.
+func (m *TaskMutation) EndedAt() (r time.Time, exists bool) {
+	v := m.ended_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndedAt returns the old "ended_at" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldEndedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndedAt: %w", err)
+	}
+	return oldValue.EndedAt, nil
+}
+
+// ClearEndedAt clears the value of the "ended_at" field.
+func (m *TaskMutation) ClearEndedAt() {
+	m.ended_at = nil
+	m.clearedFields[task.FieldEndedAt] = struct{}{}
+}
+
+// EndedAtCleared returns if the "ended_at" field was cleared in this mutation.
+func (m *TaskMutation) EndedAtCleared() bool {
+	_, ok := m.clearedFields[task.FieldEndedAt]
+	return ok
+}
+
+// ResetEndedAt resets all changes to the "ended_at" field.
+func (m *TaskMutation) ResetEndedAt() {
+	m.ended_at = nil
+	delete(m.clearedFields, task.FieldEndedAt)
+}
+
+// SetSubjectID sets the "subject_id" field.
+func (m *TaskMutation) SetSubjectID(u uuid.UUID) {
+	m.subject_id = &u
+}
+
+// SubjectID returns the value of the "subject_id" field in the mutation.
+func (m *TaskMutation) SubjectID() (r uuid.UUID, exists bool) {
+	v := m.subject_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSubjectID returns the old "subject_id" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldSubjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSubjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSubjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSubjectID: %w", err)
+	}
+	return oldValue.SubjectID, nil
+}
+
+// ClearSubjectID clears the value of the "subject_id" field.
+func (m *TaskMutation) ClearSubjectID() {
+	m.subject_id = nil
+	m.clearedFields[task.FieldSubjectID] = struct{}{}
+}
+
+// SubjectIDCleared returns if the "subject_id" field was cleared in this mutation.
+func (m *TaskMutation) SubjectIDCleared() bool {
+	_, ok := m.clearedFields[task.FieldSubjectID]
+	return ok
+}
+
+// ResetSubjectID resets all changes to the "subject_id" field.
+func (m *TaskMutation) ResetSubjectID() {
+	m.subject_id = nil
+	delete(m.clearedFields, task.FieldSubjectID)
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *TaskMutation) SetDomainID(u uuid.UUID) {
+	m.domain_id = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *TaskMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldDomainID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (m *TaskMutation) ClearDomainID() {
+	m.domain_id = nil
+	m.clearedFields[task.FieldDomainID] = struct{}{}
+}
+
+// DomainIDCleared returns if the "domain_id" field was cleared in this mutation.
+func (m *TaskMutation) DomainIDCleared() bool {
+	_, ok := m.clearedFields[task.FieldDomainID]
+	return ok
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *TaskMutation) ResetDomainID() {
+	m.domain_id = nil
+	delete(m.clearedFields, task.FieldDomainID)
+}
+
+// SetCreatorID sets the "creator_id" field.
+func (m *TaskMutation) SetCreatorID(u uuid.UUID) {
+	m.creator_id = &u
+}
+
+// CreatorID returns the value of the "creator_id" field in the mutation.
+func (m *TaskMutation) CreatorID() (r uuid.UUID, exists bool) {
+	v := m.creator_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatorID returns the old "creator_id" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldCreatorID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatorID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatorID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatorID: %w", err)
+	}
+	return oldValue.CreatorID, nil
+}
+
+// ClearCreatorID clears the value of the "creator_id" field.
+func (m *TaskMutation) ClearCreatorID() {
+	m.creator_id = nil
+	m.clearedFields[task.FieldCreatorID] = struct{}{}
+}
+
+// CreatorIDCleared returns if the "creator_id" field was cleared in this mutation.
+func (m *TaskMutation) CreatorIDCleared() bool {
+	_, ok := m.clearedFields[task.FieldCreatorID]
+	return ok
+}
+
+// ResetCreatorID resets all changes to the "creator_id" field.
+func (m *TaskMutation) ResetCreatorID() {
+	m.creator_id = nil
+	delete(m.clearedFields, task.FieldCreatorID)
+}
+
+// Where appends a list predicates to the TaskMutation builder.
+func (m *TaskMutation) Where(ps ...predicate.Task) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the TaskMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *TaskMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Task, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *TaskMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *TaskMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Task).
+func (m *TaskMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *TaskMutation) Fields() []string {
+	fields := make([]string, 0, 16)
+	if m.created_at != nil {
+		fields = append(fields, task.FieldCreatedAt)
+	}
+	if m.kind != nil {
+		fields = append(fields, task.FieldKind)
+	}
+	if m.title != nil {
+		fields = append(fields, task.FieldTitle)
+	}
+	if m.status != nil {
+		fields = append(fields, task.FieldStatus)
+	}
+	if m.input != nil {
+		fields = append(fields, task.FieldInput)
+	}
+	if m.state != nil {
+		fields = append(fields, task.FieldState)
+	}
+	if m._done != nil {
+		fields = append(fields, task.FieldDone)
+	}
+	if m.total != nil {
+		fields = append(fields, task.FieldTotal)
+	}
+	if m.message != nil {
+		fields = append(fields, task.FieldMessage)
+	}
+	if m.attempt != nil {
+		fields = append(fields, task.FieldAttempt)
+	}
+	if m.retry_at != nil {
+		fields = append(fields, task.FieldRetryAt)
+	}
+	if m.started_at != nil {
+		fields = append(fields, task.FieldStartedAt)
+	}
+	if m.ended_at != nil {
+		fields = append(fields, task.FieldEndedAt)
+	}
+	if m.subject_id != nil {
+		fields = append(fields, task.FieldSubjectID)
+	}
+	if m.domain_id != nil {
+		fields = append(fields, task.FieldDomainID)
+	}
+	if m.creator_id != nil {
+		fields = append(fields, task.FieldCreatorID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *TaskMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case task.FieldCreatedAt:
+		return m.CreatedAt()
+	case task.FieldKind:
+		return m.Kind()
+	case task.FieldTitle:
+		return m.Title()
+	case task.FieldStatus:
+		return m.Status()
+	case task.FieldInput:
+		return m.Input()
+	case task.FieldState:
+		return m.State()
+	case task.FieldDone:
+		return m.Done()
+	case task.FieldTotal:
+		return m.Total()
+	case task.FieldMessage:
+		return m.Message()
+	case task.FieldAttempt:
+		return m.Attempt()
+	case task.FieldRetryAt:
+		return m.RetryAt()
+	case task.FieldStartedAt:
+		return m.StartedAt()
+	case task.FieldEndedAt:
+		return m.EndedAt()
+	case task.FieldSubjectID:
+		return m.SubjectID()
+	case task.FieldDomainID:
+		return m.DomainID()
+	case task.FieldCreatorID:
+		return m.CreatorID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *TaskMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case task.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case task.FieldKind:
+		return m.OldKind(ctx)
+	case task.FieldTitle:
+		return m.OldTitle(ctx)
+	case task.FieldStatus:
+		return m.OldStatus(ctx)
+	case task.FieldInput:
+		return m.OldInput(ctx)
+	case task.FieldState:
+		return m.OldState(ctx)
+	case task.FieldDone:
+		return m.OldDone(ctx)
+	case task.FieldTotal:
+		return m.OldTotal(ctx)
+	case task.FieldMessage:
+		return m.OldMessage(ctx)
+	case task.FieldAttempt:
+		return m.OldAttempt(ctx)
+	case task.FieldRetryAt:
+		return m.OldRetryAt(ctx)
+	case task.FieldStartedAt:
+		return m.OldStartedAt(ctx)
+	case task.FieldEndedAt:
+		return m.OldEndedAt(ctx)
+	case task.FieldSubjectID:
+		return m.OldSubjectID(ctx)
+	case task.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case task.FieldCreatorID:
+		return m.OldCreatorID(ctx)
+	}
+	return nil, fmt.Errorf("unknown Task field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case task.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case task.FieldKind:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case task.FieldTitle:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTitle(v)
+		return nil
+	case task.FieldStatus:
+		v, ok := value.(task.Status)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatus(v)
+		return nil
+	case task.FieldInput:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetInput(v)
+		return nil
+	case task.FieldState:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetState(v)
+		return nil
+	case task.FieldDone:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDone(v)
+		return nil
+	case task.FieldTotal:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTotal(v)
+		return nil
+	case task.FieldMessage:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMessage(v)
+		return nil
+	case task.FieldAttempt:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAttempt(v)
+		return nil
+	case task.FieldRetryAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRetryAt(v)
+		return nil
+	case task.FieldStartedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStartedAt(v)
+		return nil
+	case task.FieldEndedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndedAt(v)
+		return nil
+	case task.FieldSubjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSubjectID(v)
+		return nil
+	case task.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case task.FieldCreatorID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatorID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Task field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *TaskMutation) AddedFields() []string {
+	var fields []string
+	if m.add_done != nil {
+		fields = append(fields, task.FieldDone)
+	}
+	if m.addtotal != nil {
+		fields = append(fields, task.FieldTotal)
+	}
+	if m.addattempt != nil {
+		fields = append(fields, task.FieldAttempt)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *TaskMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case task.FieldDone:
+		return m.AddedDone()
+	case task.FieldTotal:
+		return m.AddedTotal()
+	case task.FieldAttempt:
+		return m.AddedAttempt()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case task.FieldDone:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddDone(v)
+		return nil
+	case task.FieldTotal:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTotal(v)
+		return nil
+	case task.FieldAttempt:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAttempt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Task numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *TaskMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(task.FieldState) {
+		fields = append(fields, task.FieldState)
+	}
+	if m.FieldCleared(task.FieldRetryAt) {
+		fields = append(fields, task.FieldRetryAt)
+	}
+	if m.FieldCleared(task.FieldStartedAt) {
+		fields = append(fields, task.FieldStartedAt)
+	}
+	if m.FieldCleared(task.FieldEndedAt) {
+		fields = append(fields, task.FieldEndedAt)
+	}
+	if m.FieldCleared(task.FieldSubjectID) {
+		fields = append(fields, task.FieldSubjectID)
+	}
+	if m.FieldCleared(task.FieldDomainID) {
+		fields = append(fields, task.FieldDomainID)
+	}
+	if m.FieldCleared(task.FieldCreatorID) {
+		fields = append(fields, task.FieldCreatorID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *TaskMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *TaskMutation) ClearField(name string) error {
+	switch name {
+	case task.FieldState:
+		m.ClearState()
+		return nil
+	case task.FieldRetryAt:
+		m.ClearRetryAt()
+		return nil
+	case task.FieldStartedAt:
+		m.ClearStartedAt()
+		return nil
+	case task.FieldEndedAt:
+		m.ClearEndedAt()
+		return nil
+	case task.FieldSubjectID:
+		m.ClearSubjectID()
+		return nil
+	case task.FieldDomainID:
+		m.ClearDomainID()
+		return nil
+	case task.FieldCreatorID:
+		m.ClearCreatorID()
+		return nil
+	}
+	return fmt.Errorf("unknown Task nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *TaskMutation) ResetField(name string) error {
+	switch name {
+	case task.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case task.FieldKind:
+		m.ResetKind()
+		return nil
+	case task.FieldTitle:
+		m.ResetTitle()
+		return nil
+	case task.FieldStatus:
+		m.ResetStatus()
+		return nil
+	case task.FieldInput:
+		m.ResetInput()
+		return nil
+	case task.FieldState:
+		m.ResetState()
+		return nil
+	case task.FieldDone:
+		m.ResetDone()
+		return nil
+	case task.FieldTotal:
+		m.ResetTotal()
+		return nil
+	case task.FieldMessage:
+		m.ResetMessage()
+		return nil
+	case task.FieldAttempt:
+		m.ResetAttempt()
+		return nil
+	case task.FieldRetryAt:
+		m.ResetRetryAt()
+		return nil
+	case task.FieldStartedAt:
+		m.ResetStartedAt()
+		return nil
+	case task.FieldEndedAt:
+		m.ResetEndedAt()
+		return nil
+	case task.FieldSubjectID:
+		m.ResetSubjectID()
+		return nil
+	case task.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case task.FieldCreatorID:
+		m.ResetCreatorID()
+		return nil
+	}
+	return fmt.Errorf("unknown Task field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *TaskMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *TaskMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *TaskMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *TaskMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *TaskMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *TaskMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *TaskMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown Task unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *TaskMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown Task edge %s", name)
+}
+
 // UserMutation represents an operation that mutates the User nodes in the graph.
 type UserMutation struct {
 	config
-	op                    Op
-	typ                   string
-	id                    *uuid.UUID
-	created_at            *time.Time
-	email                 *string
-	username              *string
-	full_name             *string
-	password_hash         *string
-	initial_password      *bool
-	role                  *user.Role
-	status                *user.Status
-	last_login_at         *time.Time
-	clearedFields         map[string]struct{}
-	domain                *uuid.UUID
-	cleareddomain         bool
-	memberships           map[uuid.UUID]struct{}
-	removedmemberships    map[uuid.UUID]struct{}
-	clearedmemberships    bool
-	policy                *uuid.UUID
-	clearedpolicy         bool
-	access_tokens         map[uuid.UUID]struct{}
-	removedaccess_tokens  map[uuid.UUID]struct{}
-	clearedaccess_tokens  bool
-	login_sessions        map[uuid.UUID]struct{}
-	removedlogin_sessions map[uuid.UUID]struct{}
-	clearedlogin_sessions bool
-	done                  bool
-	oldValue              func(context.Context) (*User, error)
-	predicates            []predicate.User
+	op                         Op
+	typ                        string
+	id                         *uuid.UUID
+	created_at                 *time.Time
+	email                      *string
+	username                   *string
+	full_name                  *string
+	password_hash              *string
+	initial_password           *bool
+	role                       *user.Role
+	status                     *user.Status
+	password_change_required   *bool
+	password_changed_at        *time.Time
+	allowed_addresses          *[]string
+	appendallowed_addresses    []string
+	container_uid              *int
+	addcontainer_uid           *int
+	container_gid              *int
+	addcontainer_gid           *int
+	container_gids             *[]int
+	appendcontainer_gids       []int
+	totp_sealed                *[]byte
+	totp_enabled_at            *time.Time
+	totp_step                  *int64
+	addtotp_step               *int64
+	last_login_at              *time.Time
+	clearedFields              map[string]struct{}
+	domain                     *uuid.UUID
+	cleareddomain              bool
+	memberships                map[uuid.UUID]struct{}
+	removedmemberships         map[uuid.UUID]struct{}
+	clearedmemberships         bool
+	policies                   map[uuid.UUID]struct{}
+	removedpolicies            map[uuid.UUID]struct{}
+	clearedpolicies            bool
+	keypairs                   map[uuid.UUID]struct{}
+	removedkeypairs            map[uuid.UUID]struct{}
+	clearedkeypairs            bool
+	ssh_keys                   map[uuid.UUID]struct{}
+	removedssh_keys            map[uuid.UUID]struct{}
+	clearedssh_keys            bool
+	recovery_codes             map[uuid.UUID]struct{}
+	removedrecovery_codes      map[uuid.UUID]struct{}
+	clearedrecovery_codes      bool
+	external_identities        map[uuid.UUID]struct{}
+	removedexternal_identities map[uuid.UUID]struct{}
+	clearedexternal_identities bool
+	role_grants                map[uuid.UUID]struct{}
+	removedrole_grants         map[uuid.UUID]struct{}
+	clearedrole_grants         bool
+	access_tokens              map[uuid.UUID]struct{}
+	removedaccess_tokens       map[uuid.UUID]struct{}
+	clearedaccess_tokens       bool
+	login_sessions             map[uuid.UUID]struct{}
+	removedlogin_sessions      map[uuid.UUID]struct{}
+	clearedlogin_sessions      bool
+	done                       bool
+	oldValue                   func(context.Context) (*User, error)
+	predicates                 []predicate.User
 }
 
 var _ ent.Mutation = (*UserMutation)(nil)
@@ -20611,6 +35265,487 @@ func (m *UserMutation) ResetStatus() {
 	m.status = nil
 }
 
+// SetPasswordChangeRequired sets the "password_change_required" field.
+func (m *UserMutation) SetPasswordChangeRequired(b bool) {
+	m.password_change_required = &b
+}
+
+// PasswordChangeRequired returns the value of the "password_change_required" field in the mutation.
+func (m *UserMutation) PasswordChangeRequired() (r bool, exists bool) {
+	v := m.password_change_required
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPasswordChangeRequired returns the old "password_change_required" field's value of the User entity.
+// If the User object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UserMutation) OldPasswordChangeRequired(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPasswordChangeRequired is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPasswordChangeRequired requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPasswordChangeRequired: %w", err)
+	}
+	return oldValue.PasswordChangeRequired, nil
+}
+
+// ResetPasswordChangeRequired resets all changes to the "password_change_required" field.
+func (m *UserMutation) ResetPasswordChangeRequired() {
+	m.password_change_required = nil
+}
+
+// SetPasswordChangedAt sets the "password_changed_at" field.
+func (m *UserMutation) SetPasswordChangedAt(t time.Time) {
+	m.password_changed_at = &t
+}
+
+// PasswordChangedAt returns the value of the "password_changed_at" field in the mutation.
+func (m *UserMutation) PasswordChangedAt() (r time.Time, exists bool) {
+	v := m.password_changed_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPasswordChangedAt returns the old "password_changed_at" field's value of the User entity.
+// If the User object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UserMutation) OldPasswordChangedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPasswordChangedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPasswordChangedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPasswordChangedAt: %w", err)
+	}
+	return oldValue.PasswordChangedAt, nil
+}
+
+// ClearPasswordChangedAt clears the value of the "password_changed_at" field.
+func (m *UserMutation) ClearPasswordChangedAt() {
+	m.password_changed_at = nil
+	m.clearedFields[user.FieldPasswordChangedAt] = struct{}{}
+}
+
+// PasswordChangedAtCleared returns if the "password_changed_at" field was cleared in this mutation.
+func (m *UserMutation) PasswordChangedAtCleared() bool {
+	_, ok := m.clearedFields[user.FieldPasswordChangedAt]
+	return ok
+}
+
+// ResetPasswordChangedAt resets all changes to the "password_changed_at" field.
+func (m *UserMutation) ResetPasswordChangedAt() {
+	m.password_changed_at = nil
+	delete(m.clearedFields, user.FieldPasswordChangedAt)
+}
+
+// SetAllowedAddresses sets the "allowed_addresses" field.
+func (m *UserMutation) SetAllowedAddresses(s []string) {
+	m.allowed_addresses = &s
+	m.appendallowed_addresses = nil
+}
+
+// AllowedAddresses returns the value of the "allowed_addresses" field in the mutation.
+func (m *UserMutation) AllowedAddresses() (r []string, exists bool) {
+	v := m.allowed_addresses
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAllowedAddresses returns the old "allowed_addresses" field's value of the User entity.
+// If the User object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UserMutation) OldAllowedAddresses(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAllowedAddresses is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAllowedAddresses requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAllowedAddresses: %w", err)
+	}
+	return oldValue.AllowedAddresses, nil
+}
+
+// AppendAllowedAddresses adds s to the "allowed_addresses" field.
+func (m *UserMutation) AppendAllowedAddresses(s []string) {
+	m.appendallowed_addresses = append(m.appendallowed_addresses, s...)
+}
+
+// AppendedAllowedAddresses returns the list of values that were appended to the "allowed_addresses" field in this mutation.
+func (m *UserMutation) AppendedAllowedAddresses() ([]string, bool) {
+	if len(m.appendallowed_addresses) == 0 {
+		return nil, false
+	}
+	return m.appendallowed_addresses, true
+}
+
+// ResetAllowedAddresses resets all changes to the "allowed_addresses" field.
+func (m *UserMutation) ResetAllowedAddresses() {
+	m.allowed_addresses = nil
+	m.appendallowed_addresses = nil
+}
+
+// SetContainerUID sets the "container_uid" field.
+func (m *UserMutation) SetContainerUID(i int) {
+	m.container_uid = &i
+	m.addcontainer_uid = nil
+}
+
+// ContainerUID returns the value of the "container_uid" field in the mutation.
+func (m *UserMutation) ContainerUID() (r int, exists bool) {
+	v := m.container_uid
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldContainerUID returns the old "container_uid" field's value of the User entity.
+// If the User object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UserMutation) OldContainerUID(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldContainerUID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldContainerUID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldContainerUID: %w", err)
+	}
+	return oldValue.ContainerUID, nil
+}
+
+// AddContainerUID adds i to the "container_uid" field.
+func (m *UserMutation) AddContainerUID(i int) {
+	if m.addcontainer_uid != nil {
+		*m.addcontainer_uid += i
+	} else {
+		m.addcontainer_uid = &i
+	}
+}
+
+// AddedContainerUID returns the value that was added to the "container_uid" field in this mutation.
+func (m *UserMutation) AddedContainerUID() (r int, exists bool) {
+	v := m.addcontainer_uid
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearContainerUID clears the value of the "container_uid" field.
+func (m *UserMutation) ClearContainerUID() {
+	m.container_uid = nil
+	m.addcontainer_uid = nil
+	m.clearedFields[user.FieldContainerUID] = struct{}{}
+}
+
+// ContainerUIDCleared returns if the "container_uid" field was cleared in this mutation.
+func (m *UserMutation) ContainerUIDCleared() bool {
+	_, ok := m.clearedFields[user.FieldContainerUID]
+	return ok
+}
+
+// ResetContainerUID resets all changes to the "container_uid" field.
+func (m *UserMutation) ResetContainerUID() {
+	m.container_uid = nil
+	m.addcontainer_uid = nil
+	delete(m.clearedFields, user.FieldContainerUID)
+}
+
+// SetContainerGid sets the "container_gid" field.
+func (m *UserMutation) SetContainerGid(i int) {
+	m.container_gid = &i
+	m.addcontainer_gid = nil
+}
+
+// ContainerGid returns the value of the "container_gid" field in the mutation.
+func (m *UserMutation) ContainerGid() (r int, exists bool) {
+	v := m.container_gid
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldContainerGid returns the old "container_gid" field's value of the User entity.
+// If the User object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UserMutation) OldContainerGid(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldContainerGid is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldContainerGid requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldContainerGid: %w", err)
+	}
+	return oldValue.ContainerGid, nil
+}
+
+// AddContainerGid adds i to the "container_gid" field.
+func (m *UserMutation) AddContainerGid(i int) {
+	if m.addcontainer_gid != nil {
+		*m.addcontainer_gid += i
+	} else {
+		m.addcontainer_gid = &i
+	}
+}
+
+// AddedContainerGid returns the value that was added to the "container_gid" field in this mutation.
+func (m *UserMutation) AddedContainerGid() (r int, exists bool) {
+	v := m.addcontainer_gid
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearContainerGid clears the value of the "container_gid" field.
+func (m *UserMutation) ClearContainerGid() {
+	m.container_gid = nil
+	m.addcontainer_gid = nil
+	m.clearedFields[user.FieldContainerGid] = struct{}{}
+}
+
+// ContainerGidCleared returns if the "container_gid" field was cleared in this mutation.
+func (m *UserMutation) ContainerGidCleared() bool {
+	_, ok := m.clearedFields[user.FieldContainerGid]
+	return ok
+}
+
+// ResetContainerGid resets all changes to the "container_gid" field.
+func (m *UserMutation) ResetContainerGid() {
+	m.container_gid = nil
+	m.addcontainer_gid = nil
+	delete(m.clearedFields, user.FieldContainerGid)
+}
+
+// SetContainerGids sets the "container_gids" field.
+func (m *UserMutation) SetContainerGids(i []int) {
+	m.container_gids = &i
+	m.appendcontainer_gids = nil
+}
+
+// ContainerGids returns the value of the "container_gids" field in the mutation.
+func (m *UserMutation) ContainerGids() (r []int, exists bool) {
+	v := m.container_gids
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldContainerGids returns the old "container_gids" field's value of the User entity.
+// If the User object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UserMutation) OldContainerGids(ctx context.Context) (v []int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldContainerGids is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldContainerGids requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldContainerGids: %w", err)
+	}
+	return oldValue.ContainerGids, nil
+}
+
+// AppendContainerGids adds i to the "container_gids" field.
+func (m *UserMutation) AppendContainerGids(i []int) {
+	m.appendcontainer_gids = append(m.appendcontainer_gids, i...)
+}
+
+// AppendedContainerGids returns the list of values that were appended to the "container_gids" field in this mutation.
+func (m *UserMutation) AppendedContainerGids() ([]int, bool) {
+	if len(m.appendcontainer_gids) == 0 {
+		return nil, false
+	}
+	return m.appendcontainer_gids, true
+}
+
+// ResetContainerGids resets all changes to the "container_gids" field.
+func (m *UserMutation) ResetContainerGids() {
+	m.container_gids = nil
+	m.appendcontainer_gids = nil
+}
+
+// SetTotpSealed sets the "totp_sealed" field.
+func (m *UserMutation) SetTotpSealed(b []byte) {
+	m.totp_sealed = &b
+}
+
+// TotpSealed returns the value of the "totp_sealed" field in the mutation.
+func (m *UserMutation) TotpSealed() (r []byte, exists bool) {
+	v := m.totp_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTotpSealed returns the old "totp_sealed" field's value of the User entity.
+// If the User object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UserMutation) OldTotpSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTotpSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTotpSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTotpSealed: %w", err)
+	}
+	return oldValue.TotpSealed, nil
+}
+
+// ClearTotpSealed clears the value of the "totp_sealed" field.
+func (m *UserMutation) ClearTotpSealed() {
+	m.totp_sealed = nil
+	m.clearedFields[user.FieldTotpSealed] = struct{}{}
+}
+
+// TotpSealedCleared returns if the "totp_sealed" field was cleared in this mutation.
+func (m *UserMutation) TotpSealedCleared() bool {
+	_, ok := m.clearedFields[user.FieldTotpSealed]
+	return ok
+}
+
+// ResetTotpSealed resets all changes to the "totp_sealed" field.
+func (m *UserMutation) ResetTotpSealed() {
+	m.totp_sealed = nil
+	delete(m.clearedFields, user.FieldTotpSealed)
+}
+
+// SetTotpEnabledAt sets the "totp_enabled_at" field.
+func (m *UserMutation) SetTotpEnabledAt(t time.Time) {
+	m.totp_enabled_at = &t
+}
+
+// TotpEnabledAt returns the value of the "totp_enabled_at" field in the mutation.
+func (m *UserMutation) TotpEnabledAt() (r time.Time, exists bool) {
+	v := m.totp_enabled_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTotpEnabledAt returns the old "totp_enabled_at" field's value of the User entity.
+// If the User object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UserMutation) OldTotpEnabledAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTotpEnabledAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTotpEnabledAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTotpEnabledAt: %w", err)
+	}
+	return oldValue.TotpEnabledAt, nil
+}
+
+// ClearTotpEnabledAt clears the value of the "totp_enabled_at" field.
+func (m *UserMutation) ClearTotpEnabledAt() {
+	m.totp_enabled_at = nil
+	m.clearedFields[user.FieldTotpEnabledAt] = struct{}{}
+}
+
+// TotpEnabledAtCleared returns if the "totp_enabled_at" field was cleared in this mutation.
+func (m *UserMutation) TotpEnabledAtCleared() bool {
+	_, ok := m.clearedFields[user.FieldTotpEnabledAt]
+	return ok
+}
+
+// ResetTotpEnabledAt resets all changes to the "totp_enabled_at" field.
+func (m *UserMutation) ResetTotpEnabledAt() {
+	m.totp_enabled_at = nil
+	delete(m.clearedFields, user.FieldTotpEnabledAt)
+}
+
+// SetTotpStep sets the "totp_step" field.
+func (m *UserMutation) SetTotpStep(i int64) {
+	m.totp_step = &i
+	m.addtotp_step = nil
+}
+
+// TotpStep returns the value of the "totp_step" field in the mutation.
+func (m *UserMutation) TotpStep() (r int64, exists bool) {
+	v := m.totp_step
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTotpStep returns the old "totp_step" field's value of the User entity.
+// If the User object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UserMutation) OldTotpStep(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTotpStep is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTotpStep requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTotpStep: %w", err)
+	}
+	return oldValue.TotpStep, nil
+}
+
+// AddTotpStep adds i to the "totp_step" field.
+func (m *UserMutation) AddTotpStep(i int64) {
+	if m.addtotp_step != nil {
+		*m.addtotp_step += i
+	} else {
+		m.addtotp_step = &i
+	}
+}
+
+// AddedTotpStep returns the value that was added to the "totp_step" field in this mutation.
+func (m *UserMutation) AddedTotpStep() (r int64, exists bool) {
+	v := m.addtotp_step
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTotpStep resets all changes to the "totp_step" field.
+func (m *UserMutation) ResetTotpStep() {
+	m.totp_step = nil
+	m.addtotp_step = nil
+}
+
 // SetLastLoginAt sets the "last_login_at" field.
 func (m *UserMutation) SetLastLoginAt(t time.Time) {
 	m.last_login_at = &t
@@ -20777,43 +35912,328 @@ func (m *UserMutation) ResetMemberships() {
 	m.removedmemberships = nil
 }
 
-// SetPolicyID sets the "policy" edge to the ResourcePolicy entity by id.
-func (m *UserMutation) SetPolicyID(id uuid.UUID) {
-	m.policy = &id
+// AddPolicyIDs adds the "policies" edge to the PolicyAttachment entity by ids.
+func (m *UserMutation) AddPolicyIDs(ids ...uuid.UUID) {
+	if m.policies == nil {
+		m.policies = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.policies[ids[i]] = struct{}{}
+	}
 }
 
-// ClearPolicy clears the "policy" edge to the ResourcePolicy entity.
-func (m *UserMutation) ClearPolicy() {
-	m.clearedpolicy = true
+// ClearPolicies clears the "policies" edge to the PolicyAttachment entity.
+func (m *UserMutation) ClearPolicies() {
+	m.clearedpolicies = true
 }
 
-// PolicyCleared reports if the "policy" edge to the ResourcePolicy entity was cleared.
-func (m *UserMutation) PolicyCleared() bool {
-	return m.clearedpolicy
+// PoliciesCleared reports if the "policies" edge to the PolicyAttachment entity was cleared.
+func (m *UserMutation) PoliciesCleared() bool {
+	return m.clearedpolicies
 }
 
-// PolicyID returns the "policy" edge ID in the mutation.
-func (m *UserMutation) PolicyID() (id uuid.UUID, exists bool) {
-	if m.policy != nil {
-		return *m.policy, true
+// RemovePolicyIDs removes the "policies" edge to the PolicyAttachment entity by IDs.
+func (m *UserMutation) RemovePolicyIDs(ids ...uuid.UUID) {
+	if m.removedpolicies == nil {
+		m.removedpolicies = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.policies, ids[i])
+		m.removedpolicies[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedPolicies returns the removed IDs of the "policies" edge to the PolicyAttachment entity.
+func (m *UserMutation) RemovedPoliciesIDs() (ids []uuid.UUID) {
+	for id := range m.removedpolicies {
+		ids = append(ids, id)
 	}
 	return
 }
 
-// PolicyIDs returns the "policy" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// PolicyID instead. It exists only for internal usage by the builders.
-func (m *UserMutation) PolicyIDs() (ids []uuid.UUID) {
-	if id := m.policy; id != nil {
-		ids = append(ids, *id)
+// PoliciesIDs returns the "policies" edge IDs in the mutation.
+func (m *UserMutation) PoliciesIDs() (ids []uuid.UUID) {
+	for id := range m.policies {
+		ids = append(ids, id)
 	}
 	return
 }
 
-// ResetPolicy resets all changes to the "policy" edge.
-func (m *UserMutation) ResetPolicy() {
-	m.policy = nil
-	m.clearedpolicy = false
+// ResetPolicies resets all changes to the "policies" edge.
+func (m *UserMutation) ResetPolicies() {
+	m.policies = nil
+	m.clearedpolicies = false
+	m.removedpolicies = nil
+}
+
+// AddKeypairIDs adds the "keypairs" edge to the Keypair entity by ids.
+func (m *UserMutation) AddKeypairIDs(ids ...uuid.UUID) {
+	if m.keypairs == nil {
+		m.keypairs = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.keypairs[ids[i]] = struct{}{}
+	}
+}
+
+// ClearKeypairs clears the "keypairs" edge to the Keypair entity.
+func (m *UserMutation) ClearKeypairs() {
+	m.clearedkeypairs = true
+}
+
+// KeypairsCleared reports if the "keypairs" edge to the Keypair entity was cleared.
+func (m *UserMutation) KeypairsCleared() bool {
+	return m.clearedkeypairs
+}
+
+// RemoveKeypairIDs removes the "keypairs" edge to the Keypair entity by IDs.
+func (m *UserMutation) RemoveKeypairIDs(ids ...uuid.UUID) {
+	if m.removedkeypairs == nil {
+		m.removedkeypairs = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.keypairs, ids[i])
+		m.removedkeypairs[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedKeypairs returns the removed IDs of the "keypairs" edge to the Keypair entity.
+func (m *UserMutation) RemovedKeypairsIDs() (ids []uuid.UUID) {
+	for id := range m.removedkeypairs {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// KeypairsIDs returns the "keypairs" edge IDs in the mutation.
+func (m *UserMutation) KeypairsIDs() (ids []uuid.UUID) {
+	for id := range m.keypairs {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetKeypairs resets all changes to the "keypairs" edge.
+func (m *UserMutation) ResetKeypairs() {
+	m.keypairs = nil
+	m.clearedkeypairs = false
+	m.removedkeypairs = nil
+}
+
+// AddSSHKeyIDs adds the "ssh_keys" edge to the SSHKey entity by ids.
+func (m *UserMutation) AddSSHKeyIDs(ids ...uuid.UUID) {
+	if m.ssh_keys == nil {
+		m.ssh_keys = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.ssh_keys[ids[i]] = struct{}{}
+	}
+}
+
+// ClearSSHKeys clears the "ssh_keys" edge to the SSHKey entity.
+func (m *UserMutation) ClearSSHKeys() {
+	m.clearedssh_keys = true
+}
+
+// SSHKeysCleared reports if the "ssh_keys" edge to the SSHKey entity was cleared.
+func (m *UserMutation) SSHKeysCleared() bool {
+	return m.clearedssh_keys
+}
+
+// RemoveSSHKeyIDs removes the "ssh_keys" edge to the SSHKey entity by IDs.
+func (m *UserMutation) RemoveSSHKeyIDs(ids ...uuid.UUID) {
+	if m.removedssh_keys == nil {
+		m.removedssh_keys = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.ssh_keys, ids[i])
+		m.removedssh_keys[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedSSHKeys returns the removed IDs of the "ssh_keys" edge to the SSHKey entity.
+func (m *UserMutation) RemovedSSHKeysIDs() (ids []uuid.UUID) {
+	for id := range m.removedssh_keys {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// SSHKeysIDs returns the "ssh_keys" edge IDs in the mutation.
+func (m *UserMutation) SSHKeysIDs() (ids []uuid.UUID) {
+	for id := range m.ssh_keys {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetSSHKeys resets all changes to the "ssh_keys" edge.
+func (m *UserMutation) ResetSSHKeys() {
+	m.ssh_keys = nil
+	m.clearedssh_keys = false
+	m.removedssh_keys = nil
+}
+
+// AddRecoveryCodeIDs adds the "recovery_codes" edge to the RecoveryCode entity by ids.
+func (m *UserMutation) AddRecoveryCodeIDs(ids ...uuid.UUID) {
+	if m.recovery_codes == nil {
+		m.recovery_codes = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.recovery_codes[ids[i]] = struct{}{}
+	}
+}
+
+// ClearRecoveryCodes clears the "recovery_codes" edge to the RecoveryCode entity.
+func (m *UserMutation) ClearRecoveryCodes() {
+	m.clearedrecovery_codes = true
+}
+
+// RecoveryCodesCleared reports if the "recovery_codes" edge to the RecoveryCode entity was cleared.
+func (m *UserMutation) RecoveryCodesCleared() bool {
+	return m.clearedrecovery_codes
+}
+
+// RemoveRecoveryCodeIDs removes the "recovery_codes" edge to the RecoveryCode entity by IDs.
+func (m *UserMutation) RemoveRecoveryCodeIDs(ids ...uuid.UUID) {
+	if m.removedrecovery_codes == nil {
+		m.removedrecovery_codes = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.recovery_codes, ids[i])
+		m.removedrecovery_codes[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedRecoveryCodes returns the removed IDs of the "recovery_codes" edge to the RecoveryCode entity.
+func (m *UserMutation) RemovedRecoveryCodesIDs() (ids []uuid.UUID) {
+	for id := range m.removedrecovery_codes {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// RecoveryCodesIDs returns the "recovery_codes" edge IDs in the mutation.
+func (m *UserMutation) RecoveryCodesIDs() (ids []uuid.UUID) {
+	for id := range m.recovery_codes {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetRecoveryCodes resets all changes to the "recovery_codes" edge.
+func (m *UserMutation) ResetRecoveryCodes() {
+	m.recovery_codes = nil
+	m.clearedrecovery_codes = false
+	m.removedrecovery_codes = nil
+}
+
+// AddExternalIdentityIDs adds the "external_identities" edge to the ExternalIdentity entity by ids.
+func (m *UserMutation) AddExternalIdentityIDs(ids ...uuid.UUID) {
+	if m.external_identities == nil {
+		m.external_identities = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.external_identities[ids[i]] = struct{}{}
+	}
+}
+
+// ClearExternalIdentities clears the "external_identities" edge to the ExternalIdentity entity.
+func (m *UserMutation) ClearExternalIdentities() {
+	m.clearedexternal_identities = true
+}
+
+// ExternalIdentitiesCleared reports if the "external_identities" edge to the ExternalIdentity entity was cleared.
+func (m *UserMutation) ExternalIdentitiesCleared() bool {
+	return m.clearedexternal_identities
+}
+
+// RemoveExternalIdentityIDs removes the "external_identities" edge to the ExternalIdentity entity by IDs.
+func (m *UserMutation) RemoveExternalIdentityIDs(ids ...uuid.UUID) {
+	if m.removedexternal_identities == nil {
+		m.removedexternal_identities = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.external_identities, ids[i])
+		m.removedexternal_identities[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedExternalIdentities returns the removed IDs of the "external_identities" edge to the ExternalIdentity entity.
+func (m *UserMutation) RemovedExternalIdentitiesIDs() (ids []uuid.UUID) {
+	for id := range m.removedexternal_identities {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ExternalIdentitiesIDs returns the "external_identities" edge IDs in the mutation.
+func (m *UserMutation) ExternalIdentitiesIDs() (ids []uuid.UUID) {
+	for id := range m.external_identities {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetExternalIdentities resets all changes to the "external_identities" edge.
+func (m *UserMutation) ResetExternalIdentities() {
+	m.external_identities = nil
+	m.clearedexternal_identities = false
+	m.removedexternal_identities = nil
+}
+
+// AddRoleGrantIDs adds the "role_grants" edge to the RoleGrant entity by ids.
+func (m *UserMutation) AddRoleGrantIDs(ids ...uuid.UUID) {
+	if m.role_grants == nil {
+		m.role_grants = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.role_grants[ids[i]] = struct{}{}
+	}
+}
+
+// ClearRoleGrants clears the "role_grants" edge to the RoleGrant entity.
+func (m *UserMutation) ClearRoleGrants() {
+	m.clearedrole_grants = true
+}
+
+// RoleGrantsCleared reports if the "role_grants" edge to the RoleGrant entity was cleared.
+func (m *UserMutation) RoleGrantsCleared() bool {
+	return m.clearedrole_grants
+}
+
+// RemoveRoleGrantIDs removes the "role_grants" edge to the RoleGrant entity by IDs.
+func (m *UserMutation) RemoveRoleGrantIDs(ids ...uuid.UUID) {
+	if m.removedrole_grants == nil {
+		m.removedrole_grants = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.role_grants, ids[i])
+		m.removedrole_grants[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedRoleGrants returns the removed IDs of the "role_grants" edge to the RoleGrant entity.
+func (m *UserMutation) RemovedRoleGrantsIDs() (ids []uuid.UUID) {
+	for id := range m.removedrole_grants {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// RoleGrantsIDs returns the "role_grants" edge IDs in the mutation.
+func (m *UserMutation) RoleGrantsIDs() (ids []uuid.UUID) {
+	for id := range m.role_grants {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetRoleGrants resets all changes to the "role_grants" edge.
+func (m *UserMutation) ResetRoleGrants() {
+	m.role_grants = nil
+	m.clearedrole_grants = false
+	m.removedrole_grants = nil
 }
 
 // AddAccessTokenIDs adds the "access_tokens" edge to the AccessToken entity by ids.
@@ -20958,7 +36378,7 @@ func (m *UserMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *UserMutation) Fields() []string {
-	fields := make([]string, 0, 10)
+	fields := make([]string, 0, 19)
 	if m.created_at != nil {
 		fields = append(fields, user.FieldCreatedAt)
 	}
@@ -20982,6 +36402,33 @@ func (m *UserMutation) Fields() []string {
 	}
 	if m.status != nil {
 		fields = append(fields, user.FieldStatus)
+	}
+	if m.password_change_required != nil {
+		fields = append(fields, user.FieldPasswordChangeRequired)
+	}
+	if m.password_changed_at != nil {
+		fields = append(fields, user.FieldPasswordChangedAt)
+	}
+	if m.allowed_addresses != nil {
+		fields = append(fields, user.FieldAllowedAddresses)
+	}
+	if m.container_uid != nil {
+		fields = append(fields, user.FieldContainerUID)
+	}
+	if m.container_gid != nil {
+		fields = append(fields, user.FieldContainerGid)
+	}
+	if m.container_gids != nil {
+		fields = append(fields, user.FieldContainerGids)
+	}
+	if m.totp_sealed != nil {
+		fields = append(fields, user.FieldTotpSealed)
+	}
+	if m.totp_enabled_at != nil {
+		fields = append(fields, user.FieldTotpEnabledAt)
+	}
+	if m.totp_step != nil {
+		fields = append(fields, user.FieldTotpStep)
 	}
 	if m.last_login_at != nil {
 		fields = append(fields, user.FieldLastLoginAt)
@@ -21013,6 +36460,24 @@ func (m *UserMutation) Field(name string) (ent.Value, bool) {
 		return m.Role()
 	case user.FieldStatus:
 		return m.Status()
+	case user.FieldPasswordChangeRequired:
+		return m.PasswordChangeRequired()
+	case user.FieldPasswordChangedAt:
+		return m.PasswordChangedAt()
+	case user.FieldAllowedAddresses:
+		return m.AllowedAddresses()
+	case user.FieldContainerUID:
+		return m.ContainerUID()
+	case user.FieldContainerGid:
+		return m.ContainerGid()
+	case user.FieldContainerGids:
+		return m.ContainerGids()
+	case user.FieldTotpSealed:
+		return m.TotpSealed()
+	case user.FieldTotpEnabledAt:
+		return m.TotpEnabledAt()
+	case user.FieldTotpStep:
+		return m.TotpStep()
 	case user.FieldLastLoginAt:
 		return m.LastLoginAt()
 	case user.FieldDomainID:
@@ -21042,6 +36507,24 @@ func (m *UserMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldRole(ctx)
 	case user.FieldStatus:
 		return m.OldStatus(ctx)
+	case user.FieldPasswordChangeRequired:
+		return m.OldPasswordChangeRequired(ctx)
+	case user.FieldPasswordChangedAt:
+		return m.OldPasswordChangedAt(ctx)
+	case user.FieldAllowedAddresses:
+		return m.OldAllowedAddresses(ctx)
+	case user.FieldContainerUID:
+		return m.OldContainerUID(ctx)
+	case user.FieldContainerGid:
+		return m.OldContainerGid(ctx)
+	case user.FieldContainerGids:
+		return m.OldContainerGids(ctx)
+	case user.FieldTotpSealed:
+		return m.OldTotpSealed(ctx)
+	case user.FieldTotpEnabledAt:
+		return m.OldTotpEnabledAt(ctx)
+	case user.FieldTotpStep:
+		return m.OldTotpStep(ctx)
 	case user.FieldLastLoginAt:
 		return m.OldLastLoginAt(ctx)
 	case user.FieldDomainID:
@@ -21111,6 +36594,69 @@ func (m *UserMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetStatus(v)
 		return nil
+	case user.FieldPasswordChangeRequired:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPasswordChangeRequired(v)
+		return nil
+	case user.FieldPasswordChangedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPasswordChangedAt(v)
+		return nil
+	case user.FieldAllowedAddresses:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAllowedAddresses(v)
+		return nil
+	case user.FieldContainerUID:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetContainerUID(v)
+		return nil
+	case user.FieldContainerGid:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetContainerGid(v)
+		return nil
+	case user.FieldContainerGids:
+		v, ok := value.([]int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetContainerGids(v)
+		return nil
+	case user.FieldTotpSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTotpSealed(v)
+		return nil
+	case user.FieldTotpEnabledAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTotpEnabledAt(v)
+		return nil
+	case user.FieldTotpStep:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTotpStep(v)
+		return nil
 	case user.FieldLastLoginAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -21132,13 +36678,31 @@ func (m *UserMutation) SetField(name string, value ent.Value) error {
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
 func (m *UserMutation) AddedFields() []string {
-	return nil
+	var fields []string
+	if m.addcontainer_uid != nil {
+		fields = append(fields, user.FieldContainerUID)
+	}
+	if m.addcontainer_gid != nil {
+		fields = append(fields, user.FieldContainerGid)
+	}
+	if m.addtotp_step != nil {
+		fields = append(fields, user.FieldTotpStep)
+	}
+	return fields
 }
 
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
 func (m *UserMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case user.FieldContainerUID:
+		return m.AddedContainerUID()
+	case user.FieldContainerGid:
+		return m.AddedContainerGid()
+	case user.FieldTotpStep:
+		return m.AddedTotpStep()
+	}
 	return nil, false
 }
 
@@ -21147,6 +36711,27 @@ func (m *UserMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *UserMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case user.FieldContainerUID:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddContainerUID(v)
+		return nil
+	case user.FieldContainerGid:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddContainerGid(v)
+		return nil
+	case user.FieldTotpStep:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTotpStep(v)
+		return nil
 	}
 	return fmt.Errorf("unknown User numeric field %s", name)
 }
@@ -21155,6 +36740,21 @@ func (m *UserMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *UserMutation) ClearedFields() []string {
 	var fields []string
+	if m.FieldCleared(user.FieldPasswordChangedAt) {
+		fields = append(fields, user.FieldPasswordChangedAt)
+	}
+	if m.FieldCleared(user.FieldContainerUID) {
+		fields = append(fields, user.FieldContainerUID)
+	}
+	if m.FieldCleared(user.FieldContainerGid) {
+		fields = append(fields, user.FieldContainerGid)
+	}
+	if m.FieldCleared(user.FieldTotpSealed) {
+		fields = append(fields, user.FieldTotpSealed)
+	}
+	if m.FieldCleared(user.FieldTotpEnabledAt) {
+		fields = append(fields, user.FieldTotpEnabledAt)
+	}
 	if m.FieldCleared(user.FieldLastLoginAt) {
 		fields = append(fields, user.FieldLastLoginAt)
 	}
@@ -21172,6 +36772,21 @@ func (m *UserMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *UserMutation) ClearField(name string) error {
 	switch name {
+	case user.FieldPasswordChangedAt:
+		m.ClearPasswordChangedAt()
+		return nil
+	case user.FieldContainerUID:
+		m.ClearContainerUID()
+		return nil
+	case user.FieldContainerGid:
+		m.ClearContainerGid()
+		return nil
+	case user.FieldTotpSealed:
+		m.ClearTotpSealed()
+		return nil
+	case user.FieldTotpEnabledAt:
+		m.ClearTotpEnabledAt()
+		return nil
 	case user.FieldLastLoginAt:
 		m.ClearLastLoginAt()
 		return nil
@@ -21207,6 +36822,33 @@ func (m *UserMutation) ResetField(name string) error {
 	case user.FieldStatus:
 		m.ResetStatus()
 		return nil
+	case user.FieldPasswordChangeRequired:
+		m.ResetPasswordChangeRequired()
+		return nil
+	case user.FieldPasswordChangedAt:
+		m.ResetPasswordChangedAt()
+		return nil
+	case user.FieldAllowedAddresses:
+		m.ResetAllowedAddresses()
+		return nil
+	case user.FieldContainerUID:
+		m.ResetContainerUID()
+		return nil
+	case user.FieldContainerGid:
+		m.ResetContainerGid()
+		return nil
+	case user.FieldContainerGids:
+		m.ResetContainerGids()
+		return nil
+	case user.FieldTotpSealed:
+		m.ResetTotpSealed()
+		return nil
+	case user.FieldTotpEnabledAt:
+		m.ResetTotpEnabledAt()
+		return nil
+	case user.FieldTotpStep:
+		m.ResetTotpStep()
+		return nil
 	case user.FieldLastLoginAt:
 		m.ResetLastLoginAt()
 		return nil
@@ -21219,15 +36861,30 @@ func (m *UserMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *UserMutation) AddedEdges() []string {
-	edges := make([]string, 0, 5)
+	edges := make([]string, 0, 10)
 	if m.domain != nil {
 		edges = append(edges, user.EdgeDomain)
 	}
 	if m.memberships != nil {
 		edges = append(edges, user.EdgeMemberships)
 	}
-	if m.policy != nil {
-		edges = append(edges, user.EdgePolicy)
+	if m.policies != nil {
+		edges = append(edges, user.EdgePolicies)
+	}
+	if m.keypairs != nil {
+		edges = append(edges, user.EdgeKeypairs)
+	}
+	if m.ssh_keys != nil {
+		edges = append(edges, user.EdgeSSHKeys)
+	}
+	if m.recovery_codes != nil {
+		edges = append(edges, user.EdgeRecoveryCodes)
+	}
+	if m.external_identities != nil {
+		edges = append(edges, user.EdgeExternalIdentities)
+	}
+	if m.role_grants != nil {
+		edges = append(edges, user.EdgeRoleGrants)
 	}
 	if m.access_tokens != nil {
 		edges = append(edges, user.EdgeAccessTokens)
@@ -21252,10 +36909,42 @@ func (m *UserMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
-	case user.EdgePolicy:
-		if id := m.policy; id != nil {
-			return []ent.Value{*id}
+	case user.EdgePolicies:
+		ids := make([]ent.Value, 0, len(m.policies))
+		for id := range m.policies {
+			ids = append(ids, id)
 		}
+		return ids
+	case user.EdgeKeypairs:
+		ids := make([]ent.Value, 0, len(m.keypairs))
+		for id := range m.keypairs {
+			ids = append(ids, id)
+		}
+		return ids
+	case user.EdgeSSHKeys:
+		ids := make([]ent.Value, 0, len(m.ssh_keys))
+		for id := range m.ssh_keys {
+			ids = append(ids, id)
+		}
+		return ids
+	case user.EdgeRecoveryCodes:
+		ids := make([]ent.Value, 0, len(m.recovery_codes))
+		for id := range m.recovery_codes {
+			ids = append(ids, id)
+		}
+		return ids
+	case user.EdgeExternalIdentities:
+		ids := make([]ent.Value, 0, len(m.external_identities))
+		for id := range m.external_identities {
+			ids = append(ids, id)
+		}
+		return ids
+	case user.EdgeRoleGrants:
+		ids := make([]ent.Value, 0, len(m.role_grants))
+		for id := range m.role_grants {
+			ids = append(ids, id)
+		}
+		return ids
 	case user.EdgeAccessTokens:
 		ids := make([]ent.Value, 0, len(m.access_tokens))
 		for id := range m.access_tokens {
@@ -21274,9 +36963,27 @@ func (m *UserMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *UserMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 5)
+	edges := make([]string, 0, 10)
 	if m.removedmemberships != nil {
 		edges = append(edges, user.EdgeMemberships)
+	}
+	if m.removedpolicies != nil {
+		edges = append(edges, user.EdgePolicies)
+	}
+	if m.removedkeypairs != nil {
+		edges = append(edges, user.EdgeKeypairs)
+	}
+	if m.removedssh_keys != nil {
+		edges = append(edges, user.EdgeSSHKeys)
+	}
+	if m.removedrecovery_codes != nil {
+		edges = append(edges, user.EdgeRecoveryCodes)
+	}
+	if m.removedexternal_identities != nil {
+		edges = append(edges, user.EdgeExternalIdentities)
+	}
+	if m.removedrole_grants != nil {
+		edges = append(edges, user.EdgeRoleGrants)
 	}
 	if m.removedaccess_tokens != nil {
 		edges = append(edges, user.EdgeAccessTokens)
@@ -21294,6 +37001,42 @@ func (m *UserMutation) RemovedIDs(name string) []ent.Value {
 	case user.EdgeMemberships:
 		ids := make([]ent.Value, 0, len(m.removedmemberships))
 		for id := range m.removedmemberships {
+			ids = append(ids, id)
+		}
+		return ids
+	case user.EdgePolicies:
+		ids := make([]ent.Value, 0, len(m.removedpolicies))
+		for id := range m.removedpolicies {
+			ids = append(ids, id)
+		}
+		return ids
+	case user.EdgeKeypairs:
+		ids := make([]ent.Value, 0, len(m.removedkeypairs))
+		for id := range m.removedkeypairs {
+			ids = append(ids, id)
+		}
+		return ids
+	case user.EdgeSSHKeys:
+		ids := make([]ent.Value, 0, len(m.removedssh_keys))
+		for id := range m.removedssh_keys {
+			ids = append(ids, id)
+		}
+		return ids
+	case user.EdgeRecoveryCodes:
+		ids := make([]ent.Value, 0, len(m.removedrecovery_codes))
+		for id := range m.removedrecovery_codes {
+			ids = append(ids, id)
+		}
+		return ids
+	case user.EdgeExternalIdentities:
+		ids := make([]ent.Value, 0, len(m.removedexternal_identities))
+		for id := range m.removedexternal_identities {
+			ids = append(ids, id)
+		}
+		return ids
+	case user.EdgeRoleGrants:
+		ids := make([]ent.Value, 0, len(m.removedrole_grants))
+		for id := range m.removedrole_grants {
 			ids = append(ids, id)
 		}
 		return ids
@@ -21315,15 +37058,30 @@ func (m *UserMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *UserMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 5)
+	edges := make([]string, 0, 10)
 	if m.cleareddomain {
 		edges = append(edges, user.EdgeDomain)
 	}
 	if m.clearedmemberships {
 		edges = append(edges, user.EdgeMemberships)
 	}
-	if m.clearedpolicy {
-		edges = append(edges, user.EdgePolicy)
+	if m.clearedpolicies {
+		edges = append(edges, user.EdgePolicies)
+	}
+	if m.clearedkeypairs {
+		edges = append(edges, user.EdgeKeypairs)
+	}
+	if m.clearedssh_keys {
+		edges = append(edges, user.EdgeSSHKeys)
+	}
+	if m.clearedrecovery_codes {
+		edges = append(edges, user.EdgeRecoveryCodes)
+	}
+	if m.clearedexternal_identities {
+		edges = append(edges, user.EdgeExternalIdentities)
+	}
+	if m.clearedrole_grants {
+		edges = append(edges, user.EdgeRoleGrants)
 	}
 	if m.clearedaccess_tokens {
 		edges = append(edges, user.EdgeAccessTokens)
@@ -21342,8 +37100,18 @@ func (m *UserMutation) EdgeCleared(name string) bool {
 		return m.cleareddomain
 	case user.EdgeMemberships:
 		return m.clearedmemberships
-	case user.EdgePolicy:
-		return m.clearedpolicy
+	case user.EdgePolicies:
+		return m.clearedpolicies
+	case user.EdgeKeypairs:
+		return m.clearedkeypairs
+	case user.EdgeSSHKeys:
+		return m.clearedssh_keys
+	case user.EdgeRecoveryCodes:
+		return m.clearedrecovery_codes
+	case user.EdgeExternalIdentities:
+		return m.clearedexternal_identities
+	case user.EdgeRoleGrants:
+		return m.clearedrole_grants
 	case user.EdgeAccessTokens:
 		return m.clearedaccess_tokens
 	case user.EdgeLoginSessions:
@@ -21359,9 +37127,6 @@ func (m *UserMutation) ClearEdge(name string) error {
 	case user.EdgeDomain:
 		m.ClearDomain()
 		return nil
-	case user.EdgePolicy:
-		m.ClearPolicy()
-		return nil
 	}
 	return fmt.Errorf("unknown User unique edge %s", name)
 }
@@ -21376,8 +37141,23 @@ func (m *UserMutation) ResetEdge(name string) error {
 	case user.EdgeMemberships:
 		m.ResetMemberships()
 		return nil
-	case user.EdgePolicy:
-		m.ResetPolicy()
+	case user.EdgePolicies:
+		m.ResetPolicies()
+		return nil
+	case user.EdgeKeypairs:
+		m.ResetKeypairs()
+		return nil
+	case user.EdgeSSHKeys:
+		m.ResetSSHKeys()
+		return nil
+	case user.EdgeRecoveryCodes:
+		m.ResetRecoveryCodes()
+		return nil
+	case user.EdgeExternalIdentities:
+		m.ResetExternalIdentities()
+		return nil
+	case user.EdgeRoleGrants:
+		m.ResetRoleGrants()
 		return nil
 	case user.EdgeAccessTokens:
 		m.ResetAccessTokens()
@@ -22564,6 +38344,9 @@ type VolumeMutation struct {
 	clearedFields      map[string]struct{}
 	proxy              *uuid.UUID
 	clearedproxy       bool
+	grants             map[uuid.UUID]struct{}
+	removedgrants      map[uuid.UUID]struct{}
+	clearedgrants      bool
 	done               bool
 	oldValue           func(context.Context) (*Volume, error)
 	predicates         []predicate.Volume
@@ -23079,6 +38862,60 @@ func (m *VolumeMutation) ResetProxy() {
 	m.clearedproxy = false
 }
 
+// AddGrantIDs adds the "grants" edge to the VolumeGrant entity by ids.
+func (m *VolumeMutation) AddGrantIDs(ids ...uuid.UUID) {
+	if m.grants == nil {
+		m.grants = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.grants[ids[i]] = struct{}{}
+	}
+}
+
+// ClearGrants clears the "grants" edge to the VolumeGrant entity.
+func (m *VolumeMutation) ClearGrants() {
+	m.clearedgrants = true
+}
+
+// GrantsCleared reports if the "grants" edge to the VolumeGrant entity was cleared.
+func (m *VolumeMutation) GrantsCleared() bool {
+	return m.clearedgrants
+}
+
+// RemoveGrantIDs removes the "grants" edge to the VolumeGrant entity by IDs.
+func (m *VolumeMutation) RemoveGrantIDs(ids ...uuid.UUID) {
+	if m.removedgrants == nil {
+		m.removedgrants = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.grants, ids[i])
+		m.removedgrants[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedGrants returns the removed IDs of the "grants" edge to the VolumeGrant entity.
+func (m *VolumeMutation) RemovedGrantsIDs() (ids []uuid.UUID) {
+	for id := range m.removedgrants {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// GrantsIDs returns the "grants" edge IDs in the mutation.
+func (m *VolumeMutation) GrantsIDs() (ids []uuid.UUID) {
+	for id := range m.grants {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetGrants resets all changes to the "grants" edge.
+func (m *VolumeMutation) ResetGrants() {
+	m.grants = nil
+	m.clearedgrants = false
+	m.removedgrants = nil
+}
+
 // Where appends a list predicates to the VolumeMutation builder.
 func (m *VolumeMutation) Where(ps ...predicate.Volume) {
 	m.predicates = append(m.predicates, ps...)
@@ -23375,9 +39212,12 @@ func (m *VolumeMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *VolumeMutation) AddedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 2)
 	if m.proxy != nil {
 		edges = append(edges, volume.EdgeProxy)
+	}
+	if m.grants != nil {
+		edges = append(edges, volume.EdgeGrants)
 	}
 	return edges
 }
@@ -23390,27 +39230,47 @@ func (m *VolumeMutation) AddedIDs(name string) []ent.Value {
 		if id := m.proxy; id != nil {
 			return []ent.Value{*id}
 		}
+	case volume.EdgeGrants:
+		ids := make([]ent.Value, 0, len(m.grants))
+		for id := range m.grants {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *VolumeMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 2)
+	if m.removedgrants != nil {
+		edges = append(edges, volume.EdgeGrants)
+	}
 	return edges
 }
 
 // RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
 // the given name in this mutation.
 func (m *VolumeMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case volume.EdgeGrants:
+		ids := make([]ent.Value, 0, len(m.removedgrants))
+		for id := range m.removedgrants {
+			ids = append(ids, id)
+		}
+		return ids
+	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *VolumeMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 2)
 	if m.clearedproxy {
 		edges = append(edges, volume.EdgeProxy)
+	}
+	if m.clearedgrants {
+		edges = append(edges, volume.EdgeGrants)
 	}
 	return edges
 }
@@ -23421,6 +39281,8 @@ func (m *VolumeMutation) EdgeCleared(name string) bool {
 	switch name {
 	case volume.EdgeProxy:
 		return m.clearedproxy
+	case volume.EdgeGrants:
+		return m.clearedgrants
 	}
 	return false
 }
@@ -23443,6 +39305,879 @@ func (m *VolumeMutation) ResetEdge(name string) error {
 	case volume.EdgeProxy:
 		m.ResetProxy()
 		return nil
+	case volume.EdgeGrants:
+		m.ResetGrants()
+		return nil
 	}
 	return fmt.Errorf("unknown Volume edge %s", name)
+}
+
+// VolumeGrantMutation represents an operation that mutates the VolumeGrant nodes in the graph.
+type VolumeGrantMutation struct {
+	config
+	op                Op
+	typ               string
+	id                *uuid.UUID
+	created_at        *time.Time
+	permissions       *[]access.VolumePermission
+	appendpermissions []access.VolumePermission
+	clearedFields     map[string]struct{}
+	volume            *uuid.UUID
+	clearedvolume     bool
+	domain            *uuid.UUID
+	cleareddomain     bool
+	project           *uuid.UUID
+	clearedproject    bool
+	user              *uuid.UUID
+	cleareduser       bool
+	done              bool
+	oldValue          func(context.Context) (*VolumeGrant, error)
+	predicates        []predicate.VolumeGrant
+}
+
+var _ ent.Mutation = (*VolumeGrantMutation)(nil)
+
+// volumegrantOption allows management of the mutation configuration using functional options.
+type volumegrantOption func(*VolumeGrantMutation)
+
+// newVolumeGrantMutation creates new mutation for the VolumeGrant entity.
+func newVolumeGrantMutation(c config, op Op, opts ...volumegrantOption) *VolumeGrantMutation {
+	m := &VolumeGrantMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeVolumeGrant,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withVolumeGrantID sets the ID field of the mutation.
+func withVolumeGrantID(id uuid.UUID) volumegrantOption {
+	return func(m *VolumeGrantMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *VolumeGrant
+		)
+		m.oldValue = func(ctx context.Context) (*VolumeGrant, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().VolumeGrant.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withVolumeGrant sets the old VolumeGrant of the mutation.
+func withVolumeGrant(node *VolumeGrant) volumegrantOption {
+	return func(m *VolumeGrantMutation) {
+		m.oldValue = func(context.Context) (*VolumeGrant, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m VolumeGrantMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m VolumeGrantMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of VolumeGrant entities.
+func (m *VolumeGrantMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *VolumeGrantMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *VolumeGrantMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().VolumeGrant.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *VolumeGrantMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *VolumeGrantMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the VolumeGrant entity.
+// If the VolumeGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VolumeGrantMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *VolumeGrantMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetVolumeID sets the "volume_id" field.
+func (m *VolumeGrantMutation) SetVolumeID(u uuid.UUID) {
+	m.volume = &u
+}
+
+// VolumeID returns the value of the "volume_id" field in the mutation.
+func (m *VolumeGrantMutation) VolumeID() (r uuid.UUID, exists bool) {
+	v := m.volume
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVolumeID returns the old "volume_id" field's value of the VolumeGrant entity.
+// If the VolumeGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VolumeGrantMutation) OldVolumeID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVolumeID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVolumeID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVolumeID: %w", err)
+	}
+	return oldValue.VolumeID, nil
+}
+
+// ResetVolumeID resets all changes to the "volume_id" field.
+func (m *VolumeGrantMutation) ResetVolumeID() {
+	m.volume = nil
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *VolumeGrantMutation) SetDomainID(u uuid.UUID) {
+	m.domain = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *VolumeGrantMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the VolumeGrant entity.
+// If the VolumeGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VolumeGrantMutation) OldDomainID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (m *VolumeGrantMutation) ClearDomainID() {
+	m.domain = nil
+	m.clearedFields[volumegrant.FieldDomainID] = struct{}{}
+}
+
+// DomainIDCleared returns if the "domain_id" field was cleared in this mutation.
+func (m *VolumeGrantMutation) DomainIDCleared() bool {
+	_, ok := m.clearedFields[volumegrant.FieldDomainID]
+	return ok
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *VolumeGrantMutation) ResetDomainID() {
+	m.domain = nil
+	delete(m.clearedFields, volumegrant.FieldDomainID)
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *VolumeGrantMutation) SetProjectID(u uuid.UUID) {
+	m.project = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *VolumeGrantMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the VolumeGrant entity.
+// If the VolumeGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VolumeGrantMutation) OldProjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (m *VolumeGrantMutation) ClearProjectID() {
+	m.project = nil
+	m.clearedFields[volumegrant.FieldProjectID] = struct{}{}
+}
+
+// ProjectIDCleared returns if the "project_id" field was cleared in this mutation.
+func (m *VolumeGrantMutation) ProjectIDCleared() bool {
+	_, ok := m.clearedFields[volumegrant.FieldProjectID]
+	return ok
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *VolumeGrantMutation) ResetProjectID() {
+	m.project = nil
+	delete(m.clearedFields, volumegrant.FieldProjectID)
+}
+
+// SetUserID sets the "user_id" field.
+func (m *VolumeGrantMutation) SetUserID(u uuid.UUID) {
+	m.user = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *VolumeGrantMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the VolumeGrant entity.
+// If the VolumeGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VolumeGrantMutation) OldUserID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ClearUserID clears the value of the "user_id" field.
+func (m *VolumeGrantMutation) ClearUserID() {
+	m.user = nil
+	m.clearedFields[volumegrant.FieldUserID] = struct{}{}
+}
+
+// UserIDCleared returns if the "user_id" field was cleared in this mutation.
+func (m *VolumeGrantMutation) UserIDCleared() bool {
+	_, ok := m.clearedFields[volumegrant.FieldUserID]
+	return ok
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *VolumeGrantMutation) ResetUserID() {
+	m.user = nil
+	delete(m.clearedFields, volumegrant.FieldUserID)
+}
+
+// SetPermissions sets the "permissions" field.
+func (m *VolumeGrantMutation) SetPermissions(ap []access.VolumePermission) {
+	m.permissions = &ap
+	m.appendpermissions = nil
+}
+
+// Permissions returns the value of the "permissions" field in the mutation.
+func (m *VolumeGrantMutation) Permissions() (r []access.VolumePermission, exists bool) {
+	v := m.permissions
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPermissions returns the old "permissions" field's value of the VolumeGrant entity.
+// If the VolumeGrant object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VolumeGrantMutation) OldPermissions(ctx context.Context) (v []access.VolumePermission, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPermissions is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPermissions requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPermissions: %w", err)
+	}
+	return oldValue.Permissions, nil
+}
+
+// AppendPermissions adds ap to the "permissions" field.
+func (m *VolumeGrantMutation) AppendPermissions(ap []access.VolumePermission) {
+	m.appendpermissions = append(m.appendpermissions, ap...)
+}
+
+// AppendedPermissions returns the list of values that were appended to the "permissions" field in this mutation.
+func (m *VolumeGrantMutation) AppendedPermissions() ([]access.VolumePermission, bool) {
+	if len(m.appendpermissions) == 0 {
+		return nil, false
+	}
+	return m.appendpermissions, true
+}
+
+// ResetPermissions resets all changes to the "permissions" field.
+func (m *VolumeGrantMutation) ResetPermissions() {
+	m.permissions = nil
+	m.appendpermissions = nil
+}
+
+// ClearVolume clears the "volume" edge to the Volume entity.
+func (m *VolumeGrantMutation) ClearVolume() {
+	m.clearedvolume = true
+	m.clearedFields[volumegrant.FieldVolumeID] = struct{}{}
+}
+
+// VolumeCleared reports if the "volume" edge to the Volume entity was cleared.
+func (m *VolumeGrantMutation) VolumeCleared() bool {
+	return m.clearedvolume
+}
+
+// VolumeIDs returns the "volume" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// VolumeID instead. It exists only for internal usage by the builders.
+func (m *VolumeGrantMutation) VolumeIDs() (ids []uuid.UUID) {
+	if id := m.volume; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetVolume resets all changes to the "volume" edge.
+func (m *VolumeGrantMutation) ResetVolume() {
+	m.volume = nil
+	m.clearedvolume = false
+}
+
+// ClearDomain clears the "domain" edge to the Domain entity.
+func (m *VolumeGrantMutation) ClearDomain() {
+	m.cleareddomain = true
+	m.clearedFields[volumegrant.FieldDomainID] = struct{}{}
+}
+
+// DomainCleared reports if the "domain" edge to the Domain entity was cleared.
+func (m *VolumeGrantMutation) DomainCleared() bool {
+	return m.DomainIDCleared() || m.cleareddomain
+}
+
+// DomainIDs returns the "domain" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DomainID instead. It exists only for internal usage by the builders.
+func (m *VolumeGrantMutation) DomainIDs() (ids []uuid.UUID) {
+	if id := m.domain; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDomain resets all changes to the "domain" edge.
+func (m *VolumeGrantMutation) ResetDomain() {
+	m.domain = nil
+	m.cleareddomain = false
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (m *VolumeGrantMutation) ClearProject() {
+	m.clearedproject = true
+	m.clearedFields[volumegrant.FieldProjectID] = struct{}{}
+}
+
+// ProjectCleared reports if the "project" edge to the Project entity was cleared.
+func (m *VolumeGrantMutation) ProjectCleared() bool {
+	return m.ProjectIDCleared() || m.clearedproject
+}
+
+// ProjectIDs returns the "project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProjectID instead. It exists only for internal usage by the builders.
+func (m *VolumeGrantMutation) ProjectIDs() (ids []uuid.UUID) {
+	if id := m.project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProject resets all changes to the "project" edge.
+func (m *VolumeGrantMutation) ResetProject() {
+	m.project = nil
+	m.clearedproject = false
+}
+
+// ClearUser clears the "user" edge to the User entity.
+func (m *VolumeGrantMutation) ClearUser() {
+	m.cleareduser = true
+	m.clearedFields[volumegrant.FieldUserID] = struct{}{}
+}
+
+// UserCleared reports if the "user" edge to the User entity was cleared.
+func (m *VolumeGrantMutation) UserCleared() bool {
+	return m.UserIDCleared() || m.cleareduser
+}
+
+// UserIDs returns the "user" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// UserID instead. It exists only for internal usage by the builders.
+func (m *VolumeGrantMutation) UserIDs() (ids []uuid.UUID) {
+	if id := m.user; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetUser resets all changes to the "user" edge.
+func (m *VolumeGrantMutation) ResetUser() {
+	m.user = nil
+	m.cleareduser = false
+}
+
+// Where appends a list predicates to the VolumeGrantMutation builder.
+func (m *VolumeGrantMutation) Where(ps ...predicate.VolumeGrant) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the VolumeGrantMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *VolumeGrantMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.VolumeGrant, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *VolumeGrantMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *VolumeGrantMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (VolumeGrant).
+func (m *VolumeGrantMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *VolumeGrantMutation) Fields() []string {
+	fields := make([]string, 0, 6)
+	if m.created_at != nil {
+		fields = append(fields, volumegrant.FieldCreatedAt)
+	}
+	if m.volume != nil {
+		fields = append(fields, volumegrant.FieldVolumeID)
+	}
+	if m.domain != nil {
+		fields = append(fields, volumegrant.FieldDomainID)
+	}
+	if m.project != nil {
+		fields = append(fields, volumegrant.FieldProjectID)
+	}
+	if m.user != nil {
+		fields = append(fields, volumegrant.FieldUserID)
+	}
+	if m.permissions != nil {
+		fields = append(fields, volumegrant.FieldPermissions)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *VolumeGrantMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case volumegrant.FieldCreatedAt:
+		return m.CreatedAt()
+	case volumegrant.FieldVolumeID:
+		return m.VolumeID()
+	case volumegrant.FieldDomainID:
+		return m.DomainID()
+	case volumegrant.FieldProjectID:
+		return m.ProjectID()
+	case volumegrant.FieldUserID:
+		return m.UserID()
+	case volumegrant.FieldPermissions:
+		return m.Permissions()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *VolumeGrantMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case volumegrant.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case volumegrant.FieldVolumeID:
+		return m.OldVolumeID(ctx)
+	case volumegrant.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case volumegrant.FieldProjectID:
+		return m.OldProjectID(ctx)
+	case volumegrant.FieldUserID:
+		return m.OldUserID(ctx)
+	case volumegrant.FieldPermissions:
+		return m.OldPermissions(ctx)
+	}
+	return nil, fmt.Errorf("unknown VolumeGrant field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *VolumeGrantMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case volumegrant.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case volumegrant.FieldVolumeID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVolumeID(v)
+		return nil
+	case volumegrant.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case volumegrant.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	case volumegrant.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	case volumegrant.FieldPermissions:
+		v, ok := value.([]access.VolumePermission)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPermissions(v)
+		return nil
+	}
+	return fmt.Errorf("unknown VolumeGrant field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *VolumeGrantMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *VolumeGrantMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *VolumeGrantMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown VolumeGrant numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *VolumeGrantMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(volumegrant.FieldDomainID) {
+		fields = append(fields, volumegrant.FieldDomainID)
+	}
+	if m.FieldCleared(volumegrant.FieldProjectID) {
+		fields = append(fields, volumegrant.FieldProjectID)
+	}
+	if m.FieldCleared(volumegrant.FieldUserID) {
+		fields = append(fields, volumegrant.FieldUserID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *VolumeGrantMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *VolumeGrantMutation) ClearField(name string) error {
+	switch name {
+	case volumegrant.FieldDomainID:
+		m.ClearDomainID()
+		return nil
+	case volumegrant.FieldProjectID:
+		m.ClearProjectID()
+		return nil
+	case volumegrant.FieldUserID:
+		m.ClearUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown VolumeGrant nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *VolumeGrantMutation) ResetField(name string) error {
+	switch name {
+	case volumegrant.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case volumegrant.FieldVolumeID:
+		m.ResetVolumeID()
+		return nil
+	case volumegrant.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case volumegrant.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	case volumegrant.FieldUserID:
+		m.ResetUserID()
+		return nil
+	case volumegrant.FieldPermissions:
+		m.ResetPermissions()
+		return nil
+	}
+	return fmt.Errorf("unknown VolumeGrant field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *VolumeGrantMutation) AddedEdges() []string {
+	edges := make([]string, 0, 4)
+	if m.volume != nil {
+		edges = append(edges, volumegrant.EdgeVolume)
+	}
+	if m.domain != nil {
+		edges = append(edges, volumegrant.EdgeDomain)
+	}
+	if m.project != nil {
+		edges = append(edges, volumegrant.EdgeProject)
+	}
+	if m.user != nil {
+		edges = append(edges, volumegrant.EdgeUser)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *VolumeGrantMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case volumegrant.EdgeVolume:
+		if id := m.volume; id != nil {
+			return []ent.Value{*id}
+		}
+	case volumegrant.EdgeDomain:
+		if id := m.domain; id != nil {
+			return []ent.Value{*id}
+		}
+	case volumegrant.EdgeProject:
+		if id := m.project; id != nil {
+			return []ent.Value{*id}
+		}
+	case volumegrant.EdgeUser:
+		if id := m.user; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *VolumeGrantMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 4)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *VolumeGrantMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *VolumeGrantMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 4)
+	if m.clearedvolume {
+		edges = append(edges, volumegrant.EdgeVolume)
+	}
+	if m.cleareddomain {
+		edges = append(edges, volumegrant.EdgeDomain)
+	}
+	if m.clearedproject {
+		edges = append(edges, volumegrant.EdgeProject)
+	}
+	if m.cleareduser {
+		edges = append(edges, volumegrant.EdgeUser)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *VolumeGrantMutation) EdgeCleared(name string) bool {
+	switch name {
+	case volumegrant.EdgeVolume:
+		return m.clearedvolume
+	case volumegrant.EdgeDomain:
+		return m.cleareddomain
+	case volumegrant.EdgeProject:
+		return m.clearedproject
+	case volumegrant.EdgeUser:
+		return m.cleareduser
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *VolumeGrantMutation) ClearEdge(name string) error {
+	switch name {
+	case volumegrant.EdgeVolume:
+		m.ClearVolume()
+		return nil
+	case volumegrant.EdgeDomain:
+		m.ClearDomain()
+		return nil
+	case volumegrant.EdgeProject:
+		m.ClearProject()
+		return nil
+	case volumegrant.EdgeUser:
+		m.ClearUser()
+		return nil
+	}
+	return fmt.Errorf("unknown VolumeGrant unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *VolumeGrantMutation) ResetEdge(name string) error {
+	switch name {
+	case volumegrant.EdgeVolume:
+		m.ResetVolume()
+		return nil
+	case volumegrant.EdgeDomain:
+		m.ResetDomain()
+		return nil
+	case volumegrant.EdgeProject:
+		m.ResetProject()
+		return nil
+	case volumegrant.EdgeUser:
+		m.ResetUser()
+		return nil
+	}
+	return fmt.Errorf("unknown VolumeGrant edge %s", name)
 }

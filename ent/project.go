@@ -11,7 +11,6 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/project"
-	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/google/uuid"
 )
 
@@ -34,9 +33,8 @@ type Project struct {
 	DomainID uuid.UUID `json:"domain_id,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the ProjectQuery when eager-loading is set.
-	Edges          ProjectEdges `json:"edges"`
-	project_policy *uuid.UUID
-	selectValues   sql.SelectValues
+	Edges        ProjectEdges `json:"edges"`
+	selectValues sql.SelectValues
 }
 
 // ProjectEdges holds the relations/edges for other nodes in the graph.
@@ -45,8 +43,8 @@ type ProjectEdges struct {
 	Domain *Domain `json:"domain,omitempty"`
 	// Memberships holds the value of the memberships edge.
 	Memberships []*Membership `json:"memberships,omitempty"`
-	// Policy holds the value of the policy edge.
-	Policy *ResourcePolicy `json:"policy,omitempty"`
+	// Policies holds the value of the policies edge.
+	Policies []*PolicyAttachment `json:"policies,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
 	loadedTypes [3]bool
@@ -54,6 +52,7 @@ type ProjectEdges struct {
 	totalCount [3]map[string]int
 
 	namedMemberships map[string][]*Membership
+	namedPolicies    map[string][]*PolicyAttachment
 }
 
 // DomainOrErr returns the Domain value or an error if the edge
@@ -76,15 +75,13 @@ func (e ProjectEdges) MembershipsOrErr() ([]*Membership, error) {
 	return nil, &NotLoadedError{edge: "memberships"}
 }
 
-// PolicyOrErr returns the Policy value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e ProjectEdges) PolicyOrErr() (*ResourcePolicy, error) {
-	if e.Policy != nil {
-		return e.Policy, nil
-	} else if e.loadedTypes[2] {
-		return nil, &NotFoundError{label: resourcepolicy.Label}
+// PoliciesOrErr returns the Policies value or an error if the edge
+// was not loaded in eager-loading.
+func (e ProjectEdges) PoliciesOrErr() ([]*PolicyAttachment, error) {
+	if e.loadedTypes[2] {
+		return e.Policies, nil
 	}
-	return nil, &NotLoadedError{edge: "policy"}
+	return nil, &NotLoadedError{edge: "policies"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -100,8 +97,6 @@ func (*Project) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullTime)
 		case project.FieldID, project.FieldDomainID:
 			values[i] = new(uuid.UUID)
-		case project.ForeignKeys[0]: // project_policy
-			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
 		default:
 			values[i] = new(sql.UnknownType)
 		}
@@ -159,13 +154,6 @@ func (_m *Project) assignValues(columns []string, values []any) error {
 			} else if value != nil {
 				_m.DomainID = *value
 			}
-		case project.ForeignKeys[0]:
-			if value, ok := values[i].(*sql.NullScanner); !ok {
-				return fmt.Errorf("unexpected type %T for field project_policy", values[i])
-			} else if value.Valid {
-				_m.project_policy = new(uuid.UUID)
-				*_m.project_policy = *value.S.(*uuid.UUID)
-			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -189,9 +177,9 @@ func (_m *Project) QueryMemberships() *MembershipQuery {
 	return NewProjectClient(_m.config).QueryMemberships(_m)
 }
 
-// QueryPolicy queries the "policy" edge of the Project entity.
-func (_m *Project) QueryPolicy() *ResourcePolicyQuery {
-	return NewProjectClient(_m.config).QueryPolicy(_m)
+// QueryPolicies queries the "policies" edge of the Project entity.
+func (_m *Project) QueryPolicies() *PolicyAttachmentQuery {
+	return NewProjectClient(_m.config).QueryPolicies(_m)
 }
 
 // Update returns a builder for updating this Project.
@@ -259,6 +247,30 @@ func (_m *Project) appendNamedMemberships(name string, edges ...*Membership) {
 		_m.Edges.namedMemberships[name] = []*Membership{}
 	} else {
 		_m.Edges.namedMemberships[name] = append(_m.Edges.namedMemberships[name], edges...)
+	}
+}
+
+// NamedPolicies returns the Policies named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Project) NamedPolicies(name string) ([]*PolicyAttachment, error) {
+	if _m.Edges.namedPolicies == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedPolicies[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Project) appendNamedPolicies(name string, edges ...*PolicyAttachment) {
+	if _m.Edges.namedPolicies == nil {
+		_m.Edges.namedPolicies = make(map[string][]*PolicyAttachment)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedPolicies[name] = []*PolicyAttachment{}
+	} else {
+		_m.Edges.namedPolicies[name] = append(_m.Edges.namedPolicies[name], edges...)
 	}
 }
 

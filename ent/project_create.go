@@ -14,8 +14,8 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
-	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/google/uuid"
 )
 
@@ -129,23 +129,19 @@ func (_c *ProjectCreate) AddMemberships(v ...*Membership) *ProjectCreate {
 	return _c.AddMembershipIDs(ids...)
 }
 
-// SetPolicyID sets the "policy" edge to the ResourcePolicy entity by ID.
-func (_c *ProjectCreate) SetPolicyID(id uuid.UUID) *ProjectCreate {
-	_c.mutation.SetPolicyID(id)
+// AddPolicyIDs adds the "policies" edge to the PolicyAttachment entity by IDs.
+func (_c *ProjectCreate) AddPolicyIDs(ids ...uuid.UUID) *ProjectCreate {
+	_c.mutation.AddPolicyIDs(ids...)
 	return _c
 }
 
-// SetNillablePolicyID sets the "policy" edge to the ResourcePolicy entity by ID if the given value is not nil.
-func (_c *ProjectCreate) SetNillablePolicyID(id *uuid.UUID) *ProjectCreate {
-	if id != nil {
-		_c = _c.SetPolicyID(*id)
+// AddPolicies adds the "policies" edges to the PolicyAttachment entity.
+func (_c *ProjectCreate) AddPolicies(v ...*PolicyAttachment) *ProjectCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
 	}
-	return _c
-}
-
-// SetPolicy sets the "policy" edge to the ResourcePolicy entity.
-func (_c *ProjectCreate) SetPolicy(v *ResourcePolicy) *ProjectCreate {
-	return _c.SetPolicyID(v.ID)
+	return _c.AddPolicyIDs(ids...)
 }
 
 // Mutation returns the ProjectMutation object of the builder.
@@ -327,21 +323,20 @@ func (_c *ProjectCreate) createSpec() (*Project, *sqlgraph.CreateSpec) {
 		}
 		_spec.Edges = append(_spec.Edges, edge)
 	}
-	if nodes := _c.mutation.PolicyIDs(); len(nodes) > 0 {
+	if nodes := _c.mutation.PoliciesIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
+			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   project.PolicyTable,
-			Columns: []string{project.PolicyColumn},
+			Table:   project.PoliciesTable,
+			Columns: []string{project.PoliciesColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcepolicy.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
-		_node.project_policy = &nodes[0]
 		_spec.Edges = append(_spec.Edges, edge)
 	}
 	return _node, _spec

@@ -15,9 +15,9 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
-	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/google/uuid"
 )
 
@@ -30,11 +30,11 @@ type ProjectQuery struct {
 	predicates           []predicate.Project
 	withDomain           *DomainQuery
 	withMemberships      *MembershipQuery
-	withPolicy           *ResourcePolicyQuery
-	withFKs              bool
+	withPolicies         *PolicyAttachmentQuery
 	loadTotal            []func(context.Context, []*Project) error
 	modifiers            []func(*sql.Selector)
 	withNamedMemberships map[string]*MembershipQuery
+	withNamedPolicies    map[string]*PolicyAttachmentQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -115,9 +115,9 @@ func (_q *ProjectQuery) QueryMemberships() *MembershipQuery {
 	return query
 }
 
-// QueryPolicy chains the current query on the "policy" edge.
-func (_q *ProjectQuery) QueryPolicy() *ResourcePolicyQuery {
-	query := (&ResourcePolicyClient{config: _q.config}).Query()
+// QueryPolicies chains the current query on the "policies" edge.
+func (_q *ProjectQuery) QueryPolicies() *PolicyAttachmentQuery {
+	query := (&PolicyAttachmentClient{config: _q.config}).Query()
 	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
 		if err := _q.prepareQuery(ctx); err != nil {
 			return nil, err
@@ -128,8 +128,8 @@ func (_q *ProjectQuery) QueryPolicy() *ResourcePolicyQuery {
 		}
 		step := sqlgraph.NewStep(
 			sqlgraph.From(project.Table, project.FieldID, selector),
-			sqlgraph.To(resourcepolicy.Table, resourcepolicy.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, false, project.PolicyTable, project.PolicyColumn),
+			sqlgraph.To(policyattachment.Table, policyattachment.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, project.PoliciesTable, project.PoliciesColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -331,7 +331,7 @@ func (_q *ProjectQuery) Clone() *ProjectQuery {
 		predicates:      append([]predicate.Project{}, _q.predicates...),
 		withDomain:      _q.withDomain.Clone(),
 		withMemberships: _q.withMemberships.Clone(),
-		withPolicy:      _q.withPolicy.Clone(),
+		withPolicies:    _q.withPolicies.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -361,14 +361,14 @@ func (_q *ProjectQuery) WithMemberships(opts ...func(*MembershipQuery)) *Project
 	return _q
 }
 
-// WithPolicy tells the query-builder to eager-load the nodes that are connected to
-// the "policy" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ProjectQuery) WithPolicy(opts ...func(*ResourcePolicyQuery)) *ProjectQuery {
-	query := (&ResourcePolicyClient{config: _q.config}).Query()
+// WithPolicies tells the query-builder to eager-load the nodes that are connected to
+// the "policies" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *ProjectQuery) WithPolicies(opts ...func(*PolicyAttachmentQuery)) *ProjectQuery {
+	query := (&PolicyAttachmentClient{config: _q.config}).Query()
 	for _, opt := range opts {
 		opt(query)
 	}
-	_q.withPolicy = query
+	_q.withPolicies = query
 	return _q
 }
 
@@ -449,20 +449,13 @@ func (_q *ProjectQuery) prepareQuery(ctx context.Context) error {
 func (_q *ProjectQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Project, error) {
 	var (
 		nodes       = []*Project{}
-		withFKs     = _q.withFKs
 		_spec       = _q.querySpec()
 		loadedTypes = [3]bool{
 			_q.withDomain != nil,
 			_q.withMemberships != nil,
-			_q.withPolicy != nil,
+			_q.withPolicies != nil,
 		}
 	)
-	if _q.withPolicy != nil {
-		withFKs = true
-	}
-	if withFKs {
-		_spec.Node.Columns = append(_spec.Node.Columns, project.ForeignKeys...)
-	}
 	_spec.ScanValues = func(columns []string) ([]any, error) {
 		return (*Project).scanValues(nil, columns)
 	}
@@ -497,9 +490,10 @@ func (_q *ProjectQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Proj
 			return nil, err
 		}
 	}
-	if query := _q.withPolicy; query != nil {
-		if err := _q.loadPolicy(ctx, query, nodes, nil,
-			func(n *Project, e *ResourcePolicy) { n.Edges.Policy = e }); err != nil {
+	if query := _q.withPolicies; query != nil {
+		if err := _q.loadPolicies(ctx, query, nodes,
+			func(n *Project) { n.Edges.Policies = []*PolicyAttachment{} },
+			func(n *Project, e *PolicyAttachment) { n.Edges.Policies = append(n.Edges.Policies, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -507,6 +501,13 @@ func (_q *ProjectQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Proj
 		if err := _q.loadMemberships(ctx, query, nodes,
 			func(n *Project) { n.appendNamedMemberships(name) },
 			func(n *Project, e *Membership) { n.appendNamedMemberships(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedPolicies {
+		if err := _q.loadPolicies(ctx, query, nodes,
+			func(n *Project) { n.appendNamedPolicies(name) },
+			func(n *Project, e *PolicyAttachment) { n.appendNamedPolicies(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -577,35 +578,36 @@ func (_q *ProjectQuery) loadMemberships(ctx context.Context, query *MembershipQu
 	}
 	return nil
 }
-func (_q *ProjectQuery) loadPolicy(ctx context.Context, query *ResourcePolicyQuery, nodes []*Project, init func(*Project), assign func(*Project, *ResourcePolicy)) error {
-	ids := make([]uuid.UUID, 0, len(nodes))
-	nodeids := make(map[uuid.UUID][]*Project)
+func (_q *ProjectQuery) loadPolicies(ctx context.Context, query *PolicyAttachmentQuery, nodes []*Project, init func(*Project), assign func(*Project, *PolicyAttachment)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*Project)
 	for i := range nodes {
-		if nodes[i].project_policy == nil {
-			continue
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
 		}
-		fk := *nodes[i].project_policy
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
 	}
-	if len(ids) == 0 {
-		return nil
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(policyattachment.FieldProjectID)
 	}
-	query.Where(resourcepolicy.IDIn(ids...))
+	query.Where(predicate.PolicyAttachment(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(project.PoliciesColumn), fks...))
+	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {
 		return err
 	}
 	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
+		fk := n.ProjectID
+		if fk == nil {
+			return fmt.Errorf(`foreign-key "project_id" is nil for node %v`, n.ID)
+		}
+		node, ok := nodeids[*fk]
 		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "project_policy" returned %v`, n.ID)
+			return fmt.Errorf(`unexpected referenced foreign-key "project_id" returned %v for node %v`, *fk, n.ID)
 		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
+		assign(node, n)
 	}
 	return nil
 }
@@ -743,6 +745,20 @@ func (_q *ProjectQuery) WithNamedMemberships(name string, opts ...func(*Membersh
 		_q.withNamedMemberships = make(map[string]*MembershipQuery)
 	}
 	_q.withNamedMemberships[name] = query
+	return _q
+}
+
+// WithNamedPolicies tells the query-builder to eager-load the nodes that are connected to the "policies"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *ProjectQuery) WithNamedPolicies(name string, opts ...func(*PolicyAttachmentQuery)) *ProjectQuery {
+	query := (&PolicyAttachmentClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedPolicies == nil {
+		_q.withNamedPolicies = make(map[string]*PolicyAttachmentQuery)
+	}
+	_q.withNamedPolicies[name] = query
 	return _q
 }
 

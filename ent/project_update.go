@@ -11,9 +11,9 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
-	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/google/uuid"
 )
 
@@ -102,23 +102,19 @@ func (_u *ProjectUpdate) AddMemberships(v ...*Membership) *ProjectUpdate {
 	return _u.AddMembershipIDs(ids...)
 }
 
-// SetPolicyID sets the "policy" edge to the ResourcePolicy entity by ID.
-func (_u *ProjectUpdate) SetPolicyID(id uuid.UUID) *ProjectUpdate {
-	_u.mutation.SetPolicyID(id)
+// AddPolicyIDs adds the "policies" edge to the PolicyAttachment entity by IDs.
+func (_u *ProjectUpdate) AddPolicyIDs(ids ...uuid.UUID) *ProjectUpdate {
+	_u.mutation.AddPolicyIDs(ids...)
 	return _u
 }
 
-// SetNillablePolicyID sets the "policy" edge to the ResourcePolicy entity by ID if the given value is not nil.
-func (_u *ProjectUpdate) SetNillablePolicyID(id *uuid.UUID) *ProjectUpdate {
-	if id != nil {
-		_u = _u.SetPolicyID(*id)
+// AddPolicies adds the "policies" edges to the PolicyAttachment entity.
+func (_u *ProjectUpdate) AddPolicies(v ...*PolicyAttachment) *ProjectUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
 	}
-	return _u
-}
-
-// SetPolicy sets the "policy" edge to the ResourcePolicy entity.
-func (_u *ProjectUpdate) SetPolicy(v *ResourcePolicy) *ProjectUpdate {
-	return _u.SetPolicyID(v.ID)
+	return _u.AddPolicyIDs(ids...)
 }
 
 // Mutation returns the ProjectMutation object of the builder.
@@ -147,10 +143,25 @@ func (_u *ProjectUpdate) RemoveMemberships(v ...*Membership) *ProjectUpdate {
 	return _u.RemoveMembershipIDs(ids...)
 }
 
-// ClearPolicy clears the "policy" edge to the ResourcePolicy entity.
-func (_u *ProjectUpdate) ClearPolicy() *ProjectUpdate {
-	_u.mutation.ClearPolicy()
+// ClearPolicies clears all "policies" edges to the PolicyAttachment entity.
+func (_u *ProjectUpdate) ClearPolicies() *ProjectUpdate {
+	_u.mutation.ClearPolicies()
 	return _u
+}
+
+// RemovePolicyIDs removes the "policies" edge to PolicyAttachment entities by IDs.
+func (_u *ProjectUpdate) RemovePolicyIDs(ids ...uuid.UUID) *ProjectUpdate {
+	_u.mutation.RemovePolicyIDs(ids...)
+	return _u
+}
+
+// RemovePolicies removes "policies" edges to PolicyAttachment entities.
+func (_u *ProjectUpdate) RemovePolicies(v ...*PolicyAttachment) *ProjectUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemovePolicyIDs(ids...)
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -273,28 +284,44 @@ func (_u *ProjectUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 		}
 		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
-	if _u.mutation.PolicyCleared() {
+	if _u.mutation.PoliciesCleared() {
 		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
+			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   project.PolicyTable,
-			Columns: []string{project.PolicyColumn},
+			Table:   project.PoliciesTable,
+			Columns: []string{project.PoliciesColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcepolicy.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
 			},
 		}
 		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
 	}
-	if nodes := _u.mutation.PolicyIDs(); len(nodes) > 0 {
+	if nodes := _u.mutation.RemovedPoliciesIDs(); len(nodes) > 0 && !_u.mutation.PoliciesCleared() {
 		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
+			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   project.PolicyTable,
-			Columns: []string{project.PolicyColumn},
+			Table:   project.PoliciesTable,
+			Columns: []string{project.PoliciesColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcepolicy.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.PoliciesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   project.PoliciesTable,
+			Columns: []string{project.PoliciesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -395,23 +422,19 @@ func (_u *ProjectUpdateOne) AddMemberships(v ...*Membership) *ProjectUpdateOne {
 	return _u.AddMembershipIDs(ids...)
 }
 
-// SetPolicyID sets the "policy" edge to the ResourcePolicy entity by ID.
-func (_u *ProjectUpdateOne) SetPolicyID(id uuid.UUID) *ProjectUpdateOne {
-	_u.mutation.SetPolicyID(id)
+// AddPolicyIDs adds the "policies" edge to the PolicyAttachment entity by IDs.
+func (_u *ProjectUpdateOne) AddPolicyIDs(ids ...uuid.UUID) *ProjectUpdateOne {
+	_u.mutation.AddPolicyIDs(ids...)
 	return _u
 }
 
-// SetNillablePolicyID sets the "policy" edge to the ResourcePolicy entity by ID if the given value is not nil.
-func (_u *ProjectUpdateOne) SetNillablePolicyID(id *uuid.UUID) *ProjectUpdateOne {
-	if id != nil {
-		_u = _u.SetPolicyID(*id)
+// AddPolicies adds the "policies" edges to the PolicyAttachment entity.
+func (_u *ProjectUpdateOne) AddPolicies(v ...*PolicyAttachment) *ProjectUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
 	}
-	return _u
-}
-
-// SetPolicy sets the "policy" edge to the ResourcePolicy entity.
-func (_u *ProjectUpdateOne) SetPolicy(v *ResourcePolicy) *ProjectUpdateOne {
-	return _u.SetPolicyID(v.ID)
+	return _u.AddPolicyIDs(ids...)
 }
 
 // Mutation returns the ProjectMutation object of the builder.
@@ -440,10 +463,25 @@ func (_u *ProjectUpdateOne) RemoveMemberships(v ...*Membership) *ProjectUpdateOn
 	return _u.RemoveMembershipIDs(ids...)
 }
 
-// ClearPolicy clears the "policy" edge to the ResourcePolicy entity.
-func (_u *ProjectUpdateOne) ClearPolicy() *ProjectUpdateOne {
-	_u.mutation.ClearPolicy()
+// ClearPolicies clears all "policies" edges to the PolicyAttachment entity.
+func (_u *ProjectUpdateOne) ClearPolicies() *ProjectUpdateOne {
+	_u.mutation.ClearPolicies()
 	return _u
+}
+
+// RemovePolicyIDs removes the "policies" edge to PolicyAttachment entities by IDs.
+func (_u *ProjectUpdateOne) RemovePolicyIDs(ids ...uuid.UUID) *ProjectUpdateOne {
+	_u.mutation.RemovePolicyIDs(ids...)
+	return _u
+}
+
+// RemovePolicies removes "policies" edges to PolicyAttachment entities.
+func (_u *ProjectUpdateOne) RemovePolicies(v ...*PolicyAttachment) *ProjectUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemovePolicyIDs(ids...)
 }
 
 // Where appends a list predicates to the ProjectUpdate builder.
@@ -596,28 +634,44 @@ func (_u *ProjectUpdateOne) sqlSave(ctx context.Context) (_node *Project, err er
 		}
 		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
-	if _u.mutation.PolicyCleared() {
+	if _u.mutation.PoliciesCleared() {
 		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
+			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   project.PolicyTable,
-			Columns: []string{project.PolicyColumn},
+			Table:   project.PoliciesTable,
+			Columns: []string{project.PoliciesColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcepolicy.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
 			},
 		}
 		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
 	}
-	if nodes := _u.mutation.PolicyIDs(); len(nodes) > 0 {
+	if nodes := _u.mutation.RemovedPoliciesIDs(); len(nodes) > 0 && !_u.mutation.PoliciesCleared() {
 		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
+			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   project.PolicyTable,
-			Columns: []string{project.PolicyColumn},
+			Table:   project.PoliciesTable,
+			Columns: []string{project.PoliciesColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcepolicy.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.PoliciesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   project.PoliciesTable,
+			Columns: []string{project.PoliciesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

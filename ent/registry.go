@@ -28,8 +28,8 @@ type Registry struct {
 	PlainHTTP bool `json:"plain_http,omitempty"`
 	// Username holds the value of the "username" field.
 	Username string `json:"username,omitempty"`
-	// Password holds the value of the "password" field.
-	Password string `json:"-"`
+	// PasswordSealed holds the value of the "password_sealed" field.
+	PasswordSealed []byte `json:"-"`
 	// LastScannedAt holds the value of the "last_scanned_at" field.
 	LastScannedAt *time.Time `json:"last_scanned_at,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -42,11 +42,14 @@ type Registry struct {
 type RegistryEdges struct {
 	// Images holds the value of the images edge.
 	Images []*Image `json:"images,omitempty"`
+	// Domains holds the value of the domains edge.
+	Domains []*Domain `json:"domains,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [1]bool
+	loadedTypes [2]bool
 
-	namedImages map[string][]*Image
+	namedImages  map[string][]*Image
+	namedDomains map[string][]*Domain
 }
 
 // ImagesOrErr returns the Images value or an error if the edge
@@ -58,14 +61,25 @@ func (e RegistryEdges) ImagesOrErr() ([]*Image, error) {
 	return nil, &NotLoadedError{edge: "images"}
 }
 
+// DomainsOrErr returns the Domains value or an error if the edge
+// was not loaded in eager-loading.
+func (e RegistryEdges) DomainsOrErr() ([]*Domain, error) {
+	if e.loadedTypes[1] {
+		return e.Domains, nil
+	}
+	return nil, &NotLoadedError{edge: "domains"}
+}
+
 // scanValues returns the types for scanning values from sql.Rows.
 func (*Registry) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case registry.FieldPasswordSealed:
+			values[i] = new([]byte)
 		case registry.FieldPlainHTTP:
 			values[i] = new(sql.NullBool)
-		case registry.FieldName, registry.FieldHost, registry.FieldUsername, registry.FieldPassword:
+		case registry.FieldName, registry.FieldHost, registry.FieldUsername:
 			values[i] = new(sql.NullString)
 		case registry.FieldCreatedAt, registry.FieldLastScannedAt:
 			values[i] = new(sql.NullTime)
@@ -122,11 +136,11 @@ func (_m *Registry) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Username = value.String
 			}
-		case registry.FieldPassword:
-			if value, ok := values[i].(*sql.NullString); !ok {
-				return fmt.Errorf("unexpected type %T for field password", values[i])
-			} else if value.Valid {
-				_m.Password = value.String
+		case registry.FieldPasswordSealed:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field password_sealed", values[i])
+			} else if value != nil {
+				_m.PasswordSealed = *value
 			}
 		case registry.FieldLastScannedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -151,6 +165,11 @@ func (_m *Registry) Value(name string) (ent.Value, error) {
 // QueryImages queries the "images" edge of the Registry entity.
 func (_m *Registry) QueryImages() *ImageQuery {
 	return NewRegistryClient(_m.config).QueryImages(_m)
+}
+
+// QueryDomains queries the "domains" edge of the Registry entity.
+func (_m *Registry) QueryDomains() *DomainQuery {
+	return NewRegistryClient(_m.config).QueryDomains(_m)
 }
 
 // Update returns a builder for updating this Registry.
@@ -191,7 +210,7 @@ func (_m *Registry) String() string {
 	builder.WriteString("username=")
 	builder.WriteString(_m.Username)
 	builder.WriteString(", ")
-	builder.WriteString("password=<sensitive>")
+	builder.WriteString("password_sealed=<sensitive>")
 	builder.WriteString(", ")
 	if v := _m.LastScannedAt; v != nil {
 		builder.WriteString("last_scanned_at=")
@@ -222,6 +241,30 @@ func (_m *Registry) appendNamedImages(name string, edges ...*Image) {
 		_m.Edges.namedImages[name] = []*Image{}
 	} else {
 		_m.Edges.namedImages[name] = append(_m.Edges.namedImages[name], edges...)
+	}
+}
+
+// NamedDomains returns the Domains named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Registry) NamedDomains(name string) ([]*Domain, error) {
+	if _m.Edges.namedDomains == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedDomains[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Registry) appendNamedDomains(name string, edges ...*Domain) {
+	if _m.Edges.namedDomains == nil {
+		_m.Edges.namedDomains = make(map[string][]*Domain)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedDomains[name] = []*Domain{}
+	} else {
+		_m.Edges.namedDomains[name] = append(_m.Edges.namedDomains[name], edges...)
 	}
 }
 

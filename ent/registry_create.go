@@ -12,6 +12,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
+	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/google/uuid"
@@ -79,17 +80,9 @@ func (_c *RegistryCreate) SetNillableUsername(v *string) *RegistryCreate {
 	return _c
 }
 
-// SetPassword sets the "password" field.
-func (_c *RegistryCreate) SetPassword(v string) *RegistryCreate {
-	_c.mutation.SetPassword(v)
-	return _c
-}
-
-// SetNillablePassword sets the "password" field if the given value is not nil.
-func (_c *RegistryCreate) SetNillablePassword(v *string) *RegistryCreate {
-	if v != nil {
-		_c.SetPassword(*v)
-	}
+// SetPasswordSealed sets the "password_sealed" field.
+func (_c *RegistryCreate) SetPasswordSealed(v []byte) *RegistryCreate {
+	_c.mutation.SetPasswordSealed(v)
 	return _c
 }
 
@@ -134,6 +127,21 @@ func (_c *RegistryCreate) AddImages(v ...*Image) *RegistryCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddImageIDs(ids...)
+}
+
+// AddDomainIDs adds the "domains" edge to the Domain entity by IDs.
+func (_c *RegistryCreate) AddDomainIDs(ids ...uuid.UUID) *RegistryCreate {
+	_c.mutation.AddDomainIDs(ids...)
+	return _c
+}
+
+// AddDomains adds the "domains" edges to the Domain entity.
+func (_c *RegistryCreate) AddDomains(v ...*Domain) *RegistryCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddDomainIDs(ids...)
 }
 
 // Mutation returns the RegistryMutation object of the builder.
@@ -183,10 +191,6 @@ func (_c *RegistryCreate) defaults() {
 		v := registry.DefaultUsername
 		_c.mutation.SetUsername(v)
 	}
-	if _, ok := _c.mutation.Password(); !ok {
-		v := registry.DefaultPassword
-		_c.mutation.SetPassword(v)
-	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := registry.DefaultID()
 		_c.mutation.SetID(v)
@@ -219,9 +223,6 @@ func (_c *RegistryCreate) check() error {
 	}
 	if _, ok := _c.mutation.Username(); !ok {
 		return &ValidationError{Name: "username", err: errors.New(`ent: missing required field "Registry.username"`)}
-	}
-	if _, ok := _c.mutation.Password(); !ok {
-		return &ValidationError{Name: "password", err: errors.New(`ent: missing required field "Registry.password"`)}
 	}
 	return nil
 }
@@ -279,9 +280,9 @@ func (_c *RegistryCreate) createSpec() (*Registry, *sqlgraph.CreateSpec) {
 		_spec.SetField(registry.FieldUsername, field.TypeString, value)
 		_node.Username = value
 	}
-	if value, ok := _c.mutation.Password(); ok {
-		_spec.SetField(registry.FieldPassword, field.TypeString, value)
-		_node.Password = value
+	if value, ok := _c.mutation.PasswordSealed(); ok {
+		_spec.SetField(registry.FieldPasswordSealed, field.TypeBytes, value)
+		_node.PasswordSealed = value
 	}
 	if value, ok := _c.mutation.LastScannedAt(); ok {
 		_spec.SetField(registry.FieldLastScannedAt, field.TypeTime, value)
@@ -296,6 +297,22 @@ func (_c *RegistryCreate) createSpec() (*Registry, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(image.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.DomainsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   registry.DomainsTable,
+			Columns: registry.DomainsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(domain.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -403,15 +420,21 @@ func (u *RegistryUpsert) UpdateUsername() *RegistryUpsert {
 	return u
 }
 
-// SetPassword sets the "password" field.
-func (u *RegistryUpsert) SetPassword(v string) *RegistryUpsert {
-	u.Set(registry.FieldPassword, v)
+// SetPasswordSealed sets the "password_sealed" field.
+func (u *RegistryUpsert) SetPasswordSealed(v []byte) *RegistryUpsert {
+	u.Set(registry.FieldPasswordSealed, v)
 	return u
 }
 
-// UpdatePassword sets the "password" field to the value that was provided on create.
-func (u *RegistryUpsert) UpdatePassword() *RegistryUpsert {
-	u.SetExcluded(registry.FieldPassword)
+// UpdatePasswordSealed sets the "password_sealed" field to the value that was provided on create.
+func (u *RegistryUpsert) UpdatePasswordSealed() *RegistryUpsert {
+	u.SetExcluded(registry.FieldPasswordSealed)
+	return u
+}
+
+// ClearPasswordSealed clears the value of the "password_sealed" field.
+func (u *RegistryUpsert) ClearPasswordSealed() *RegistryUpsert {
+	u.SetNull(registry.FieldPasswordSealed)
 	return u
 }
 
@@ -540,17 +563,24 @@ func (u *RegistryUpsertOne) UpdateUsername() *RegistryUpsertOne {
 	})
 }
 
-// SetPassword sets the "password" field.
-func (u *RegistryUpsertOne) SetPassword(v string) *RegistryUpsertOne {
+// SetPasswordSealed sets the "password_sealed" field.
+func (u *RegistryUpsertOne) SetPasswordSealed(v []byte) *RegistryUpsertOne {
 	return u.Update(func(s *RegistryUpsert) {
-		s.SetPassword(v)
+		s.SetPasswordSealed(v)
 	})
 }
 
-// UpdatePassword sets the "password" field to the value that was provided on create.
-func (u *RegistryUpsertOne) UpdatePassword() *RegistryUpsertOne {
+// UpdatePasswordSealed sets the "password_sealed" field to the value that was provided on create.
+func (u *RegistryUpsertOne) UpdatePasswordSealed() *RegistryUpsertOne {
 	return u.Update(func(s *RegistryUpsert) {
-		s.UpdatePassword()
+		s.UpdatePasswordSealed()
+	})
+}
+
+// ClearPasswordSealed clears the value of the "password_sealed" field.
+func (u *RegistryUpsertOne) ClearPasswordSealed() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.ClearPasswordSealed()
 	})
 }
 
@@ -849,17 +879,24 @@ func (u *RegistryUpsertBulk) UpdateUsername() *RegistryUpsertBulk {
 	})
 }
 
-// SetPassword sets the "password" field.
-func (u *RegistryUpsertBulk) SetPassword(v string) *RegistryUpsertBulk {
+// SetPasswordSealed sets the "password_sealed" field.
+func (u *RegistryUpsertBulk) SetPasswordSealed(v []byte) *RegistryUpsertBulk {
 	return u.Update(func(s *RegistryUpsert) {
-		s.SetPassword(v)
+		s.SetPasswordSealed(v)
 	})
 }
 
-// UpdatePassword sets the "password" field to the value that was provided on create.
-func (u *RegistryUpsertBulk) UpdatePassword() *RegistryUpsertBulk {
+// UpdatePasswordSealed sets the "password_sealed" field to the value that was provided on create.
+func (u *RegistryUpsertBulk) UpdatePasswordSealed() *RegistryUpsertBulk {
 	return u.Update(func(s *RegistryUpsert) {
-		s.UpdatePassword()
+		s.UpdatePasswordSealed()
+	})
+}
+
+// ClearPasswordSealed clears the value of the "password_sealed" field.
+func (u *RegistryUpsertBulk) ClearPasswordSealed() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.ClearPasswordSealed()
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
+	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/registry"
@@ -22,14 +23,16 @@ import (
 // RegistryQuery is the builder for querying Registry entities.
 type RegistryQuery struct {
 	config
-	ctx             *QueryContext
-	order           []registry.OrderOption
-	inters          []Interceptor
-	predicates      []predicate.Registry
-	withImages      *ImageQuery
-	loadTotal       []func(context.Context, []*Registry) error
-	modifiers       []func(*sql.Selector)
-	withNamedImages map[string]*ImageQuery
+	ctx              *QueryContext
+	order            []registry.OrderOption
+	inters           []Interceptor
+	predicates       []predicate.Registry
+	withImages       *ImageQuery
+	withDomains      *DomainQuery
+	loadTotal        []func(context.Context, []*Registry) error
+	modifiers        []func(*sql.Selector)
+	withNamedImages  map[string]*ImageQuery
+	withNamedDomains map[string]*DomainQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -81,6 +84,28 @@ func (_q *RegistryQuery) QueryImages() *ImageQuery {
 			sqlgraph.From(registry.Table, registry.FieldID, selector),
 			sqlgraph.To(image.Table, image.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, registry.ImagesTable, registry.ImagesColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryDomains chains the current query on the "domains" edge.
+func (_q *RegistryQuery) QueryDomains() *DomainQuery {
+	query := (&DomainClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(registry.Table, registry.FieldID, selector),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, true, registry.DomainsTable, registry.DomainsPrimaryKey...),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -275,12 +300,13 @@ func (_q *RegistryQuery) Clone() *RegistryQuery {
 		return nil
 	}
 	return &RegistryQuery{
-		config:     _q.config,
-		ctx:        _q.ctx.Clone(),
-		order:      append([]registry.OrderOption{}, _q.order...),
-		inters:     append([]Interceptor{}, _q.inters...),
-		predicates: append([]predicate.Registry{}, _q.predicates...),
-		withImages: _q.withImages.Clone(),
+		config:      _q.config,
+		ctx:         _q.ctx.Clone(),
+		order:       append([]registry.OrderOption{}, _q.order...),
+		inters:      append([]Interceptor{}, _q.inters...),
+		predicates:  append([]predicate.Registry{}, _q.predicates...),
+		withImages:  _q.withImages.Clone(),
+		withDomains: _q.withDomains.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -296,6 +322,17 @@ func (_q *RegistryQuery) WithImages(opts ...func(*ImageQuery)) *RegistryQuery {
 		opt(query)
 	}
 	_q.withImages = query
+	return _q
+}
+
+// WithDomains tells the query-builder to eager-load the nodes that are connected to
+// the "domains" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *RegistryQuery) WithDomains(opts ...func(*DomainQuery)) *RegistryQuery {
+	query := (&DomainClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withDomains = query
 	return _q
 }
 
@@ -377,8 +414,9 @@ func (_q *RegistryQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Reg
 	var (
 		nodes       = []*Registry{}
 		_spec       = _q.querySpec()
-		loadedTypes = [1]bool{
+		loadedTypes = [2]bool{
 			_q.withImages != nil,
+			_q.withDomains != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -409,10 +447,24 @@ func (_q *RegistryQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Reg
 			return nil, err
 		}
 	}
+	if query := _q.withDomains; query != nil {
+		if err := _q.loadDomains(ctx, query, nodes,
+			func(n *Registry) { n.Edges.Domains = []*Domain{} },
+			func(n *Registry, e *Domain) { n.Edges.Domains = append(n.Edges.Domains, e) }); err != nil {
+			return nil, err
+		}
+	}
 	for name, query := range _q.withNamedImages {
 		if err := _q.loadImages(ctx, query, nodes,
 			func(n *Registry) { n.appendNamedImages(name) },
 			func(n *Registry, e *Image) { n.appendNamedImages(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedDomains {
+		if err := _q.loadDomains(ctx, query, nodes,
+			func(n *Registry) { n.appendNamedDomains(name) },
+			func(n *Registry, e *Domain) { n.appendNamedDomains(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -451,6 +503,67 @@ func (_q *RegistryQuery) loadImages(ctx context.Context, query *ImageQuery, node
 			return fmt.Errorf(`unexpected referenced foreign-key "registry_id" returned %v for node %v`, fk, n.ID)
 		}
 		assign(node, n)
+	}
+	return nil
+}
+func (_q *RegistryQuery) loadDomains(ctx context.Context, query *DomainQuery, nodes []*Registry, init func(*Registry), assign func(*Registry, *Domain)) error {
+	edgeIDs := make([]driver.Value, len(nodes))
+	byID := make(map[uuid.UUID]*Registry)
+	nids := make(map[uuid.UUID]map[*Registry]struct{})
+	for i, node := range nodes {
+		edgeIDs[i] = node.ID
+		byID[node.ID] = node
+		if init != nil {
+			init(node)
+		}
+	}
+	query.Where(func(s *sql.Selector) {
+		joinT := sql.Table(registry.DomainsTable)
+		s.Join(joinT).On(s.C(domain.FieldID), joinT.C(registry.DomainsPrimaryKey[0]))
+		s.Where(sql.InValues(joinT.C(registry.DomainsPrimaryKey[1]), edgeIDs...))
+		columns := s.SelectedColumns()
+		s.Select(joinT.C(registry.DomainsPrimaryKey[1]))
+		s.AppendSelect(columns...)
+		s.SetDistinct(false)
+	})
+	if err := query.prepareQuery(ctx); err != nil {
+		return err
+	}
+	qr := QuerierFunc(func(ctx context.Context, q Query) (Value, error) {
+		return query.sqlAll(ctx, func(_ context.Context, spec *sqlgraph.QuerySpec) {
+			assign := spec.Assign
+			values := spec.ScanValues
+			spec.ScanValues = func(columns []string) ([]any, error) {
+				values, err := values(columns[1:])
+				if err != nil {
+					return nil, err
+				}
+				return append([]any{new(uuid.UUID)}, values...), nil
+			}
+			spec.Assign = func(columns []string, values []any) error {
+				outValue := *values[0].(*uuid.UUID)
+				inValue := *values[1].(*uuid.UUID)
+				if nids[inValue] == nil {
+					nids[inValue] = map[*Registry]struct{}{byID[outValue]: {}}
+					return assign(columns[1:], values[1:])
+				}
+				nids[inValue][byID[outValue]] = struct{}{}
+				return nil
+			}
+		})
+	})
+	neighbors, err := withInterceptors[[]*Domain](ctx, query, qr, query.inters)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected "domains" node returned %v`, n.ID)
+		}
+		for kn := range nodes {
+			assign(kn, n)
+		}
 	}
 	return nil
 }
@@ -585,6 +698,20 @@ func (_q *RegistryQuery) WithNamedImages(name string, opts ...func(*ImageQuery))
 		_q.withNamedImages = make(map[string]*ImageQuery)
 	}
 	_q.withNamedImages[name] = query
+	return _q
+}
+
+// WithNamedDomains tells the query-builder to eager-load the nodes that are connected to the "domains"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *RegistryQuery) WithNamedDomains(name string, opts ...func(*DomainQuery)) *RegistryQuery {
+	query := (&DomainClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedDomains == nil {
+		_q.withNamedDomains = make(map[string]*DomainQuery)
+	}
+	_q.withNamedDomains[name] = query
 	return _q
 }
 

@@ -11,6 +11,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
+	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/registry"
@@ -87,17 +88,15 @@ func (_u *RegistryUpdate) SetNillableUsername(v *string) *RegistryUpdate {
 	return _u
 }
 
-// SetPassword sets the "password" field.
-func (_u *RegistryUpdate) SetPassword(v string) *RegistryUpdate {
-	_u.mutation.SetPassword(v)
+// SetPasswordSealed sets the "password_sealed" field.
+func (_u *RegistryUpdate) SetPasswordSealed(v []byte) *RegistryUpdate {
+	_u.mutation.SetPasswordSealed(v)
 	return _u
 }
 
-// SetNillablePassword sets the "password" field if the given value is not nil.
-func (_u *RegistryUpdate) SetNillablePassword(v *string) *RegistryUpdate {
-	if v != nil {
-		_u.SetPassword(*v)
-	}
+// ClearPasswordSealed clears the value of the "password_sealed" field.
+func (_u *RegistryUpdate) ClearPasswordSealed() *RegistryUpdate {
+	_u.mutation.ClearPasswordSealed()
 	return _u
 }
 
@@ -136,6 +135,21 @@ func (_u *RegistryUpdate) AddImages(v ...*Image) *RegistryUpdate {
 	return _u.AddImageIDs(ids...)
 }
 
+// AddDomainIDs adds the "domains" edge to the Domain entity by IDs.
+func (_u *RegistryUpdate) AddDomainIDs(ids ...uuid.UUID) *RegistryUpdate {
+	_u.mutation.AddDomainIDs(ids...)
+	return _u
+}
+
+// AddDomains adds the "domains" edges to the Domain entity.
+func (_u *RegistryUpdate) AddDomains(v ...*Domain) *RegistryUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddDomainIDs(ids...)
+}
+
 // Mutation returns the RegistryMutation object of the builder.
 func (_u *RegistryUpdate) Mutation() *RegistryMutation {
 	return _u.mutation
@@ -160,6 +174,27 @@ func (_u *RegistryUpdate) RemoveImages(v ...*Image) *RegistryUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveImageIDs(ids...)
+}
+
+// ClearDomains clears all "domains" edges to the Domain entity.
+func (_u *RegistryUpdate) ClearDomains() *RegistryUpdate {
+	_u.mutation.ClearDomains()
+	return _u
+}
+
+// RemoveDomainIDs removes the "domains" edge to Domain entities by IDs.
+func (_u *RegistryUpdate) RemoveDomainIDs(ids ...uuid.UUID) *RegistryUpdate {
+	_u.mutation.RemoveDomainIDs(ids...)
+	return _u
+}
+
+// RemoveDomains removes "domains" edges to Domain entities.
+func (_u *RegistryUpdate) RemoveDomains(v ...*Domain) *RegistryUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveDomainIDs(ids...)
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -234,8 +269,11 @@ func (_u *RegistryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Username(); ok {
 		_spec.SetField(registry.FieldUsername, field.TypeString, value)
 	}
-	if value, ok := _u.mutation.Password(); ok {
-		_spec.SetField(registry.FieldPassword, field.TypeString, value)
+	if value, ok := _u.mutation.PasswordSealed(); ok {
+		_spec.SetField(registry.FieldPasswordSealed, field.TypeBytes, value)
+	}
+	if _u.mutation.PasswordSealedCleared() {
+		_spec.ClearField(registry.FieldPasswordSealed, field.TypeBytes)
 	}
 	if value, ok := _u.mutation.LastScannedAt(); ok {
 		_spec.SetField(registry.FieldLastScannedAt, field.TypeTime, value)
@@ -281,6 +319,51 @@ func (_u *RegistryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(image.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.DomainsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   registry.DomainsTable,
+			Columns: registry.DomainsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(domain.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedDomainsIDs(); len(nodes) > 0 && !_u.mutation.DomainsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   registry.DomainsTable,
+			Columns: registry.DomainsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(domain.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.DomainsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   registry.DomainsTable,
+			Columns: registry.DomainsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(domain.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -366,17 +449,15 @@ func (_u *RegistryUpdateOne) SetNillableUsername(v *string) *RegistryUpdateOne {
 	return _u
 }
 
-// SetPassword sets the "password" field.
-func (_u *RegistryUpdateOne) SetPassword(v string) *RegistryUpdateOne {
-	_u.mutation.SetPassword(v)
+// SetPasswordSealed sets the "password_sealed" field.
+func (_u *RegistryUpdateOne) SetPasswordSealed(v []byte) *RegistryUpdateOne {
+	_u.mutation.SetPasswordSealed(v)
 	return _u
 }
 
-// SetNillablePassword sets the "password" field if the given value is not nil.
-func (_u *RegistryUpdateOne) SetNillablePassword(v *string) *RegistryUpdateOne {
-	if v != nil {
-		_u.SetPassword(*v)
-	}
+// ClearPasswordSealed clears the value of the "password_sealed" field.
+func (_u *RegistryUpdateOne) ClearPasswordSealed() *RegistryUpdateOne {
+	_u.mutation.ClearPasswordSealed()
 	return _u
 }
 
@@ -415,6 +496,21 @@ func (_u *RegistryUpdateOne) AddImages(v ...*Image) *RegistryUpdateOne {
 	return _u.AddImageIDs(ids...)
 }
 
+// AddDomainIDs adds the "domains" edge to the Domain entity by IDs.
+func (_u *RegistryUpdateOne) AddDomainIDs(ids ...uuid.UUID) *RegistryUpdateOne {
+	_u.mutation.AddDomainIDs(ids...)
+	return _u
+}
+
+// AddDomains adds the "domains" edges to the Domain entity.
+func (_u *RegistryUpdateOne) AddDomains(v ...*Domain) *RegistryUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddDomainIDs(ids...)
+}
+
 // Mutation returns the RegistryMutation object of the builder.
 func (_u *RegistryUpdateOne) Mutation() *RegistryMutation {
 	return _u.mutation
@@ -439,6 +535,27 @@ func (_u *RegistryUpdateOne) RemoveImages(v ...*Image) *RegistryUpdateOne {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveImageIDs(ids...)
+}
+
+// ClearDomains clears all "domains" edges to the Domain entity.
+func (_u *RegistryUpdateOne) ClearDomains() *RegistryUpdateOne {
+	_u.mutation.ClearDomains()
+	return _u
+}
+
+// RemoveDomainIDs removes the "domains" edge to Domain entities by IDs.
+func (_u *RegistryUpdateOne) RemoveDomainIDs(ids ...uuid.UUID) *RegistryUpdateOne {
+	_u.mutation.RemoveDomainIDs(ids...)
+	return _u
+}
+
+// RemoveDomains removes "domains" edges to Domain entities.
+func (_u *RegistryUpdateOne) RemoveDomains(v ...*Domain) *RegistryUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveDomainIDs(ids...)
 }
 
 // Where appends a list predicates to the RegistryUpdate builder.
@@ -543,8 +660,11 @@ func (_u *RegistryUpdateOne) sqlSave(ctx context.Context) (_node *Registry, err 
 	if value, ok := _u.mutation.Username(); ok {
 		_spec.SetField(registry.FieldUsername, field.TypeString, value)
 	}
-	if value, ok := _u.mutation.Password(); ok {
-		_spec.SetField(registry.FieldPassword, field.TypeString, value)
+	if value, ok := _u.mutation.PasswordSealed(); ok {
+		_spec.SetField(registry.FieldPasswordSealed, field.TypeBytes, value)
+	}
+	if _u.mutation.PasswordSealedCleared() {
+		_spec.ClearField(registry.FieldPasswordSealed, field.TypeBytes)
 	}
 	if value, ok := _u.mutation.LastScannedAt(); ok {
 		_spec.SetField(registry.FieldLastScannedAt, field.TypeTime, value)
@@ -590,6 +710,51 @@ func (_u *RegistryUpdateOne) sqlSave(ctx context.Context) (_node *Registry, err 
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(image.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.DomainsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   registry.DomainsTable,
+			Columns: registry.DomainsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(domain.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedDomainsIDs(); len(nodes) > 0 && !_u.mutation.DomainsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   registry.DomainsTable,
+			Columns: registry.DomainsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(domain.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.DomainsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   registry.DomainsTable,
+			Columns: registry.DomainsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(domain.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

@@ -3,6 +3,7 @@
 package ent
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -28,6 +29,8 @@ type ResourceGroup struct {
 	Active bool `json:"active,omitempty"`
 	// Public holds the value of the "public" field.
 	Public bool `json:"public,omitempty"`
+	// SessionTypes holds the value of the "session_types" field.
+	SessionTypes []string `json:"session_types,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the ResourceGroupQuery when eager-loading is set.
 	Edges        ResourceGroupEdges `json:"edges"`
@@ -38,13 +41,19 @@ type ResourceGroup struct {
 type ResourceGroupEdges struct {
 	// Agents holds the value of the agents edge.
 	Agents []*Agent `json:"agents,omitempty"`
+	// Grants holds the value of the grants edge.
+	Grants []*GroupGrant `json:"grants,omitempty"`
+	// Presets holds the value of the presets edge.
+	Presets []*ResourcePreset `json:"presets,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [1]bool
+	loadedTypes [3]bool
 	// totalCount holds the count of the edges above.
-	totalCount [1]map[string]int
+	totalCount [2]map[string]int
 
-	namedAgents map[string][]*Agent
+	namedAgents  map[string][]*Agent
+	namedGrants  map[string][]*GroupGrant
+	namedPresets map[string][]*ResourcePreset
 }
 
 // AgentsOrErr returns the Agents value or an error if the edge
@@ -56,11 +65,31 @@ func (e ResourceGroupEdges) AgentsOrErr() ([]*Agent, error) {
 	return nil, &NotLoadedError{edge: "agents"}
 }
 
+// GrantsOrErr returns the Grants value or an error if the edge
+// was not loaded in eager-loading.
+func (e ResourceGroupEdges) GrantsOrErr() ([]*GroupGrant, error) {
+	if e.loadedTypes[1] {
+		return e.Grants, nil
+	}
+	return nil, &NotLoadedError{edge: "grants"}
+}
+
+// PresetsOrErr returns the Presets value or an error if the edge
+// was not loaded in eager-loading.
+func (e ResourceGroupEdges) PresetsOrErr() ([]*ResourcePreset, error) {
+	if e.loadedTypes[2] {
+		return e.Presets, nil
+	}
+	return nil, &NotLoadedError{edge: "presets"}
+}
+
 // scanValues returns the types for scanning values from sql.Rows.
 func (*ResourceGroup) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case resourcegroup.FieldSessionTypes:
+			values[i] = new([]byte)
 		case resourcegroup.FieldActive, resourcegroup.FieldPublic:
 			values[i] = new(sql.NullBool)
 		case resourcegroup.FieldName, resourcegroup.FieldDescription:
@@ -120,6 +149,14 @@ func (_m *ResourceGroup) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Public = value.Bool
 			}
+		case resourcegroup.FieldSessionTypes:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field session_types", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.SessionTypes); err != nil {
+					return fmt.Errorf("unmarshal field session_types: %w", err)
+				}
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -136,6 +173,16 @@ func (_m *ResourceGroup) Value(name string) (ent.Value, error) {
 // QueryAgents queries the "agents" edge of the ResourceGroup entity.
 func (_m *ResourceGroup) QueryAgents() *AgentQuery {
 	return NewResourceGroupClient(_m.config).QueryAgents(_m)
+}
+
+// QueryGrants queries the "grants" edge of the ResourceGroup entity.
+func (_m *ResourceGroup) QueryGrants() *GroupGrantQuery {
+	return NewResourceGroupClient(_m.config).QueryGrants(_m)
+}
+
+// QueryPresets queries the "presets" edge of the ResourceGroup entity.
+func (_m *ResourceGroup) QueryPresets() *ResourcePresetQuery {
+	return NewResourceGroupClient(_m.config).QueryPresets(_m)
 }
 
 // Update returns a builder for updating this ResourceGroup.
@@ -175,6 +222,9 @@ func (_m *ResourceGroup) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("public=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Public))
+	builder.WriteString(", ")
+	builder.WriteString("session_types=")
+	builder.WriteString(fmt.Sprintf("%v", _m.SessionTypes))
 	builder.WriteByte(')')
 	return builder.String()
 }
@@ -200,6 +250,54 @@ func (_m *ResourceGroup) appendNamedAgents(name string, edges ...*Agent) {
 		_m.Edges.namedAgents[name] = []*Agent{}
 	} else {
 		_m.Edges.namedAgents[name] = append(_m.Edges.namedAgents[name], edges...)
+	}
+}
+
+// NamedGrants returns the Grants named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *ResourceGroup) NamedGrants(name string) ([]*GroupGrant, error) {
+	if _m.Edges.namedGrants == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedGrants[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *ResourceGroup) appendNamedGrants(name string, edges ...*GroupGrant) {
+	if _m.Edges.namedGrants == nil {
+		_m.Edges.namedGrants = make(map[string][]*GroupGrant)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedGrants[name] = []*GroupGrant{}
+	} else {
+		_m.Edges.namedGrants[name] = append(_m.Edges.namedGrants[name], edges...)
+	}
+}
+
+// NamedPresets returns the Presets named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *ResourceGroup) NamedPresets(name string) ([]*ResourcePreset, error) {
+	if _m.Edges.namedPresets == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedPresets[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *ResourceGroup) appendNamedPresets(name string, edges ...*ResourcePreset) {
+	if _m.Edges.namedPresets == nil {
+		_m.Edges.namedPresets = make(map[string][]*ResourcePreset)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedPresets[name] = []*ResourcePreset{}
+	} else {
+		_m.Edges.namedPresets[name] = append(_m.Edges.namedPresets[name], edges...)
 	}
 }
 

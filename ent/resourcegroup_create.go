@@ -13,7 +13,9 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/ent/resourcepreset"
 	"github.com/google/uuid"
 )
 
@@ -87,6 +89,12 @@ func (_c *ResourceGroupCreate) SetNillablePublic(v *bool) *ResourceGroupCreate {
 	return _c
 }
 
+// SetSessionTypes sets the "session_types" field.
+func (_c *ResourceGroupCreate) SetSessionTypes(v []string) *ResourceGroupCreate {
+	_c.mutation.SetSessionTypes(v)
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ResourceGroupCreate) SetID(v uuid.UUID) *ResourceGroupCreate {
 	_c.mutation.SetID(v)
@@ -114,6 +122,36 @@ func (_c *ResourceGroupCreate) AddAgents(v ...*Agent) *ResourceGroupCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddAgentIDs(ids...)
+}
+
+// AddGrantIDs adds the "grants" edge to the GroupGrant entity by IDs.
+func (_c *ResourceGroupCreate) AddGrantIDs(ids ...uuid.UUID) *ResourceGroupCreate {
+	_c.mutation.AddGrantIDs(ids...)
+	return _c
+}
+
+// AddGrants adds the "grants" edges to the GroupGrant entity.
+func (_c *ResourceGroupCreate) AddGrants(v ...*GroupGrant) *ResourceGroupCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddGrantIDs(ids...)
+}
+
+// AddPresetIDs adds the "presets" edge to the ResourcePreset entity by IDs.
+func (_c *ResourceGroupCreate) AddPresetIDs(ids ...uuid.UUID) *ResourceGroupCreate {
+	_c.mutation.AddPresetIDs(ids...)
+	return _c
+}
+
+// AddPresets adds the "presets" edges to the ResourcePreset entity.
+func (_c *ResourceGroupCreate) AddPresets(v ...*ResourcePreset) *ResourceGroupCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddPresetIDs(ids...)
 }
 
 // Mutation returns the ResourceGroupMutation object of the builder.
@@ -167,6 +205,10 @@ func (_c *ResourceGroupCreate) defaults() {
 		v := resourcegroup.DefaultPublic
 		_c.mutation.SetPublic(v)
 	}
+	if _, ok := _c.mutation.SessionTypes(); !ok {
+		v := resourcegroup.DefaultSessionTypes
+		_c.mutation.SetSessionTypes(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := resourcegroup.DefaultID()
 		_c.mutation.SetID(v)
@@ -194,6 +236,9 @@ func (_c *ResourceGroupCreate) check() error {
 	}
 	if _, ok := _c.mutation.Public(); !ok {
 		return &ValidationError{Name: "public", err: errors.New(`ent: missing required field "ResourceGroup.public"`)}
+	}
+	if _, ok := _c.mutation.SessionTypes(); !ok {
+		return &ValidationError{Name: "session_types", err: errors.New(`ent: missing required field "ResourceGroup.session_types"`)}
 	}
 	return nil
 }
@@ -251,6 +296,10 @@ func (_c *ResourceGroupCreate) createSpec() (*ResourceGroup, *sqlgraph.CreateSpe
 		_spec.SetField(resourcegroup.FieldPublic, field.TypeBool, value)
 		_node.Public = value
 	}
+	if value, ok := _c.mutation.SessionTypes(); ok {
+		_spec.SetField(resourcegroup.FieldSessionTypes, field.TypeJSON, value)
+		_node.SessionTypes = value
+	}
 	if nodes := _c.mutation.AgentsIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
@@ -260,6 +309,38 @@ func (_c *ResourceGroupCreate) createSpec() (*ResourceGroup, *sqlgraph.CreateSpe
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(agent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.GrantsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.GrantsTable,
+			Columns: []string{resourcegroup.GrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(groupgrant.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.PresetsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.PresetsTable,
+			Columns: []string{resourcegroup.PresetsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourcepreset.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -367,6 +448,18 @@ func (u *ResourceGroupUpsert) UpdatePublic() *ResourceGroupUpsert {
 	return u
 }
 
+// SetSessionTypes sets the "session_types" field.
+func (u *ResourceGroupUpsert) SetSessionTypes(v []string) *ResourceGroupUpsert {
+	u.Set(resourcegroup.FieldSessionTypes, v)
+	return u
+}
+
+// UpdateSessionTypes sets the "session_types" field to the value that was provided on create.
+func (u *ResourceGroupUpsert) UpdateSessionTypes() *ResourceGroupUpsert {
+	u.SetExcluded(resourcegroup.FieldSessionTypes)
+	return u
+}
+
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
@@ -471,6 +564,20 @@ func (u *ResourceGroupUpsertOne) SetPublic(v bool) *ResourceGroupUpsertOne {
 func (u *ResourceGroupUpsertOne) UpdatePublic() *ResourceGroupUpsertOne {
 	return u.Update(func(s *ResourceGroupUpsert) {
 		s.UpdatePublic()
+	})
+}
+
+// SetSessionTypes sets the "session_types" field.
+func (u *ResourceGroupUpsertOne) SetSessionTypes(v []string) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetSessionTypes(v)
+	})
+}
+
+// UpdateSessionTypes sets the "session_types" field to the value that was provided on create.
+func (u *ResourceGroupUpsertOne) UpdateSessionTypes() *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateSessionTypes()
 	})
 }
 
@@ -745,6 +852,20 @@ func (u *ResourceGroupUpsertBulk) SetPublic(v bool) *ResourceGroupUpsertBulk {
 func (u *ResourceGroupUpsertBulk) UpdatePublic() *ResourceGroupUpsertBulk {
 	return u.Update(func(s *ResourceGroupUpsert) {
 		s.UpdatePublic()
+	})
+}
+
+// SetSessionTypes sets the "session_types" field.
+func (u *ResourceGroupUpsertBulk) SetSessionTypes(v []string) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetSessionTypes(v)
+	})
+}
+
+// UpdateSessionTypes sets the "session_types" field to the value that was provided on create.
+func (u *ResourceGroupUpsertBulk) UpdateSessionTypes() *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateSessionTypes()
 	})
 }
 

@@ -14,22 +14,28 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/ent/resourcepreset"
 	"github.com/google/uuid"
 )
 
 // ResourceGroupQuery is the builder for querying ResourceGroup entities.
 type ResourceGroupQuery struct {
 	config
-	ctx             *QueryContext
-	order           []resourcegroup.OrderOption
-	inters          []Interceptor
-	predicates      []predicate.ResourceGroup
-	withAgents      *AgentQuery
-	loadTotal       []func(context.Context, []*ResourceGroup) error
-	modifiers       []func(*sql.Selector)
-	withNamedAgents map[string]*AgentQuery
+	ctx              *QueryContext
+	order            []resourcegroup.OrderOption
+	inters           []Interceptor
+	predicates       []predicate.ResourceGroup
+	withAgents       *AgentQuery
+	withGrants       *GroupGrantQuery
+	withPresets      *ResourcePresetQuery
+	loadTotal        []func(context.Context, []*ResourceGroup) error
+	modifiers        []func(*sql.Selector)
+	withNamedAgents  map[string]*AgentQuery
+	withNamedGrants  map[string]*GroupGrantQuery
+	withNamedPresets map[string]*ResourcePresetQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -81,6 +87,50 @@ func (_q *ResourceGroupQuery) QueryAgents() *AgentQuery {
 			sqlgraph.From(resourcegroup.Table, resourcegroup.FieldID, selector),
 			sqlgraph.To(agent.Table, agent.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, resourcegroup.AgentsTable, resourcegroup.AgentsColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryGrants chains the current query on the "grants" edge.
+func (_q *ResourceGroupQuery) QueryGrants() *GroupGrantQuery {
+	query := (&GroupGrantClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resourcegroup.Table, resourcegroup.FieldID, selector),
+			sqlgraph.To(groupgrant.Table, groupgrant.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, resourcegroup.GrantsTable, resourcegroup.GrantsColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryPresets chains the current query on the "presets" edge.
+func (_q *ResourceGroupQuery) QueryPresets() *ResourcePresetQuery {
+	query := (&ResourcePresetClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resourcegroup.Table, resourcegroup.FieldID, selector),
+			sqlgraph.To(resourcepreset.Table, resourcepreset.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, resourcegroup.PresetsTable, resourcegroup.PresetsColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -275,12 +325,14 @@ func (_q *ResourceGroupQuery) Clone() *ResourceGroupQuery {
 		return nil
 	}
 	return &ResourceGroupQuery{
-		config:     _q.config,
-		ctx:        _q.ctx.Clone(),
-		order:      append([]resourcegroup.OrderOption{}, _q.order...),
-		inters:     append([]Interceptor{}, _q.inters...),
-		predicates: append([]predicate.ResourceGroup{}, _q.predicates...),
-		withAgents: _q.withAgents.Clone(),
+		config:      _q.config,
+		ctx:         _q.ctx.Clone(),
+		order:       append([]resourcegroup.OrderOption{}, _q.order...),
+		inters:      append([]Interceptor{}, _q.inters...),
+		predicates:  append([]predicate.ResourceGroup{}, _q.predicates...),
+		withAgents:  _q.withAgents.Clone(),
+		withGrants:  _q.withGrants.Clone(),
+		withPresets: _q.withPresets.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -296,6 +348,28 @@ func (_q *ResourceGroupQuery) WithAgents(opts ...func(*AgentQuery)) *ResourceGro
 		opt(query)
 	}
 	_q.withAgents = query
+	return _q
+}
+
+// WithGrants tells the query-builder to eager-load the nodes that are connected to
+// the "grants" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *ResourceGroupQuery) WithGrants(opts ...func(*GroupGrantQuery)) *ResourceGroupQuery {
+	query := (&GroupGrantClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withGrants = query
+	return _q
+}
+
+// WithPresets tells the query-builder to eager-load the nodes that are connected to
+// the "presets" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *ResourceGroupQuery) WithPresets(opts ...func(*ResourcePresetQuery)) *ResourceGroupQuery {
+	query := (&ResourcePresetClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withPresets = query
 	return _q
 }
 
@@ -377,8 +451,10 @@ func (_q *ResourceGroupQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([
 	var (
 		nodes       = []*ResourceGroup{}
 		_spec       = _q.querySpec()
-		loadedTypes = [1]bool{
+		loadedTypes = [3]bool{
 			_q.withAgents != nil,
+			_q.withGrants != nil,
+			_q.withPresets != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -409,10 +485,38 @@ func (_q *ResourceGroupQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([
 			return nil, err
 		}
 	}
+	if query := _q.withGrants; query != nil {
+		if err := _q.loadGrants(ctx, query, nodes,
+			func(n *ResourceGroup) { n.Edges.Grants = []*GroupGrant{} },
+			func(n *ResourceGroup, e *GroupGrant) { n.Edges.Grants = append(n.Edges.Grants, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withPresets; query != nil {
+		if err := _q.loadPresets(ctx, query, nodes,
+			func(n *ResourceGroup) { n.Edges.Presets = []*ResourcePreset{} },
+			func(n *ResourceGroup, e *ResourcePreset) { n.Edges.Presets = append(n.Edges.Presets, e) }); err != nil {
+			return nil, err
+		}
+	}
 	for name, query := range _q.withNamedAgents {
 		if err := _q.loadAgents(ctx, query, nodes,
 			func(n *ResourceGroup) { n.appendNamedAgents(name) },
 			func(n *ResourceGroup, e *Agent) { n.appendNamedAgents(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedGrants {
+		if err := _q.loadGrants(ctx, query, nodes,
+			func(n *ResourceGroup) { n.appendNamedGrants(name) },
+			func(n *ResourceGroup, e *GroupGrant) { n.appendNamedGrants(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedPresets {
+		if err := _q.loadPresets(ctx, query, nodes,
+			func(n *ResourceGroup) { n.appendNamedPresets(name) },
+			func(n *ResourceGroup, e *ResourcePreset) { n.appendNamedPresets(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -449,6 +553,69 @@ func (_q *ResourceGroupQuery) loadAgents(ctx context.Context, query *AgentQuery,
 		node, ok := nodeids[fk]
 		if !ok {
 			return fmt.Errorf(`unexpected referenced foreign-key "resource_group_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *ResourceGroupQuery) loadGrants(ctx context.Context, query *GroupGrantQuery, nodes []*ResourceGroup, init func(*ResourceGroup), assign func(*ResourceGroup, *GroupGrant)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*ResourceGroup)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(groupgrant.FieldResourceGroupID)
+	}
+	query.Where(predicate.GroupGrant(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(resourcegroup.GrantsColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.ResourceGroupID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "resource_group_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *ResourceGroupQuery) loadPresets(ctx context.Context, query *ResourcePresetQuery, nodes []*ResourceGroup, init func(*ResourceGroup), assign func(*ResourceGroup, *ResourcePreset)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*ResourceGroup)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(resourcepreset.FieldResourceGroupID)
+	}
+	query.Where(predicate.ResourcePreset(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(resourcegroup.PresetsColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.ResourceGroupID
+		if fk == nil {
+			return fmt.Errorf(`foreign-key "resource_group_id" is nil for node %v`, n.ID)
+		}
+		node, ok := nodeids[*fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "resource_group_id" returned %v for node %v`, *fk, n.ID)
 		}
 		assign(node, n)
 	}
@@ -585,6 +752,34 @@ func (_q *ResourceGroupQuery) WithNamedAgents(name string, opts ...func(*AgentQu
 		_q.withNamedAgents = make(map[string]*AgentQuery)
 	}
 	_q.withNamedAgents[name] = query
+	return _q
+}
+
+// WithNamedGrants tells the query-builder to eager-load the nodes that are connected to the "grants"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *ResourceGroupQuery) WithNamedGrants(name string, opts ...func(*GroupGrantQuery)) *ResourceGroupQuery {
+	query := (&GroupGrantClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedGrants == nil {
+		_q.withNamedGrants = make(map[string]*GroupGrantQuery)
+	}
+	_q.withNamedGrants[name] = query
+	return _q
+}
+
+// WithNamedPresets tells the query-builder to eager-load the nodes that are connected to the "presets"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *ResourceGroupQuery) WithNamedPresets(name string, opts ...func(*ResourcePresetQuery)) *ResourceGroupQuery {
+	query := (&ResourcePresetClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedPresets == nil {
+		_q.withNamedPresets = make(map[string]*ResourcePresetQuery)
+	}
+	_q.withNamedPresets[name] = query
 	return _q
 }
 

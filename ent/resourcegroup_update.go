@@ -9,10 +9,13 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"entgo.io/ent/dialect/sql/sqljson"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/ent/resourcepreset"
 	"github.com/google/uuid"
 )
 
@@ -86,6 +89,18 @@ func (_u *ResourceGroupUpdate) SetNillablePublic(v *bool) *ResourceGroupUpdate {
 	return _u
 }
 
+// SetSessionTypes sets the "session_types" field.
+func (_u *ResourceGroupUpdate) SetSessionTypes(v []string) *ResourceGroupUpdate {
+	_u.mutation.SetSessionTypes(v)
+	return _u
+}
+
+// AppendSessionTypes appends value to the "session_types" field.
+func (_u *ResourceGroupUpdate) AppendSessionTypes(v []string) *ResourceGroupUpdate {
+	_u.mutation.AppendSessionTypes(v)
+	return _u
+}
+
 // AddAgentIDs adds the "agents" edge to the Agent entity by IDs.
 func (_u *ResourceGroupUpdate) AddAgentIDs(ids ...uuid.UUID) *ResourceGroupUpdate {
 	_u.mutation.AddAgentIDs(ids...)
@@ -99,6 +114,36 @@ func (_u *ResourceGroupUpdate) AddAgents(v ...*Agent) *ResourceGroupUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.AddAgentIDs(ids...)
+}
+
+// AddGrantIDs adds the "grants" edge to the GroupGrant entity by IDs.
+func (_u *ResourceGroupUpdate) AddGrantIDs(ids ...uuid.UUID) *ResourceGroupUpdate {
+	_u.mutation.AddGrantIDs(ids...)
+	return _u
+}
+
+// AddGrants adds the "grants" edges to the GroupGrant entity.
+func (_u *ResourceGroupUpdate) AddGrants(v ...*GroupGrant) *ResourceGroupUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddGrantIDs(ids...)
+}
+
+// AddPresetIDs adds the "presets" edge to the ResourcePreset entity by IDs.
+func (_u *ResourceGroupUpdate) AddPresetIDs(ids ...uuid.UUID) *ResourceGroupUpdate {
+	_u.mutation.AddPresetIDs(ids...)
+	return _u
+}
+
+// AddPresets adds the "presets" edges to the ResourcePreset entity.
+func (_u *ResourceGroupUpdate) AddPresets(v ...*ResourcePreset) *ResourceGroupUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddPresetIDs(ids...)
 }
 
 // Mutation returns the ResourceGroupMutation object of the builder.
@@ -125,6 +170,48 @@ func (_u *ResourceGroupUpdate) RemoveAgents(v ...*Agent) *ResourceGroupUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveAgentIDs(ids...)
+}
+
+// ClearGrants clears all "grants" edges to the GroupGrant entity.
+func (_u *ResourceGroupUpdate) ClearGrants() *ResourceGroupUpdate {
+	_u.mutation.ClearGrants()
+	return _u
+}
+
+// RemoveGrantIDs removes the "grants" edge to GroupGrant entities by IDs.
+func (_u *ResourceGroupUpdate) RemoveGrantIDs(ids ...uuid.UUID) *ResourceGroupUpdate {
+	_u.mutation.RemoveGrantIDs(ids...)
+	return _u
+}
+
+// RemoveGrants removes "grants" edges to GroupGrant entities.
+func (_u *ResourceGroupUpdate) RemoveGrants(v ...*GroupGrant) *ResourceGroupUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveGrantIDs(ids...)
+}
+
+// ClearPresets clears all "presets" edges to the ResourcePreset entity.
+func (_u *ResourceGroupUpdate) ClearPresets() *ResourceGroupUpdate {
+	_u.mutation.ClearPresets()
+	return _u
+}
+
+// RemovePresetIDs removes the "presets" edge to ResourcePreset entities by IDs.
+func (_u *ResourceGroupUpdate) RemovePresetIDs(ids ...uuid.UUID) *ResourceGroupUpdate {
+	_u.mutation.RemovePresetIDs(ids...)
+	return _u
+}
+
+// RemovePresets removes "presets" edges to ResourcePreset entities.
+func (_u *ResourceGroupUpdate) RemovePresets(v ...*ResourcePreset) *ResourceGroupUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemovePresetIDs(ids...)
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -194,6 +281,14 @@ func (_u *ResourceGroupUpdate) sqlSave(ctx context.Context) (_node int, err erro
 	if value, ok := _u.mutation.Public(); ok {
 		_spec.SetField(resourcegroup.FieldPublic, field.TypeBool, value)
 	}
+	if value, ok := _u.mutation.SessionTypes(); ok {
+		_spec.SetField(resourcegroup.FieldSessionTypes, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedSessionTypes(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, resourcegroup.FieldSessionTypes, value)
+		})
+	}
 	if _u.mutation.AgentsCleared() {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
@@ -232,6 +327,96 @@ func (_u *ResourceGroupUpdate) sqlSave(ctx context.Context) (_node int, err erro
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(agent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.GrantsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.GrantsTable,
+			Columns: []string{resourcegroup.GrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(groupgrant.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedGrantsIDs(); len(nodes) > 0 && !_u.mutation.GrantsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.GrantsTable,
+			Columns: []string{resourcegroup.GrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(groupgrant.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.GrantsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.GrantsTable,
+			Columns: []string{resourcegroup.GrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(groupgrant.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.PresetsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.PresetsTable,
+			Columns: []string{resourcegroup.PresetsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourcepreset.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedPresetsIDs(); len(nodes) > 0 && !_u.mutation.PresetsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.PresetsTable,
+			Columns: []string{resourcegroup.PresetsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourcepreset.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.PresetsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.PresetsTable,
+			Columns: []string{resourcegroup.PresetsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourcepreset.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -317,6 +502,18 @@ func (_u *ResourceGroupUpdateOne) SetNillablePublic(v *bool) *ResourceGroupUpdat
 	return _u
 }
 
+// SetSessionTypes sets the "session_types" field.
+func (_u *ResourceGroupUpdateOne) SetSessionTypes(v []string) *ResourceGroupUpdateOne {
+	_u.mutation.SetSessionTypes(v)
+	return _u
+}
+
+// AppendSessionTypes appends value to the "session_types" field.
+func (_u *ResourceGroupUpdateOne) AppendSessionTypes(v []string) *ResourceGroupUpdateOne {
+	_u.mutation.AppendSessionTypes(v)
+	return _u
+}
+
 // AddAgentIDs adds the "agents" edge to the Agent entity by IDs.
 func (_u *ResourceGroupUpdateOne) AddAgentIDs(ids ...uuid.UUID) *ResourceGroupUpdateOne {
 	_u.mutation.AddAgentIDs(ids...)
@@ -330,6 +527,36 @@ func (_u *ResourceGroupUpdateOne) AddAgents(v ...*Agent) *ResourceGroupUpdateOne
 		ids[i] = v[i].ID
 	}
 	return _u.AddAgentIDs(ids...)
+}
+
+// AddGrantIDs adds the "grants" edge to the GroupGrant entity by IDs.
+func (_u *ResourceGroupUpdateOne) AddGrantIDs(ids ...uuid.UUID) *ResourceGroupUpdateOne {
+	_u.mutation.AddGrantIDs(ids...)
+	return _u
+}
+
+// AddGrants adds the "grants" edges to the GroupGrant entity.
+func (_u *ResourceGroupUpdateOne) AddGrants(v ...*GroupGrant) *ResourceGroupUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddGrantIDs(ids...)
+}
+
+// AddPresetIDs adds the "presets" edge to the ResourcePreset entity by IDs.
+func (_u *ResourceGroupUpdateOne) AddPresetIDs(ids ...uuid.UUID) *ResourceGroupUpdateOne {
+	_u.mutation.AddPresetIDs(ids...)
+	return _u
+}
+
+// AddPresets adds the "presets" edges to the ResourcePreset entity.
+func (_u *ResourceGroupUpdateOne) AddPresets(v ...*ResourcePreset) *ResourceGroupUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddPresetIDs(ids...)
 }
 
 // Mutation returns the ResourceGroupMutation object of the builder.
@@ -356,6 +583,48 @@ func (_u *ResourceGroupUpdateOne) RemoveAgents(v ...*Agent) *ResourceGroupUpdate
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveAgentIDs(ids...)
+}
+
+// ClearGrants clears all "grants" edges to the GroupGrant entity.
+func (_u *ResourceGroupUpdateOne) ClearGrants() *ResourceGroupUpdateOne {
+	_u.mutation.ClearGrants()
+	return _u
+}
+
+// RemoveGrantIDs removes the "grants" edge to GroupGrant entities by IDs.
+func (_u *ResourceGroupUpdateOne) RemoveGrantIDs(ids ...uuid.UUID) *ResourceGroupUpdateOne {
+	_u.mutation.RemoveGrantIDs(ids...)
+	return _u
+}
+
+// RemoveGrants removes "grants" edges to GroupGrant entities.
+func (_u *ResourceGroupUpdateOne) RemoveGrants(v ...*GroupGrant) *ResourceGroupUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveGrantIDs(ids...)
+}
+
+// ClearPresets clears all "presets" edges to the ResourcePreset entity.
+func (_u *ResourceGroupUpdateOne) ClearPresets() *ResourceGroupUpdateOne {
+	_u.mutation.ClearPresets()
+	return _u
+}
+
+// RemovePresetIDs removes the "presets" edge to ResourcePreset entities by IDs.
+func (_u *ResourceGroupUpdateOne) RemovePresetIDs(ids ...uuid.UUID) *ResourceGroupUpdateOne {
+	_u.mutation.RemovePresetIDs(ids...)
+	return _u
+}
+
+// RemovePresets removes "presets" edges to ResourcePreset entities.
+func (_u *ResourceGroupUpdateOne) RemovePresets(v ...*ResourcePreset) *ResourceGroupUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemovePresetIDs(ids...)
 }
 
 // Where appends a list predicates to the ResourceGroupUpdate builder.
@@ -455,6 +724,14 @@ func (_u *ResourceGroupUpdateOne) sqlSave(ctx context.Context) (_node *ResourceG
 	if value, ok := _u.mutation.Public(); ok {
 		_spec.SetField(resourcegroup.FieldPublic, field.TypeBool, value)
 	}
+	if value, ok := _u.mutation.SessionTypes(); ok {
+		_spec.SetField(resourcegroup.FieldSessionTypes, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedSessionTypes(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, resourcegroup.FieldSessionTypes, value)
+		})
+	}
 	if _u.mutation.AgentsCleared() {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
@@ -493,6 +770,96 @@ func (_u *ResourceGroupUpdateOne) sqlSave(ctx context.Context) (_node *ResourceG
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(agent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.GrantsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.GrantsTable,
+			Columns: []string{resourcegroup.GrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(groupgrant.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedGrantsIDs(); len(nodes) > 0 && !_u.mutation.GrantsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.GrantsTable,
+			Columns: []string{resourcegroup.GrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(groupgrant.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.GrantsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.GrantsTable,
+			Columns: []string{resourcegroup.GrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(groupgrant.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.PresetsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.PresetsTable,
+			Columns: []string{resourcegroup.PresetsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourcepreset.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedPresetsIDs(); len(nodes) > 0 && !_u.mutation.PresetsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.PresetsTable,
+			Columns: []string{resourcegroup.PresetsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourcepreset.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.PresetsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.PresetsTable,
+			Columns: []string{resourcegroup.PresetsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourcepreset.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

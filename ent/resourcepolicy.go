@@ -26,15 +26,62 @@ type ResourcePolicy struct {
 	Name string `json:"name,omitempty"`
 	// TotalSlots holds the value of the "total_slots" field.
 	TotalSlots resource.Slots `json:"total_slots,omitempty"`
+	// UnlistedSlots holds the value of the "unlisted_slots" field.
+	UnlistedSlots resourcepolicy.UnlistedSlots `json:"unlisted_slots,omitempty"`
 	// MaxSessions holds the value of the "max_sessions" field.
 	MaxSessions *int `json:"max_sessions,omitempty"`
 	// MaxPendingSessions holds the value of the "max_pending_sessions" field.
 	MaxPendingSessions *int `json:"max_pending_sessions,omitempty"`
+	// MaxPendingSlots holds the value of the "max_pending_slots" field.
+	MaxPendingSlots resource.Slots `json:"max_pending_slots,omitempty"`
+	// MaxContainersPerSession holds the value of the "max_containers_per_session" field.
+	MaxContainersPerSession *int `json:"max_containers_per_session,omitempty"`
+	// MaxPriority holds the value of the "max_priority" field.
+	MaxPriority *int `json:"max_priority,omitempty"`
+	// MaxSessionLifetime holds the value of the "max_session_lifetime" field.
+	MaxSessionLifetime *int `json:"max_session_lifetime,omitempty"`
+	// IdleTimeout holds the value of the "idle_timeout" field.
+	IdleTimeout *int `json:"idle_timeout,omitempty"`
 	// MaxVfolders holds the value of the "max_vfolders" field.
 	MaxVfolders *int `json:"max_vfolders,omitempty"`
 	// MaxScopeBytes holds the value of the "max_scope_bytes" field.
 	MaxScopeBytes *int64 `json:"max_scope_bytes,omitempty"`
-	selectValues  sql.SelectValues
+	// MaxCustomizedImages holds the value of the "max_customized_images" field.
+	MaxCustomizedImages *int `json:"max_customized_images,omitempty"`
+	// MaxReplicas holds the value of the "max_replicas" field.
+	MaxReplicas *int `json:"max_replicas,omitempty"`
+	// MaxLogins holds the value of the "max_logins" field.
+	MaxLogins *int `json:"max_logins,omitempty"`
+	// MaxNetworks holds the value of the "max_networks" field.
+	MaxNetworks *int `json:"max_networks,omitempty"`
+	// MaxSSHSessions holds the value of the "max_ssh_sessions" field.
+	MaxSSHSessions *int `json:"max_ssh_sessions,omitempty"`
+	// Edges holds the relations/edges for other nodes in the graph.
+	// The values are being populated by the ResourcePolicyQuery when eager-loading is set.
+	Edges        ResourcePolicyEdges `json:"edges"`
+	selectValues sql.SelectValues
+}
+
+// ResourcePolicyEdges holds the relations/edges for other nodes in the graph.
+type ResourcePolicyEdges struct {
+	// Attachments holds the value of the attachments edge.
+	Attachments []*PolicyAttachment `json:"attachments,omitempty"`
+	// loadedTypes holds the information for reporting if a
+	// type was loaded (or requested) in eager-loading or not.
+	loadedTypes [1]bool
+	// totalCount holds the count of the edges above.
+	totalCount [1]map[string]int
+
+	namedAttachments map[string][]*PolicyAttachment
+}
+
+// AttachmentsOrErr returns the Attachments value or an error if the edge
+// was not loaded in eager-loading.
+func (e ResourcePolicyEdges) AttachmentsOrErr() ([]*PolicyAttachment, error) {
+	if e.loadedTypes[0] {
+		return e.Attachments, nil
+	}
+	return nil, &NotLoadedError{edge: "attachments"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -42,11 +89,11 @@ func (*ResourcePolicy) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case resourcepolicy.FieldTotalSlots:
+		case resourcepolicy.FieldTotalSlots, resourcepolicy.FieldMaxPendingSlots:
 			values[i] = new([]byte)
-		case resourcepolicy.FieldMaxSessions, resourcepolicy.FieldMaxPendingSessions, resourcepolicy.FieldMaxVfolders, resourcepolicy.FieldMaxScopeBytes:
+		case resourcepolicy.FieldMaxSessions, resourcepolicy.FieldMaxPendingSessions, resourcepolicy.FieldMaxContainersPerSession, resourcepolicy.FieldMaxPriority, resourcepolicy.FieldMaxSessionLifetime, resourcepolicy.FieldIdleTimeout, resourcepolicy.FieldMaxVfolders, resourcepolicy.FieldMaxScopeBytes, resourcepolicy.FieldMaxCustomizedImages, resourcepolicy.FieldMaxReplicas, resourcepolicy.FieldMaxLogins, resourcepolicy.FieldMaxNetworks, resourcepolicy.FieldMaxSSHSessions:
 			values[i] = new(sql.NullInt64)
-		case resourcepolicy.FieldName:
+		case resourcepolicy.FieldName, resourcepolicy.FieldUnlistedSlots:
 			values[i] = new(sql.NullString)
 		case resourcepolicy.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -93,6 +140,12 @@ func (_m *ResourcePolicy) assignValues(columns []string, values []any) error {
 					return fmt.Errorf("unmarshal field total_slots: %w", err)
 				}
 			}
+		case resourcepolicy.FieldUnlistedSlots:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field unlisted_slots", values[i])
+			} else if value.Valid {
+				_m.UnlistedSlots = resourcepolicy.UnlistedSlots(value.String)
+			}
 		case resourcepolicy.FieldMaxSessions:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field max_sessions", values[i])
@@ -106,6 +159,42 @@ func (_m *ResourcePolicy) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.MaxPendingSessions = new(int)
 				*_m.MaxPendingSessions = int(value.Int64)
+			}
+		case resourcepolicy.FieldMaxPendingSlots:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field max_pending_slots", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.MaxPendingSlots); err != nil {
+					return fmt.Errorf("unmarshal field max_pending_slots: %w", err)
+				}
+			}
+		case resourcepolicy.FieldMaxContainersPerSession:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field max_containers_per_session", values[i])
+			} else if value.Valid {
+				_m.MaxContainersPerSession = new(int)
+				*_m.MaxContainersPerSession = int(value.Int64)
+			}
+		case resourcepolicy.FieldMaxPriority:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field max_priority", values[i])
+			} else if value.Valid {
+				_m.MaxPriority = new(int)
+				*_m.MaxPriority = int(value.Int64)
+			}
+		case resourcepolicy.FieldMaxSessionLifetime:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field max_session_lifetime", values[i])
+			} else if value.Valid {
+				_m.MaxSessionLifetime = new(int)
+				*_m.MaxSessionLifetime = int(value.Int64)
+			}
+		case resourcepolicy.FieldIdleTimeout:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field idle_timeout", values[i])
+			} else if value.Valid {
+				_m.IdleTimeout = new(int)
+				*_m.IdleTimeout = int(value.Int64)
 			}
 		case resourcepolicy.FieldMaxVfolders:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -121,6 +210,41 @@ func (_m *ResourcePolicy) assignValues(columns []string, values []any) error {
 				_m.MaxScopeBytes = new(int64)
 				*_m.MaxScopeBytes = value.Int64
 			}
+		case resourcepolicy.FieldMaxCustomizedImages:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field max_customized_images", values[i])
+			} else if value.Valid {
+				_m.MaxCustomizedImages = new(int)
+				*_m.MaxCustomizedImages = int(value.Int64)
+			}
+		case resourcepolicy.FieldMaxReplicas:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field max_replicas", values[i])
+			} else if value.Valid {
+				_m.MaxReplicas = new(int)
+				*_m.MaxReplicas = int(value.Int64)
+			}
+		case resourcepolicy.FieldMaxLogins:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field max_logins", values[i])
+			} else if value.Valid {
+				_m.MaxLogins = new(int)
+				*_m.MaxLogins = int(value.Int64)
+			}
+		case resourcepolicy.FieldMaxNetworks:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field max_networks", values[i])
+			} else if value.Valid {
+				_m.MaxNetworks = new(int)
+				*_m.MaxNetworks = int(value.Int64)
+			}
+		case resourcepolicy.FieldMaxSSHSessions:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field max_ssh_sessions", values[i])
+			} else if value.Valid {
+				_m.MaxSSHSessions = new(int)
+				*_m.MaxSSHSessions = int(value.Int64)
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -132,6 +256,11 @@ func (_m *ResourcePolicy) assignValues(columns []string, values []any) error {
 // This includes values selected through modifiers, order, etc.
 func (_m *ResourcePolicy) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
+}
+
+// QueryAttachments queries the "attachments" edge of the ResourcePolicy entity.
+func (_m *ResourcePolicy) QueryAttachments() *PolicyAttachmentQuery {
+	return NewResourcePolicyClient(_m.config).QueryAttachments(_m)
 }
 
 // Update returns a builder for updating this ResourcePolicy.
@@ -166,6 +295,9 @@ func (_m *ResourcePolicy) String() string {
 	builder.WriteString("total_slots=")
 	builder.WriteString(fmt.Sprintf("%v", _m.TotalSlots))
 	builder.WriteString(", ")
+	builder.WriteString("unlisted_slots=")
+	builder.WriteString(fmt.Sprintf("%v", _m.UnlistedSlots))
+	builder.WriteString(", ")
 	if v := _m.MaxSessions; v != nil {
 		builder.WriteString("max_sessions=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
@@ -173,6 +305,29 @@ func (_m *ResourcePolicy) String() string {
 	builder.WriteString(", ")
 	if v := _m.MaxPendingSessions; v != nil {
 		builder.WriteString("max_pending_sessions=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	builder.WriteString("max_pending_slots=")
+	builder.WriteString(fmt.Sprintf("%v", _m.MaxPendingSlots))
+	builder.WriteString(", ")
+	if v := _m.MaxContainersPerSession; v != nil {
+		builder.WriteString("max_containers_per_session=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.MaxPriority; v != nil {
+		builder.WriteString("max_priority=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.MaxSessionLifetime; v != nil {
+		builder.WriteString("max_session_lifetime=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.IdleTimeout; v != nil {
+		builder.WriteString("idle_timeout=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")
@@ -185,8 +340,57 @@ func (_m *ResourcePolicy) String() string {
 		builder.WriteString("max_scope_bytes=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
+	builder.WriteString(", ")
+	if v := _m.MaxCustomizedImages; v != nil {
+		builder.WriteString("max_customized_images=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.MaxReplicas; v != nil {
+		builder.WriteString("max_replicas=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.MaxLogins; v != nil {
+		builder.WriteString("max_logins=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.MaxNetworks; v != nil {
+		builder.WriteString("max_networks=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.MaxSSHSessions; v != nil {
+		builder.WriteString("max_ssh_sessions=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteByte(')')
 	return builder.String()
+}
+
+// NamedAttachments returns the Attachments named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *ResourcePolicy) NamedAttachments(name string) ([]*PolicyAttachment, error) {
+	if _m.Edges.namedAttachments == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedAttachments[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *ResourcePolicy) appendNamedAttachments(name string, edges ...*PolicyAttachment) {
+	if _m.Edges.namedAttachments == nil {
+		_m.Edges.namedAttachments = make(map[string][]*PolicyAttachment)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedAttachments[name] = []*PolicyAttachment{}
+	} else {
+		_m.Edges.namedAttachments[name] = append(_m.Edges.namedAttachments[name], edges...)
+	}
 }
 
 // ResourcePolicies is a parsable slice of ResourcePolicy.

@@ -12,6 +12,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
@@ -51,6 +52,20 @@ func (_c *ResourcePolicyCreate) SetTotalSlots(v resource.Slots) *ResourcePolicyC
 	return _c
 }
 
+// SetUnlistedSlots sets the "unlisted_slots" field.
+func (_c *ResourcePolicyCreate) SetUnlistedSlots(v resourcepolicy.UnlistedSlots) *ResourcePolicyCreate {
+	_c.mutation.SetUnlistedSlots(v)
+	return _c
+}
+
+// SetNillableUnlistedSlots sets the "unlisted_slots" field if the given value is not nil.
+func (_c *ResourcePolicyCreate) SetNillableUnlistedSlots(v *resourcepolicy.UnlistedSlots) *ResourcePolicyCreate {
+	if v != nil {
+		_c.SetUnlistedSlots(*v)
+	}
+	return _c
+}
+
 // SetMaxSessions sets the "max_sessions" field.
 func (_c *ResourcePolicyCreate) SetMaxSessions(v int) *ResourcePolicyCreate {
 	_c.mutation.SetMaxSessions(v)
@@ -75,6 +90,68 @@ func (_c *ResourcePolicyCreate) SetMaxPendingSessions(v int) *ResourcePolicyCrea
 func (_c *ResourcePolicyCreate) SetNillableMaxPendingSessions(v *int) *ResourcePolicyCreate {
 	if v != nil {
 		_c.SetMaxPendingSessions(*v)
+	}
+	return _c
+}
+
+// SetMaxPendingSlots sets the "max_pending_slots" field.
+func (_c *ResourcePolicyCreate) SetMaxPendingSlots(v resource.Slots) *ResourcePolicyCreate {
+	_c.mutation.SetMaxPendingSlots(v)
+	return _c
+}
+
+// SetMaxContainersPerSession sets the "max_containers_per_session" field.
+func (_c *ResourcePolicyCreate) SetMaxContainersPerSession(v int) *ResourcePolicyCreate {
+	_c.mutation.SetMaxContainersPerSession(v)
+	return _c
+}
+
+// SetNillableMaxContainersPerSession sets the "max_containers_per_session" field if the given value is not nil.
+func (_c *ResourcePolicyCreate) SetNillableMaxContainersPerSession(v *int) *ResourcePolicyCreate {
+	if v != nil {
+		_c.SetMaxContainersPerSession(*v)
+	}
+	return _c
+}
+
+// SetMaxPriority sets the "max_priority" field.
+func (_c *ResourcePolicyCreate) SetMaxPriority(v int) *ResourcePolicyCreate {
+	_c.mutation.SetMaxPriority(v)
+	return _c
+}
+
+// SetNillableMaxPriority sets the "max_priority" field if the given value is not nil.
+func (_c *ResourcePolicyCreate) SetNillableMaxPriority(v *int) *ResourcePolicyCreate {
+	if v != nil {
+		_c.SetMaxPriority(*v)
+	}
+	return _c
+}
+
+// SetMaxSessionLifetime sets the "max_session_lifetime" field.
+func (_c *ResourcePolicyCreate) SetMaxSessionLifetime(v int) *ResourcePolicyCreate {
+	_c.mutation.SetMaxSessionLifetime(v)
+	return _c
+}
+
+// SetNillableMaxSessionLifetime sets the "max_session_lifetime" field if the given value is not nil.
+func (_c *ResourcePolicyCreate) SetNillableMaxSessionLifetime(v *int) *ResourcePolicyCreate {
+	if v != nil {
+		_c.SetMaxSessionLifetime(*v)
+	}
+	return _c
+}
+
+// SetIdleTimeout sets the "idle_timeout" field.
+func (_c *ResourcePolicyCreate) SetIdleTimeout(v int) *ResourcePolicyCreate {
+	_c.mutation.SetIdleTimeout(v)
+	return _c
+}
+
+// SetNillableIdleTimeout sets the "idle_timeout" field if the given value is not nil.
+func (_c *ResourcePolicyCreate) SetNillableIdleTimeout(v *int) *ResourcePolicyCreate {
+	if v != nil {
+		_c.SetIdleTimeout(*v)
 	}
 	return _c
 }
@@ -107,6 +184,76 @@ func (_c *ResourcePolicyCreate) SetNillableMaxScopeBytes(v *int64) *ResourcePoli
 	return _c
 }
 
+// SetMaxCustomizedImages sets the "max_customized_images" field.
+func (_c *ResourcePolicyCreate) SetMaxCustomizedImages(v int) *ResourcePolicyCreate {
+	_c.mutation.SetMaxCustomizedImages(v)
+	return _c
+}
+
+// SetNillableMaxCustomizedImages sets the "max_customized_images" field if the given value is not nil.
+func (_c *ResourcePolicyCreate) SetNillableMaxCustomizedImages(v *int) *ResourcePolicyCreate {
+	if v != nil {
+		_c.SetMaxCustomizedImages(*v)
+	}
+	return _c
+}
+
+// SetMaxReplicas sets the "max_replicas" field.
+func (_c *ResourcePolicyCreate) SetMaxReplicas(v int) *ResourcePolicyCreate {
+	_c.mutation.SetMaxReplicas(v)
+	return _c
+}
+
+// SetNillableMaxReplicas sets the "max_replicas" field if the given value is not nil.
+func (_c *ResourcePolicyCreate) SetNillableMaxReplicas(v *int) *ResourcePolicyCreate {
+	if v != nil {
+		_c.SetMaxReplicas(*v)
+	}
+	return _c
+}
+
+// SetMaxLogins sets the "max_logins" field.
+func (_c *ResourcePolicyCreate) SetMaxLogins(v int) *ResourcePolicyCreate {
+	_c.mutation.SetMaxLogins(v)
+	return _c
+}
+
+// SetNillableMaxLogins sets the "max_logins" field if the given value is not nil.
+func (_c *ResourcePolicyCreate) SetNillableMaxLogins(v *int) *ResourcePolicyCreate {
+	if v != nil {
+		_c.SetMaxLogins(*v)
+	}
+	return _c
+}
+
+// SetMaxNetworks sets the "max_networks" field.
+func (_c *ResourcePolicyCreate) SetMaxNetworks(v int) *ResourcePolicyCreate {
+	_c.mutation.SetMaxNetworks(v)
+	return _c
+}
+
+// SetNillableMaxNetworks sets the "max_networks" field if the given value is not nil.
+func (_c *ResourcePolicyCreate) SetNillableMaxNetworks(v *int) *ResourcePolicyCreate {
+	if v != nil {
+		_c.SetMaxNetworks(*v)
+	}
+	return _c
+}
+
+// SetMaxSSHSessions sets the "max_ssh_sessions" field.
+func (_c *ResourcePolicyCreate) SetMaxSSHSessions(v int) *ResourcePolicyCreate {
+	_c.mutation.SetMaxSSHSessions(v)
+	return _c
+}
+
+// SetNillableMaxSSHSessions sets the "max_ssh_sessions" field if the given value is not nil.
+func (_c *ResourcePolicyCreate) SetNillableMaxSSHSessions(v *int) *ResourcePolicyCreate {
+	if v != nil {
+		_c.SetMaxSSHSessions(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ResourcePolicyCreate) SetID(v uuid.UUID) *ResourcePolicyCreate {
 	_c.mutation.SetID(v)
@@ -119,6 +266,21 @@ func (_c *ResourcePolicyCreate) SetNillableID(v *uuid.UUID) *ResourcePolicyCreat
 		_c.SetID(*v)
 	}
 	return _c
+}
+
+// AddAttachmentIDs adds the "attachments" edge to the PolicyAttachment entity by IDs.
+func (_c *ResourcePolicyCreate) AddAttachmentIDs(ids ...uuid.UUID) *ResourcePolicyCreate {
+	_c.mutation.AddAttachmentIDs(ids...)
+	return _c
+}
+
+// AddAttachments adds the "attachments" edges to the PolicyAttachment entity.
+func (_c *ResourcePolicyCreate) AddAttachments(v ...*PolicyAttachment) *ResourcePolicyCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddAttachmentIDs(ids...)
 }
 
 // Mutation returns the ResourcePolicyMutation object of the builder.
@@ -164,6 +326,14 @@ func (_c *ResourcePolicyCreate) defaults() {
 		v := resourcepolicy.DefaultTotalSlots
 		_c.mutation.SetTotalSlots(v)
 	}
+	if _, ok := _c.mutation.UnlistedSlots(); !ok {
+		v := resourcepolicy.DefaultUnlistedSlots
+		_c.mutation.SetUnlistedSlots(v)
+	}
+	if _, ok := _c.mutation.MaxPendingSlots(); !ok {
+		v := resourcepolicy.DefaultMaxPendingSlots
+		_c.mutation.SetMaxPendingSlots(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := resourcepolicy.DefaultID()
 		_c.mutation.SetID(v)
@@ -185,6 +355,17 @@ func (_c *ResourcePolicyCreate) check() error {
 	}
 	if _, ok := _c.mutation.TotalSlots(); !ok {
 		return &ValidationError{Name: "total_slots", err: errors.New(`ent: missing required field "ResourcePolicy.total_slots"`)}
+	}
+	if _, ok := _c.mutation.UnlistedSlots(); !ok {
+		return &ValidationError{Name: "unlisted_slots", err: errors.New(`ent: missing required field "ResourcePolicy.unlisted_slots"`)}
+	}
+	if v, ok := _c.mutation.UnlistedSlots(); ok {
+		if err := resourcepolicy.UnlistedSlotsValidator(v); err != nil {
+			return &ValidationError{Name: "unlisted_slots", err: fmt.Errorf(`ent: validator failed for field "ResourcePolicy.unlisted_slots": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.MaxPendingSlots(); !ok {
+		return &ValidationError{Name: "max_pending_slots", err: errors.New(`ent: missing required field "ResourcePolicy.max_pending_slots"`)}
 	}
 	return nil
 }
@@ -234,6 +415,10 @@ func (_c *ResourcePolicyCreate) createSpec() (*ResourcePolicy, *sqlgraph.CreateS
 		_spec.SetField(resourcepolicy.FieldTotalSlots, field.TypeJSON, value)
 		_node.TotalSlots = value
 	}
+	if value, ok := _c.mutation.UnlistedSlots(); ok {
+		_spec.SetField(resourcepolicy.FieldUnlistedSlots, field.TypeEnum, value)
+		_node.UnlistedSlots = value
+	}
 	if value, ok := _c.mutation.MaxSessions(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxSessions, field.TypeInt, value)
 		_node.MaxSessions = &value
@@ -242,6 +427,26 @@ func (_c *ResourcePolicyCreate) createSpec() (*ResourcePolicy, *sqlgraph.CreateS
 		_spec.SetField(resourcepolicy.FieldMaxPendingSessions, field.TypeInt, value)
 		_node.MaxPendingSessions = &value
 	}
+	if value, ok := _c.mutation.MaxPendingSlots(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxPendingSlots, field.TypeJSON, value)
+		_node.MaxPendingSlots = value
+	}
+	if value, ok := _c.mutation.MaxContainersPerSession(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxContainersPerSession, field.TypeInt, value)
+		_node.MaxContainersPerSession = &value
+	}
+	if value, ok := _c.mutation.MaxPriority(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxPriority, field.TypeInt, value)
+		_node.MaxPriority = &value
+	}
+	if value, ok := _c.mutation.MaxSessionLifetime(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxSessionLifetime, field.TypeInt, value)
+		_node.MaxSessionLifetime = &value
+	}
+	if value, ok := _c.mutation.IdleTimeout(); ok {
+		_spec.SetField(resourcepolicy.FieldIdleTimeout, field.TypeInt, value)
+		_node.IdleTimeout = &value
+	}
 	if value, ok := _c.mutation.MaxVfolders(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxVfolders, field.TypeInt, value)
 		_node.MaxVfolders = &value
@@ -249,6 +454,42 @@ func (_c *ResourcePolicyCreate) createSpec() (*ResourcePolicy, *sqlgraph.CreateS
 	if value, ok := _c.mutation.MaxScopeBytes(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxScopeBytes, field.TypeInt64, value)
 		_node.MaxScopeBytes = &value
+	}
+	if value, ok := _c.mutation.MaxCustomizedImages(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxCustomizedImages, field.TypeInt, value)
+		_node.MaxCustomizedImages = &value
+	}
+	if value, ok := _c.mutation.MaxReplicas(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxReplicas, field.TypeInt, value)
+		_node.MaxReplicas = &value
+	}
+	if value, ok := _c.mutation.MaxLogins(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxLogins, field.TypeInt, value)
+		_node.MaxLogins = &value
+	}
+	if value, ok := _c.mutation.MaxNetworks(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxNetworks, field.TypeInt, value)
+		_node.MaxNetworks = &value
+	}
+	if value, ok := _c.mutation.MaxSSHSessions(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxSSHSessions, field.TypeInt, value)
+		_node.MaxSSHSessions = &value
+	}
+	if nodes := _c.mutation.AttachmentsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcepolicy.AttachmentsTable,
+			Columns: []string{resourcepolicy.AttachmentsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
 	}
 	return _node, _spec
 }
@@ -326,6 +567,18 @@ func (u *ResourcePolicyUpsert) UpdateTotalSlots() *ResourcePolicyUpsert {
 	return u
 }
 
+// SetUnlistedSlots sets the "unlisted_slots" field.
+func (u *ResourcePolicyUpsert) SetUnlistedSlots(v resourcepolicy.UnlistedSlots) *ResourcePolicyUpsert {
+	u.Set(resourcepolicy.FieldUnlistedSlots, v)
+	return u
+}
+
+// UpdateUnlistedSlots sets the "unlisted_slots" field to the value that was provided on create.
+func (u *ResourcePolicyUpsert) UpdateUnlistedSlots() *ResourcePolicyUpsert {
+	u.SetExcluded(resourcepolicy.FieldUnlistedSlots)
+	return u
+}
+
 // SetMaxSessions sets the "max_sessions" field.
 func (u *ResourcePolicyUpsert) SetMaxSessions(v int) *ResourcePolicyUpsert {
 	u.Set(resourcepolicy.FieldMaxSessions, v)
@@ -374,6 +627,114 @@ func (u *ResourcePolicyUpsert) ClearMaxPendingSessions() *ResourcePolicyUpsert {
 	return u
 }
 
+// SetMaxPendingSlots sets the "max_pending_slots" field.
+func (u *ResourcePolicyUpsert) SetMaxPendingSlots(v resource.Slots) *ResourcePolicyUpsert {
+	u.Set(resourcepolicy.FieldMaxPendingSlots, v)
+	return u
+}
+
+// UpdateMaxPendingSlots sets the "max_pending_slots" field to the value that was provided on create.
+func (u *ResourcePolicyUpsert) UpdateMaxPendingSlots() *ResourcePolicyUpsert {
+	u.SetExcluded(resourcepolicy.FieldMaxPendingSlots)
+	return u
+}
+
+// SetMaxContainersPerSession sets the "max_containers_per_session" field.
+func (u *ResourcePolicyUpsert) SetMaxContainersPerSession(v int) *ResourcePolicyUpsert {
+	u.Set(resourcepolicy.FieldMaxContainersPerSession, v)
+	return u
+}
+
+// UpdateMaxContainersPerSession sets the "max_containers_per_session" field to the value that was provided on create.
+func (u *ResourcePolicyUpsert) UpdateMaxContainersPerSession() *ResourcePolicyUpsert {
+	u.SetExcluded(resourcepolicy.FieldMaxContainersPerSession)
+	return u
+}
+
+// AddMaxContainersPerSession adds v to the "max_containers_per_session" field.
+func (u *ResourcePolicyUpsert) AddMaxContainersPerSession(v int) *ResourcePolicyUpsert {
+	u.Add(resourcepolicy.FieldMaxContainersPerSession, v)
+	return u
+}
+
+// ClearMaxContainersPerSession clears the value of the "max_containers_per_session" field.
+func (u *ResourcePolicyUpsert) ClearMaxContainersPerSession() *ResourcePolicyUpsert {
+	u.SetNull(resourcepolicy.FieldMaxContainersPerSession)
+	return u
+}
+
+// SetMaxPriority sets the "max_priority" field.
+func (u *ResourcePolicyUpsert) SetMaxPriority(v int) *ResourcePolicyUpsert {
+	u.Set(resourcepolicy.FieldMaxPriority, v)
+	return u
+}
+
+// UpdateMaxPriority sets the "max_priority" field to the value that was provided on create.
+func (u *ResourcePolicyUpsert) UpdateMaxPriority() *ResourcePolicyUpsert {
+	u.SetExcluded(resourcepolicy.FieldMaxPriority)
+	return u
+}
+
+// AddMaxPriority adds v to the "max_priority" field.
+func (u *ResourcePolicyUpsert) AddMaxPriority(v int) *ResourcePolicyUpsert {
+	u.Add(resourcepolicy.FieldMaxPriority, v)
+	return u
+}
+
+// ClearMaxPriority clears the value of the "max_priority" field.
+func (u *ResourcePolicyUpsert) ClearMaxPriority() *ResourcePolicyUpsert {
+	u.SetNull(resourcepolicy.FieldMaxPriority)
+	return u
+}
+
+// SetMaxSessionLifetime sets the "max_session_lifetime" field.
+func (u *ResourcePolicyUpsert) SetMaxSessionLifetime(v int) *ResourcePolicyUpsert {
+	u.Set(resourcepolicy.FieldMaxSessionLifetime, v)
+	return u
+}
+
+// UpdateMaxSessionLifetime sets the "max_session_lifetime" field to the value that was provided on create.
+func (u *ResourcePolicyUpsert) UpdateMaxSessionLifetime() *ResourcePolicyUpsert {
+	u.SetExcluded(resourcepolicy.FieldMaxSessionLifetime)
+	return u
+}
+
+// AddMaxSessionLifetime adds v to the "max_session_lifetime" field.
+func (u *ResourcePolicyUpsert) AddMaxSessionLifetime(v int) *ResourcePolicyUpsert {
+	u.Add(resourcepolicy.FieldMaxSessionLifetime, v)
+	return u
+}
+
+// ClearMaxSessionLifetime clears the value of the "max_session_lifetime" field.
+func (u *ResourcePolicyUpsert) ClearMaxSessionLifetime() *ResourcePolicyUpsert {
+	u.SetNull(resourcepolicy.FieldMaxSessionLifetime)
+	return u
+}
+
+// SetIdleTimeout sets the "idle_timeout" field.
+func (u *ResourcePolicyUpsert) SetIdleTimeout(v int) *ResourcePolicyUpsert {
+	u.Set(resourcepolicy.FieldIdleTimeout, v)
+	return u
+}
+
+// UpdateIdleTimeout sets the "idle_timeout" field to the value that was provided on create.
+func (u *ResourcePolicyUpsert) UpdateIdleTimeout() *ResourcePolicyUpsert {
+	u.SetExcluded(resourcepolicy.FieldIdleTimeout)
+	return u
+}
+
+// AddIdleTimeout adds v to the "idle_timeout" field.
+func (u *ResourcePolicyUpsert) AddIdleTimeout(v int) *ResourcePolicyUpsert {
+	u.Add(resourcepolicy.FieldIdleTimeout, v)
+	return u
+}
+
+// ClearIdleTimeout clears the value of the "idle_timeout" field.
+func (u *ResourcePolicyUpsert) ClearIdleTimeout() *ResourcePolicyUpsert {
+	u.SetNull(resourcepolicy.FieldIdleTimeout)
+	return u
+}
+
 // SetMaxVfolders sets the "max_vfolders" field.
 func (u *ResourcePolicyUpsert) SetMaxVfolders(v int) *ResourcePolicyUpsert {
 	u.Set(resourcepolicy.FieldMaxVfolders, v)
@@ -419,6 +780,126 @@ func (u *ResourcePolicyUpsert) AddMaxScopeBytes(v int64) *ResourcePolicyUpsert {
 // ClearMaxScopeBytes clears the value of the "max_scope_bytes" field.
 func (u *ResourcePolicyUpsert) ClearMaxScopeBytes() *ResourcePolicyUpsert {
 	u.SetNull(resourcepolicy.FieldMaxScopeBytes)
+	return u
+}
+
+// SetMaxCustomizedImages sets the "max_customized_images" field.
+func (u *ResourcePolicyUpsert) SetMaxCustomizedImages(v int) *ResourcePolicyUpsert {
+	u.Set(resourcepolicy.FieldMaxCustomizedImages, v)
+	return u
+}
+
+// UpdateMaxCustomizedImages sets the "max_customized_images" field to the value that was provided on create.
+func (u *ResourcePolicyUpsert) UpdateMaxCustomizedImages() *ResourcePolicyUpsert {
+	u.SetExcluded(resourcepolicy.FieldMaxCustomizedImages)
+	return u
+}
+
+// AddMaxCustomizedImages adds v to the "max_customized_images" field.
+func (u *ResourcePolicyUpsert) AddMaxCustomizedImages(v int) *ResourcePolicyUpsert {
+	u.Add(resourcepolicy.FieldMaxCustomizedImages, v)
+	return u
+}
+
+// ClearMaxCustomizedImages clears the value of the "max_customized_images" field.
+func (u *ResourcePolicyUpsert) ClearMaxCustomizedImages() *ResourcePolicyUpsert {
+	u.SetNull(resourcepolicy.FieldMaxCustomizedImages)
+	return u
+}
+
+// SetMaxReplicas sets the "max_replicas" field.
+func (u *ResourcePolicyUpsert) SetMaxReplicas(v int) *ResourcePolicyUpsert {
+	u.Set(resourcepolicy.FieldMaxReplicas, v)
+	return u
+}
+
+// UpdateMaxReplicas sets the "max_replicas" field to the value that was provided on create.
+func (u *ResourcePolicyUpsert) UpdateMaxReplicas() *ResourcePolicyUpsert {
+	u.SetExcluded(resourcepolicy.FieldMaxReplicas)
+	return u
+}
+
+// AddMaxReplicas adds v to the "max_replicas" field.
+func (u *ResourcePolicyUpsert) AddMaxReplicas(v int) *ResourcePolicyUpsert {
+	u.Add(resourcepolicy.FieldMaxReplicas, v)
+	return u
+}
+
+// ClearMaxReplicas clears the value of the "max_replicas" field.
+func (u *ResourcePolicyUpsert) ClearMaxReplicas() *ResourcePolicyUpsert {
+	u.SetNull(resourcepolicy.FieldMaxReplicas)
+	return u
+}
+
+// SetMaxLogins sets the "max_logins" field.
+func (u *ResourcePolicyUpsert) SetMaxLogins(v int) *ResourcePolicyUpsert {
+	u.Set(resourcepolicy.FieldMaxLogins, v)
+	return u
+}
+
+// UpdateMaxLogins sets the "max_logins" field to the value that was provided on create.
+func (u *ResourcePolicyUpsert) UpdateMaxLogins() *ResourcePolicyUpsert {
+	u.SetExcluded(resourcepolicy.FieldMaxLogins)
+	return u
+}
+
+// AddMaxLogins adds v to the "max_logins" field.
+func (u *ResourcePolicyUpsert) AddMaxLogins(v int) *ResourcePolicyUpsert {
+	u.Add(resourcepolicy.FieldMaxLogins, v)
+	return u
+}
+
+// ClearMaxLogins clears the value of the "max_logins" field.
+func (u *ResourcePolicyUpsert) ClearMaxLogins() *ResourcePolicyUpsert {
+	u.SetNull(resourcepolicy.FieldMaxLogins)
+	return u
+}
+
+// SetMaxNetworks sets the "max_networks" field.
+func (u *ResourcePolicyUpsert) SetMaxNetworks(v int) *ResourcePolicyUpsert {
+	u.Set(resourcepolicy.FieldMaxNetworks, v)
+	return u
+}
+
+// UpdateMaxNetworks sets the "max_networks" field to the value that was provided on create.
+func (u *ResourcePolicyUpsert) UpdateMaxNetworks() *ResourcePolicyUpsert {
+	u.SetExcluded(resourcepolicy.FieldMaxNetworks)
+	return u
+}
+
+// AddMaxNetworks adds v to the "max_networks" field.
+func (u *ResourcePolicyUpsert) AddMaxNetworks(v int) *ResourcePolicyUpsert {
+	u.Add(resourcepolicy.FieldMaxNetworks, v)
+	return u
+}
+
+// ClearMaxNetworks clears the value of the "max_networks" field.
+func (u *ResourcePolicyUpsert) ClearMaxNetworks() *ResourcePolicyUpsert {
+	u.SetNull(resourcepolicy.FieldMaxNetworks)
+	return u
+}
+
+// SetMaxSSHSessions sets the "max_ssh_sessions" field.
+func (u *ResourcePolicyUpsert) SetMaxSSHSessions(v int) *ResourcePolicyUpsert {
+	u.Set(resourcepolicy.FieldMaxSSHSessions, v)
+	return u
+}
+
+// UpdateMaxSSHSessions sets the "max_ssh_sessions" field to the value that was provided on create.
+func (u *ResourcePolicyUpsert) UpdateMaxSSHSessions() *ResourcePolicyUpsert {
+	u.SetExcluded(resourcepolicy.FieldMaxSSHSessions)
+	return u
+}
+
+// AddMaxSSHSessions adds v to the "max_ssh_sessions" field.
+func (u *ResourcePolicyUpsert) AddMaxSSHSessions(v int) *ResourcePolicyUpsert {
+	u.Add(resourcepolicy.FieldMaxSSHSessions, v)
+	return u
+}
+
+// ClearMaxSSHSessions clears the value of the "max_ssh_sessions" field.
+func (u *ResourcePolicyUpsert) ClearMaxSSHSessions() *ResourcePolicyUpsert {
+	u.SetNull(resourcepolicy.FieldMaxSSHSessions)
 	return u
 }
 
@@ -501,6 +982,20 @@ func (u *ResourcePolicyUpsertOne) UpdateTotalSlots() *ResourcePolicyUpsertOne {
 	})
 }
 
+// SetUnlistedSlots sets the "unlisted_slots" field.
+func (u *ResourcePolicyUpsertOne) SetUnlistedSlots(v resourcepolicy.UnlistedSlots) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetUnlistedSlots(v)
+	})
+}
+
+// UpdateUnlistedSlots sets the "unlisted_slots" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertOne) UpdateUnlistedSlots() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateUnlistedSlots()
+	})
+}
+
 // SetMaxSessions sets the "max_sessions" field.
 func (u *ResourcePolicyUpsertOne) SetMaxSessions(v int) *ResourcePolicyUpsertOne {
 	return u.Update(func(s *ResourcePolicyUpsert) {
@@ -557,6 +1052,132 @@ func (u *ResourcePolicyUpsertOne) ClearMaxPendingSessions() *ResourcePolicyUpser
 	})
 }
 
+// SetMaxPendingSlots sets the "max_pending_slots" field.
+func (u *ResourcePolicyUpsertOne) SetMaxPendingSlots(v resource.Slots) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxPendingSlots(v)
+	})
+}
+
+// UpdateMaxPendingSlots sets the "max_pending_slots" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertOne) UpdateMaxPendingSlots() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxPendingSlots()
+	})
+}
+
+// SetMaxContainersPerSession sets the "max_containers_per_session" field.
+func (u *ResourcePolicyUpsertOne) SetMaxContainersPerSession(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxContainersPerSession(v)
+	})
+}
+
+// AddMaxContainersPerSession adds v to the "max_containers_per_session" field.
+func (u *ResourcePolicyUpsertOne) AddMaxContainersPerSession(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxContainersPerSession(v)
+	})
+}
+
+// UpdateMaxContainersPerSession sets the "max_containers_per_session" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertOne) UpdateMaxContainersPerSession() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxContainersPerSession()
+	})
+}
+
+// ClearMaxContainersPerSession clears the value of the "max_containers_per_session" field.
+func (u *ResourcePolicyUpsertOne) ClearMaxContainersPerSession() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxContainersPerSession()
+	})
+}
+
+// SetMaxPriority sets the "max_priority" field.
+func (u *ResourcePolicyUpsertOne) SetMaxPriority(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxPriority(v)
+	})
+}
+
+// AddMaxPriority adds v to the "max_priority" field.
+func (u *ResourcePolicyUpsertOne) AddMaxPriority(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxPriority(v)
+	})
+}
+
+// UpdateMaxPriority sets the "max_priority" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertOne) UpdateMaxPriority() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxPriority()
+	})
+}
+
+// ClearMaxPriority clears the value of the "max_priority" field.
+func (u *ResourcePolicyUpsertOne) ClearMaxPriority() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxPriority()
+	})
+}
+
+// SetMaxSessionLifetime sets the "max_session_lifetime" field.
+func (u *ResourcePolicyUpsertOne) SetMaxSessionLifetime(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxSessionLifetime(v)
+	})
+}
+
+// AddMaxSessionLifetime adds v to the "max_session_lifetime" field.
+func (u *ResourcePolicyUpsertOne) AddMaxSessionLifetime(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxSessionLifetime(v)
+	})
+}
+
+// UpdateMaxSessionLifetime sets the "max_session_lifetime" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertOne) UpdateMaxSessionLifetime() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxSessionLifetime()
+	})
+}
+
+// ClearMaxSessionLifetime clears the value of the "max_session_lifetime" field.
+func (u *ResourcePolicyUpsertOne) ClearMaxSessionLifetime() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxSessionLifetime()
+	})
+}
+
+// SetIdleTimeout sets the "idle_timeout" field.
+func (u *ResourcePolicyUpsertOne) SetIdleTimeout(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetIdleTimeout(v)
+	})
+}
+
+// AddIdleTimeout adds v to the "idle_timeout" field.
+func (u *ResourcePolicyUpsertOne) AddIdleTimeout(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddIdleTimeout(v)
+	})
+}
+
+// UpdateIdleTimeout sets the "idle_timeout" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertOne) UpdateIdleTimeout() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateIdleTimeout()
+	})
+}
+
+// ClearIdleTimeout clears the value of the "idle_timeout" field.
+func (u *ResourcePolicyUpsertOne) ClearIdleTimeout() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearIdleTimeout()
+	})
+}
+
 // SetMaxVfolders sets the "max_vfolders" field.
 func (u *ResourcePolicyUpsertOne) SetMaxVfolders(v int) *ResourcePolicyUpsertOne {
 	return u.Update(func(s *ResourcePolicyUpsert) {
@@ -610,6 +1231,146 @@ func (u *ResourcePolicyUpsertOne) UpdateMaxScopeBytes() *ResourcePolicyUpsertOne
 func (u *ResourcePolicyUpsertOne) ClearMaxScopeBytes() *ResourcePolicyUpsertOne {
 	return u.Update(func(s *ResourcePolicyUpsert) {
 		s.ClearMaxScopeBytes()
+	})
+}
+
+// SetMaxCustomizedImages sets the "max_customized_images" field.
+func (u *ResourcePolicyUpsertOne) SetMaxCustomizedImages(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxCustomizedImages(v)
+	})
+}
+
+// AddMaxCustomizedImages adds v to the "max_customized_images" field.
+func (u *ResourcePolicyUpsertOne) AddMaxCustomizedImages(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxCustomizedImages(v)
+	})
+}
+
+// UpdateMaxCustomizedImages sets the "max_customized_images" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertOne) UpdateMaxCustomizedImages() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxCustomizedImages()
+	})
+}
+
+// ClearMaxCustomizedImages clears the value of the "max_customized_images" field.
+func (u *ResourcePolicyUpsertOne) ClearMaxCustomizedImages() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxCustomizedImages()
+	})
+}
+
+// SetMaxReplicas sets the "max_replicas" field.
+func (u *ResourcePolicyUpsertOne) SetMaxReplicas(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxReplicas(v)
+	})
+}
+
+// AddMaxReplicas adds v to the "max_replicas" field.
+func (u *ResourcePolicyUpsertOne) AddMaxReplicas(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxReplicas(v)
+	})
+}
+
+// UpdateMaxReplicas sets the "max_replicas" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertOne) UpdateMaxReplicas() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxReplicas()
+	})
+}
+
+// ClearMaxReplicas clears the value of the "max_replicas" field.
+func (u *ResourcePolicyUpsertOne) ClearMaxReplicas() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxReplicas()
+	})
+}
+
+// SetMaxLogins sets the "max_logins" field.
+func (u *ResourcePolicyUpsertOne) SetMaxLogins(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxLogins(v)
+	})
+}
+
+// AddMaxLogins adds v to the "max_logins" field.
+func (u *ResourcePolicyUpsertOne) AddMaxLogins(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxLogins(v)
+	})
+}
+
+// UpdateMaxLogins sets the "max_logins" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertOne) UpdateMaxLogins() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxLogins()
+	})
+}
+
+// ClearMaxLogins clears the value of the "max_logins" field.
+func (u *ResourcePolicyUpsertOne) ClearMaxLogins() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxLogins()
+	})
+}
+
+// SetMaxNetworks sets the "max_networks" field.
+func (u *ResourcePolicyUpsertOne) SetMaxNetworks(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxNetworks(v)
+	})
+}
+
+// AddMaxNetworks adds v to the "max_networks" field.
+func (u *ResourcePolicyUpsertOne) AddMaxNetworks(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxNetworks(v)
+	})
+}
+
+// UpdateMaxNetworks sets the "max_networks" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertOne) UpdateMaxNetworks() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxNetworks()
+	})
+}
+
+// ClearMaxNetworks clears the value of the "max_networks" field.
+func (u *ResourcePolicyUpsertOne) ClearMaxNetworks() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxNetworks()
+	})
+}
+
+// SetMaxSSHSessions sets the "max_ssh_sessions" field.
+func (u *ResourcePolicyUpsertOne) SetMaxSSHSessions(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxSSHSessions(v)
+	})
+}
+
+// AddMaxSSHSessions adds v to the "max_ssh_sessions" field.
+func (u *ResourcePolicyUpsertOne) AddMaxSSHSessions(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxSSHSessions(v)
+	})
+}
+
+// UpdateMaxSSHSessions sets the "max_ssh_sessions" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertOne) UpdateMaxSSHSessions() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxSSHSessions()
+	})
+}
+
+// ClearMaxSSHSessions clears the value of the "max_ssh_sessions" field.
+func (u *ResourcePolicyUpsertOne) ClearMaxSSHSessions() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxSSHSessions()
 	})
 }
 
@@ -859,6 +1620,20 @@ func (u *ResourcePolicyUpsertBulk) UpdateTotalSlots() *ResourcePolicyUpsertBulk 
 	})
 }
 
+// SetUnlistedSlots sets the "unlisted_slots" field.
+func (u *ResourcePolicyUpsertBulk) SetUnlistedSlots(v resourcepolicy.UnlistedSlots) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetUnlistedSlots(v)
+	})
+}
+
+// UpdateUnlistedSlots sets the "unlisted_slots" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertBulk) UpdateUnlistedSlots() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateUnlistedSlots()
+	})
+}
+
 // SetMaxSessions sets the "max_sessions" field.
 func (u *ResourcePolicyUpsertBulk) SetMaxSessions(v int) *ResourcePolicyUpsertBulk {
 	return u.Update(func(s *ResourcePolicyUpsert) {
@@ -915,6 +1690,132 @@ func (u *ResourcePolicyUpsertBulk) ClearMaxPendingSessions() *ResourcePolicyUpse
 	})
 }
 
+// SetMaxPendingSlots sets the "max_pending_slots" field.
+func (u *ResourcePolicyUpsertBulk) SetMaxPendingSlots(v resource.Slots) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxPendingSlots(v)
+	})
+}
+
+// UpdateMaxPendingSlots sets the "max_pending_slots" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertBulk) UpdateMaxPendingSlots() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxPendingSlots()
+	})
+}
+
+// SetMaxContainersPerSession sets the "max_containers_per_session" field.
+func (u *ResourcePolicyUpsertBulk) SetMaxContainersPerSession(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxContainersPerSession(v)
+	})
+}
+
+// AddMaxContainersPerSession adds v to the "max_containers_per_session" field.
+func (u *ResourcePolicyUpsertBulk) AddMaxContainersPerSession(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxContainersPerSession(v)
+	})
+}
+
+// UpdateMaxContainersPerSession sets the "max_containers_per_session" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertBulk) UpdateMaxContainersPerSession() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxContainersPerSession()
+	})
+}
+
+// ClearMaxContainersPerSession clears the value of the "max_containers_per_session" field.
+func (u *ResourcePolicyUpsertBulk) ClearMaxContainersPerSession() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxContainersPerSession()
+	})
+}
+
+// SetMaxPriority sets the "max_priority" field.
+func (u *ResourcePolicyUpsertBulk) SetMaxPriority(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxPriority(v)
+	})
+}
+
+// AddMaxPriority adds v to the "max_priority" field.
+func (u *ResourcePolicyUpsertBulk) AddMaxPriority(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxPriority(v)
+	})
+}
+
+// UpdateMaxPriority sets the "max_priority" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertBulk) UpdateMaxPriority() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxPriority()
+	})
+}
+
+// ClearMaxPriority clears the value of the "max_priority" field.
+func (u *ResourcePolicyUpsertBulk) ClearMaxPriority() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxPriority()
+	})
+}
+
+// SetMaxSessionLifetime sets the "max_session_lifetime" field.
+func (u *ResourcePolicyUpsertBulk) SetMaxSessionLifetime(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxSessionLifetime(v)
+	})
+}
+
+// AddMaxSessionLifetime adds v to the "max_session_lifetime" field.
+func (u *ResourcePolicyUpsertBulk) AddMaxSessionLifetime(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxSessionLifetime(v)
+	})
+}
+
+// UpdateMaxSessionLifetime sets the "max_session_lifetime" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertBulk) UpdateMaxSessionLifetime() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxSessionLifetime()
+	})
+}
+
+// ClearMaxSessionLifetime clears the value of the "max_session_lifetime" field.
+func (u *ResourcePolicyUpsertBulk) ClearMaxSessionLifetime() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxSessionLifetime()
+	})
+}
+
+// SetIdleTimeout sets the "idle_timeout" field.
+func (u *ResourcePolicyUpsertBulk) SetIdleTimeout(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetIdleTimeout(v)
+	})
+}
+
+// AddIdleTimeout adds v to the "idle_timeout" field.
+func (u *ResourcePolicyUpsertBulk) AddIdleTimeout(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddIdleTimeout(v)
+	})
+}
+
+// UpdateIdleTimeout sets the "idle_timeout" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertBulk) UpdateIdleTimeout() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateIdleTimeout()
+	})
+}
+
+// ClearIdleTimeout clears the value of the "idle_timeout" field.
+func (u *ResourcePolicyUpsertBulk) ClearIdleTimeout() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearIdleTimeout()
+	})
+}
+
 // SetMaxVfolders sets the "max_vfolders" field.
 func (u *ResourcePolicyUpsertBulk) SetMaxVfolders(v int) *ResourcePolicyUpsertBulk {
 	return u.Update(func(s *ResourcePolicyUpsert) {
@@ -968,6 +1869,146 @@ func (u *ResourcePolicyUpsertBulk) UpdateMaxScopeBytes() *ResourcePolicyUpsertBu
 func (u *ResourcePolicyUpsertBulk) ClearMaxScopeBytes() *ResourcePolicyUpsertBulk {
 	return u.Update(func(s *ResourcePolicyUpsert) {
 		s.ClearMaxScopeBytes()
+	})
+}
+
+// SetMaxCustomizedImages sets the "max_customized_images" field.
+func (u *ResourcePolicyUpsertBulk) SetMaxCustomizedImages(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxCustomizedImages(v)
+	})
+}
+
+// AddMaxCustomizedImages adds v to the "max_customized_images" field.
+func (u *ResourcePolicyUpsertBulk) AddMaxCustomizedImages(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxCustomizedImages(v)
+	})
+}
+
+// UpdateMaxCustomizedImages sets the "max_customized_images" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertBulk) UpdateMaxCustomizedImages() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxCustomizedImages()
+	})
+}
+
+// ClearMaxCustomizedImages clears the value of the "max_customized_images" field.
+func (u *ResourcePolicyUpsertBulk) ClearMaxCustomizedImages() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxCustomizedImages()
+	})
+}
+
+// SetMaxReplicas sets the "max_replicas" field.
+func (u *ResourcePolicyUpsertBulk) SetMaxReplicas(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxReplicas(v)
+	})
+}
+
+// AddMaxReplicas adds v to the "max_replicas" field.
+func (u *ResourcePolicyUpsertBulk) AddMaxReplicas(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxReplicas(v)
+	})
+}
+
+// UpdateMaxReplicas sets the "max_replicas" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertBulk) UpdateMaxReplicas() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxReplicas()
+	})
+}
+
+// ClearMaxReplicas clears the value of the "max_replicas" field.
+func (u *ResourcePolicyUpsertBulk) ClearMaxReplicas() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxReplicas()
+	})
+}
+
+// SetMaxLogins sets the "max_logins" field.
+func (u *ResourcePolicyUpsertBulk) SetMaxLogins(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxLogins(v)
+	})
+}
+
+// AddMaxLogins adds v to the "max_logins" field.
+func (u *ResourcePolicyUpsertBulk) AddMaxLogins(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxLogins(v)
+	})
+}
+
+// UpdateMaxLogins sets the "max_logins" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertBulk) UpdateMaxLogins() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxLogins()
+	})
+}
+
+// ClearMaxLogins clears the value of the "max_logins" field.
+func (u *ResourcePolicyUpsertBulk) ClearMaxLogins() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxLogins()
+	})
+}
+
+// SetMaxNetworks sets the "max_networks" field.
+func (u *ResourcePolicyUpsertBulk) SetMaxNetworks(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxNetworks(v)
+	})
+}
+
+// AddMaxNetworks adds v to the "max_networks" field.
+func (u *ResourcePolicyUpsertBulk) AddMaxNetworks(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxNetworks(v)
+	})
+}
+
+// UpdateMaxNetworks sets the "max_networks" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertBulk) UpdateMaxNetworks() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxNetworks()
+	})
+}
+
+// ClearMaxNetworks clears the value of the "max_networks" field.
+func (u *ResourcePolicyUpsertBulk) ClearMaxNetworks() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxNetworks()
+	})
+}
+
+// SetMaxSSHSessions sets the "max_ssh_sessions" field.
+func (u *ResourcePolicyUpsertBulk) SetMaxSSHSessions(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxSSHSessions(v)
+	})
+}
+
+// AddMaxSSHSessions adds v to the "max_ssh_sessions" field.
+func (u *ResourcePolicyUpsertBulk) AddMaxSSHSessions(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxSSHSessions(v)
+	})
+}
+
+// UpdateMaxSSHSessions sets the "max_ssh_sessions" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertBulk) UpdateMaxSSHSessions() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxSSHSessions()
+	})
+}
+
+// ClearMaxSSHSessions clears the value of the "max_ssh_sessions" field.
+func (u *ResourcePolicyUpsertBulk) ClearMaxSSHSessions() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxSSHSessions()
 	})
 }
 

@@ -4,6 +4,7 @@ package ent
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"math"
 
@@ -12,6 +13,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/google/uuid"
@@ -20,12 +22,14 @@ import (
 // ResourcePolicyQuery is the builder for querying ResourcePolicy entities.
 type ResourcePolicyQuery struct {
 	config
-	ctx        *QueryContext
-	order      []resourcepolicy.OrderOption
-	inters     []Interceptor
-	predicates []predicate.ResourcePolicy
-	loadTotal  []func(context.Context, []*ResourcePolicy) error
-	modifiers  []func(*sql.Selector)
+	ctx                  *QueryContext
+	order                []resourcepolicy.OrderOption
+	inters               []Interceptor
+	predicates           []predicate.ResourcePolicy
+	withAttachments      *PolicyAttachmentQuery
+	loadTotal            []func(context.Context, []*ResourcePolicy) error
+	modifiers            []func(*sql.Selector)
+	withNamedAttachments map[string]*PolicyAttachmentQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -60,6 +64,28 @@ func (_q *ResourcePolicyQuery) Unique(unique bool) *ResourcePolicyQuery {
 func (_q *ResourcePolicyQuery) Order(o ...resourcepolicy.OrderOption) *ResourcePolicyQuery {
 	_q.order = append(_q.order, o...)
 	return _q
+}
+
+// QueryAttachments chains the current query on the "attachments" edge.
+func (_q *ResourcePolicyQuery) QueryAttachments() *PolicyAttachmentQuery {
+	query := (&PolicyAttachmentClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resourcepolicy.Table, resourcepolicy.FieldID, selector),
+			sqlgraph.To(policyattachment.Table, policyattachment.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, resourcepolicy.AttachmentsTable, resourcepolicy.AttachmentsColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
 }
 
 // First returns the first ResourcePolicy entity from the query.
@@ -249,16 +275,28 @@ func (_q *ResourcePolicyQuery) Clone() *ResourcePolicyQuery {
 		return nil
 	}
 	return &ResourcePolicyQuery{
-		config:     _q.config,
-		ctx:        _q.ctx.Clone(),
-		order:      append([]resourcepolicy.OrderOption{}, _q.order...),
-		inters:     append([]Interceptor{}, _q.inters...),
-		predicates: append([]predicate.ResourcePolicy{}, _q.predicates...),
+		config:          _q.config,
+		ctx:             _q.ctx.Clone(),
+		order:           append([]resourcepolicy.OrderOption{}, _q.order...),
+		inters:          append([]Interceptor{}, _q.inters...),
+		predicates:      append([]predicate.ResourcePolicy{}, _q.predicates...),
+		withAttachments: _q.withAttachments.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
+}
+
+// WithAttachments tells the query-builder to eager-load the nodes that are connected to
+// the "attachments" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *ResourcePolicyQuery) WithAttachments(opts ...func(*PolicyAttachmentQuery)) *ResourcePolicyQuery {
+	query := (&PolicyAttachmentClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withAttachments = query
+	return _q
 }
 
 // GroupBy is used to group vertices by one or more fields/columns.
@@ -337,8 +375,11 @@ func (_q *ResourcePolicyQuery) prepareQuery(ctx context.Context) error {
 
 func (_q *ResourcePolicyQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*ResourcePolicy, error) {
 	var (
-		nodes = []*ResourcePolicy{}
-		_spec = _q.querySpec()
+		nodes       = []*ResourcePolicy{}
+		_spec       = _q.querySpec()
+		loadedTypes = [1]bool{
+			_q.withAttachments != nil,
+		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
 		return (*ResourcePolicy).scanValues(nil, columns)
@@ -346,6 +387,7 @@ func (_q *ResourcePolicyQuery) sqlAll(ctx context.Context, hooks ...queryHook) (
 	_spec.Assign = func(columns []string, values []any) error {
 		node := &ResourcePolicy{config: _q.config}
 		nodes = append(nodes, node)
+		node.Edges.loadedTypes = loadedTypes
 		return node.assignValues(columns, values)
 	}
 	if len(_q.modifiers) > 0 {
@@ -360,12 +402,57 @@ func (_q *ResourcePolicyQuery) sqlAll(ctx context.Context, hooks ...queryHook) (
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
+	if query := _q.withAttachments; query != nil {
+		if err := _q.loadAttachments(ctx, query, nodes,
+			func(n *ResourcePolicy) { n.Edges.Attachments = []*PolicyAttachment{} },
+			func(n *ResourcePolicy, e *PolicyAttachment) { n.Edges.Attachments = append(n.Edges.Attachments, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedAttachments {
+		if err := _q.loadAttachments(ctx, query, nodes,
+			func(n *ResourcePolicy) { n.appendNamedAttachments(name) },
+			func(n *ResourcePolicy, e *PolicyAttachment) { n.appendNamedAttachments(name, e) }); err != nil {
+			return nil, err
+		}
+	}
 	for i := range _q.loadTotal {
 		if err := _q.loadTotal[i](ctx, nodes); err != nil {
 			return nil, err
 		}
 	}
 	return nodes, nil
+}
+
+func (_q *ResourcePolicyQuery) loadAttachments(ctx context.Context, query *PolicyAttachmentQuery, nodes []*ResourcePolicy, init func(*ResourcePolicy), assign func(*ResourcePolicy, *PolicyAttachment)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*ResourcePolicy)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(policyattachment.FieldPolicyID)
+	}
+	query.Where(predicate.PolicyAttachment(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(resourcepolicy.AttachmentsColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.PolicyID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "policy_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
 }
 
 func (_q *ResourcePolicyQuery) sqlCount(ctx context.Context) (int, error) {
@@ -485,6 +572,20 @@ func (_q *ResourcePolicyQuery) ForShare(opts ...sql.LockOption) *ResourcePolicyQ
 func (_q *ResourcePolicyQuery) Modify(modifiers ...func(s *sql.Selector)) *ResourcePolicySelect {
 	_q.modifiers = append(_q.modifiers, modifiers...)
 	return _q.Select()
+}
+
+// WithNamedAttachments tells the query-builder to eager-load the nodes that are connected to the "attachments"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *ResourcePolicyQuery) WithNamedAttachments(name string, opts ...func(*PolicyAttachmentQuery)) *ResourcePolicyQuery {
+	query := (&PolicyAttachmentClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedAttachments == nil {
+		_q.withNamedAttachments = make(map[string]*PolicyAttachmentQuery)
+	}
+	_q.withNamedAttachments[name] = query
+	return _q
 }
 
 // ResourcePolicyGroupBy is the group-by builder for ResourcePolicy entities.

@@ -10,9 +10,11 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/google/uuid"
 )
 
 // ResourcePolicyUpdate is the builder for updating ResourcePolicy entities.
@@ -46,6 +48,20 @@ func (_u *ResourcePolicyUpdate) SetNillableName(v *string) *ResourcePolicyUpdate
 // SetTotalSlots sets the "total_slots" field.
 func (_u *ResourcePolicyUpdate) SetTotalSlots(v resource.Slots) *ResourcePolicyUpdate {
 	_u.mutation.SetTotalSlots(v)
+	return _u
+}
+
+// SetUnlistedSlots sets the "unlisted_slots" field.
+func (_u *ResourcePolicyUpdate) SetUnlistedSlots(v resourcepolicy.UnlistedSlots) *ResourcePolicyUpdate {
+	_u.mutation.SetUnlistedSlots(v)
+	return _u
+}
+
+// SetNillableUnlistedSlots sets the "unlisted_slots" field if the given value is not nil.
+func (_u *ResourcePolicyUpdate) SetNillableUnlistedSlots(v *resourcepolicy.UnlistedSlots) *ResourcePolicyUpdate {
+	if v != nil {
+		_u.SetUnlistedSlots(*v)
+	}
 	return _u
 }
 
@@ -103,6 +119,120 @@ func (_u *ResourcePolicyUpdate) ClearMaxPendingSessions() *ResourcePolicyUpdate 
 	return _u
 }
 
+// SetMaxPendingSlots sets the "max_pending_slots" field.
+func (_u *ResourcePolicyUpdate) SetMaxPendingSlots(v resource.Slots) *ResourcePolicyUpdate {
+	_u.mutation.SetMaxPendingSlots(v)
+	return _u
+}
+
+// SetMaxContainersPerSession sets the "max_containers_per_session" field.
+func (_u *ResourcePolicyUpdate) SetMaxContainersPerSession(v int) *ResourcePolicyUpdate {
+	_u.mutation.ResetMaxContainersPerSession()
+	_u.mutation.SetMaxContainersPerSession(v)
+	return _u
+}
+
+// SetNillableMaxContainersPerSession sets the "max_containers_per_session" field if the given value is not nil.
+func (_u *ResourcePolicyUpdate) SetNillableMaxContainersPerSession(v *int) *ResourcePolicyUpdate {
+	if v != nil {
+		_u.SetMaxContainersPerSession(*v)
+	}
+	return _u
+}
+
+// AddMaxContainersPerSession adds value to the "max_containers_per_session" field.
+func (_u *ResourcePolicyUpdate) AddMaxContainersPerSession(v int) *ResourcePolicyUpdate {
+	_u.mutation.AddMaxContainersPerSession(v)
+	return _u
+}
+
+// ClearMaxContainersPerSession clears the value of the "max_containers_per_session" field.
+func (_u *ResourcePolicyUpdate) ClearMaxContainersPerSession() *ResourcePolicyUpdate {
+	_u.mutation.ClearMaxContainersPerSession()
+	return _u
+}
+
+// SetMaxPriority sets the "max_priority" field.
+func (_u *ResourcePolicyUpdate) SetMaxPriority(v int) *ResourcePolicyUpdate {
+	_u.mutation.ResetMaxPriority()
+	_u.mutation.SetMaxPriority(v)
+	return _u
+}
+
+// SetNillableMaxPriority sets the "max_priority" field if the given value is not nil.
+func (_u *ResourcePolicyUpdate) SetNillableMaxPriority(v *int) *ResourcePolicyUpdate {
+	if v != nil {
+		_u.SetMaxPriority(*v)
+	}
+	return _u
+}
+
+// AddMaxPriority adds value to the "max_priority" field.
+func (_u *ResourcePolicyUpdate) AddMaxPriority(v int) *ResourcePolicyUpdate {
+	_u.mutation.AddMaxPriority(v)
+	return _u
+}
+
+// ClearMaxPriority clears the value of the "max_priority" field.
+func (_u *ResourcePolicyUpdate) ClearMaxPriority() *ResourcePolicyUpdate {
+	_u.mutation.ClearMaxPriority()
+	return _u
+}
+
+// SetMaxSessionLifetime sets the "max_session_lifetime" field.
+func (_u *ResourcePolicyUpdate) SetMaxSessionLifetime(v int) *ResourcePolicyUpdate {
+	_u.mutation.ResetMaxSessionLifetime()
+	_u.mutation.SetMaxSessionLifetime(v)
+	return _u
+}
+
+// SetNillableMaxSessionLifetime sets the "max_session_lifetime" field if the given value is not nil.
+func (_u *ResourcePolicyUpdate) SetNillableMaxSessionLifetime(v *int) *ResourcePolicyUpdate {
+	if v != nil {
+		_u.SetMaxSessionLifetime(*v)
+	}
+	return _u
+}
+
+// AddMaxSessionLifetime adds value to the "max_session_lifetime" field.
+func (_u *ResourcePolicyUpdate) AddMaxSessionLifetime(v int) *ResourcePolicyUpdate {
+	_u.mutation.AddMaxSessionLifetime(v)
+	return _u
+}
+
+// ClearMaxSessionLifetime clears the value of the "max_session_lifetime" field.
+func (_u *ResourcePolicyUpdate) ClearMaxSessionLifetime() *ResourcePolicyUpdate {
+	_u.mutation.ClearMaxSessionLifetime()
+	return _u
+}
+
+// SetIdleTimeout sets the "idle_timeout" field.
+func (_u *ResourcePolicyUpdate) SetIdleTimeout(v int) *ResourcePolicyUpdate {
+	_u.mutation.ResetIdleTimeout()
+	_u.mutation.SetIdleTimeout(v)
+	return _u
+}
+
+// SetNillableIdleTimeout sets the "idle_timeout" field if the given value is not nil.
+func (_u *ResourcePolicyUpdate) SetNillableIdleTimeout(v *int) *ResourcePolicyUpdate {
+	if v != nil {
+		_u.SetIdleTimeout(*v)
+	}
+	return _u
+}
+
+// AddIdleTimeout adds value to the "idle_timeout" field.
+func (_u *ResourcePolicyUpdate) AddIdleTimeout(v int) *ResourcePolicyUpdate {
+	_u.mutation.AddIdleTimeout(v)
+	return _u
+}
+
+// ClearIdleTimeout clears the value of the "idle_timeout" field.
+func (_u *ResourcePolicyUpdate) ClearIdleTimeout() *ResourcePolicyUpdate {
+	_u.mutation.ClearIdleTimeout()
+	return _u
+}
+
 // SetMaxVfolders sets the "max_vfolders" field.
 func (_u *ResourcePolicyUpdate) SetMaxVfolders(v int) *ResourcePolicyUpdate {
 	_u.mutation.ResetMaxVfolders()
@@ -157,9 +287,180 @@ func (_u *ResourcePolicyUpdate) ClearMaxScopeBytes() *ResourcePolicyUpdate {
 	return _u
 }
 
+// SetMaxCustomizedImages sets the "max_customized_images" field.
+func (_u *ResourcePolicyUpdate) SetMaxCustomizedImages(v int) *ResourcePolicyUpdate {
+	_u.mutation.ResetMaxCustomizedImages()
+	_u.mutation.SetMaxCustomizedImages(v)
+	return _u
+}
+
+// SetNillableMaxCustomizedImages sets the "max_customized_images" field if the given value is not nil.
+func (_u *ResourcePolicyUpdate) SetNillableMaxCustomizedImages(v *int) *ResourcePolicyUpdate {
+	if v != nil {
+		_u.SetMaxCustomizedImages(*v)
+	}
+	return _u
+}
+
+// AddMaxCustomizedImages adds value to the "max_customized_images" field.
+func (_u *ResourcePolicyUpdate) AddMaxCustomizedImages(v int) *ResourcePolicyUpdate {
+	_u.mutation.AddMaxCustomizedImages(v)
+	return _u
+}
+
+// ClearMaxCustomizedImages clears the value of the "max_customized_images" field.
+func (_u *ResourcePolicyUpdate) ClearMaxCustomizedImages() *ResourcePolicyUpdate {
+	_u.mutation.ClearMaxCustomizedImages()
+	return _u
+}
+
+// SetMaxReplicas sets the "max_replicas" field.
+func (_u *ResourcePolicyUpdate) SetMaxReplicas(v int) *ResourcePolicyUpdate {
+	_u.mutation.ResetMaxReplicas()
+	_u.mutation.SetMaxReplicas(v)
+	return _u
+}
+
+// SetNillableMaxReplicas sets the "max_replicas" field if the given value is not nil.
+func (_u *ResourcePolicyUpdate) SetNillableMaxReplicas(v *int) *ResourcePolicyUpdate {
+	if v != nil {
+		_u.SetMaxReplicas(*v)
+	}
+	return _u
+}
+
+// AddMaxReplicas adds value to the "max_replicas" field.
+func (_u *ResourcePolicyUpdate) AddMaxReplicas(v int) *ResourcePolicyUpdate {
+	_u.mutation.AddMaxReplicas(v)
+	return _u
+}
+
+// ClearMaxReplicas clears the value of the "max_replicas" field.
+func (_u *ResourcePolicyUpdate) ClearMaxReplicas() *ResourcePolicyUpdate {
+	_u.mutation.ClearMaxReplicas()
+	return _u
+}
+
+// SetMaxLogins sets the "max_logins" field.
+func (_u *ResourcePolicyUpdate) SetMaxLogins(v int) *ResourcePolicyUpdate {
+	_u.mutation.ResetMaxLogins()
+	_u.mutation.SetMaxLogins(v)
+	return _u
+}
+
+// SetNillableMaxLogins sets the "max_logins" field if the given value is not nil.
+func (_u *ResourcePolicyUpdate) SetNillableMaxLogins(v *int) *ResourcePolicyUpdate {
+	if v != nil {
+		_u.SetMaxLogins(*v)
+	}
+	return _u
+}
+
+// AddMaxLogins adds value to the "max_logins" field.
+func (_u *ResourcePolicyUpdate) AddMaxLogins(v int) *ResourcePolicyUpdate {
+	_u.mutation.AddMaxLogins(v)
+	return _u
+}
+
+// ClearMaxLogins clears the value of the "max_logins" field.
+func (_u *ResourcePolicyUpdate) ClearMaxLogins() *ResourcePolicyUpdate {
+	_u.mutation.ClearMaxLogins()
+	return _u
+}
+
+// SetMaxNetworks sets the "max_networks" field.
+func (_u *ResourcePolicyUpdate) SetMaxNetworks(v int) *ResourcePolicyUpdate {
+	_u.mutation.ResetMaxNetworks()
+	_u.mutation.SetMaxNetworks(v)
+	return _u
+}
+
+// SetNillableMaxNetworks sets the "max_networks" field if the given value is not nil.
+func (_u *ResourcePolicyUpdate) SetNillableMaxNetworks(v *int) *ResourcePolicyUpdate {
+	if v != nil {
+		_u.SetMaxNetworks(*v)
+	}
+	return _u
+}
+
+// AddMaxNetworks adds value to the "max_networks" field.
+func (_u *ResourcePolicyUpdate) AddMaxNetworks(v int) *ResourcePolicyUpdate {
+	_u.mutation.AddMaxNetworks(v)
+	return _u
+}
+
+// ClearMaxNetworks clears the value of the "max_networks" field.
+func (_u *ResourcePolicyUpdate) ClearMaxNetworks() *ResourcePolicyUpdate {
+	_u.mutation.ClearMaxNetworks()
+	return _u
+}
+
+// SetMaxSSHSessions sets the "max_ssh_sessions" field.
+func (_u *ResourcePolicyUpdate) SetMaxSSHSessions(v int) *ResourcePolicyUpdate {
+	_u.mutation.ResetMaxSSHSessions()
+	_u.mutation.SetMaxSSHSessions(v)
+	return _u
+}
+
+// SetNillableMaxSSHSessions sets the "max_ssh_sessions" field if the given value is not nil.
+func (_u *ResourcePolicyUpdate) SetNillableMaxSSHSessions(v *int) *ResourcePolicyUpdate {
+	if v != nil {
+		_u.SetMaxSSHSessions(*v)
+	}
+	return _u
+}
+
+// AddMaxSSHSessions adds value to the "max_ssh_sessions" field.
+func (_u *ResourcePolicyUpdate) AddMaxSSHSessions(v int) *ResourcePolicyUpdate {
+	_u.mutation.AddMaxSSHSessions(v)
+	return _u
+}
+
+// ClearMaxSSHSessions clears the value of the "max_ssh_sessions" field.
+func (_u *ResourcePolicyUpdate) ClearMaxSSHSessions() *ResourcePolicyUpdate {
+	_u.mutation.ClearMaxSSHSessions()
+	return _u
+}
+
+// AddAttachmentIDs adds the "attachments" edge to the PolicyAttachment entity by IDs.
+func (_u *ResourcePolicyUpdate) AddAttachmentIDs(ids ...uuid.UUID) *ResourcePolicyUpdate {
+	_u.mutation.AddAttachmentIDs(ids...)
+	return _u
+}
+
+// AddAttachments adds the "attachments" edges to the PolicyAttachment entity.
+func (_u *ResourcePolicyUpdate) AddAttachments(v ...*PolicyAttachment) *ResourcePolicyUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddAttachmentIDs(ids...)
+}
+
 // Mutation returns the ResourcePolicyMutation object of the builder.
 func (_u *ResourcePolicyUpdate) Mutation() *ResourcePolicyMutation {
 	return _u.mutation
+}
+
+// ClearAttachments clears all "attachments" edges to the PolicyAttachment entity.
+func (_u *ResourcePolicyUpdate) ClearAttachments() *ResourcePolicyUpdate {
+	_u.mutation.ClearAttachments()
+	return _u
+}
+
+// RemoveAttachmentIDs removes the "attachments" edge to PolicyAttachment entities by IDs.
+func (_u *ResourcePolicyUpdate) RemoveAttachmentIDs(ids ...uuid.UUID) *ResourcePolicyUpdate {
+	_u.mutation.RemoveAttachmentIDs(ids...)
+	return _u
+}
+
+// RemoveAttachments removes "attachments" edges to PolicyAttachment entities.
+func (_u *ResourcePolicyUpdate) RemoveAttachments(v ...*PolicyAttachment) *ResourcePolicyUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveAttachmentIDs(ids...)
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -196,6 +497,11 @@ func (_u *ResourcePolicyUpdate) check() error {
 			return &ValidationError{Name: "name", err: fmt.Errorf(`ent: validator failed for field "ResourcePolicy.name": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.UnlistedSlots(); ok {
+		if err := resourcepolicy.UnlistedSlotsValidator(v); err != nil {
+			return &ValidationError{Name: "unlisted_slots", err: fmt.Errorf(`ent: validator failed for field "ResourcePolicy.unlisted_slots": %w`, err)}
+		}
+	}
 	return nil
 }
 
@@ -223,6 +529,9 @@ func (_u *ResourcePolicyUpdate) sqlSave(ctx context.Context) (_node int, err err
 	if value, ok := _u.mutation.TotalSlots(); ok {
 		_spec.SetField(resourcepolicy.FieldTotalSlots, field.TypeJSON, value)
 	}
+	if value, ok := _u.mutation.UnlistedSlots(); ok {
+		_spec.SetField(resourcepolicy.FieldUnlistedSlots, field.TypeEnum, value)
+	}
 	if value, ok := _u.mutation.MaxSessions(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxSessions, field.TypeInt, value)
 	}
@@ -241,6 +550,45 @@ func (_u *ResourcePolicyUpdate) sqlSave(ctx context.Context) (_node int, err err
 	if _u.mutation.MaxPendingSessionsCleared() {
 		_spec.ClearField(resourcepolicy.FieldMaxPendingSessions, field.TypeInt)
 	}
+	if value, ok := _u.mutation.MaxPendingSlots(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxPendingSlots, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.MaxContainersPerSession(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxContainersPerSession, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxContainersPerSession(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxContainersPerSession, field.TypeInt, value)
+	}
+	if _u.mutation.MaxContainersPerSessionCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxContainersPerSession, field.TypeInt)
+	}
+	if value, ok := _u.mutation.MaxPriority(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxPriority, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxPriority(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxPriority, field.TypeInt, value)
+	}
+	if _u.mutation.MaxPriorityCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxPriority, field.TypeInt)
+	}
+	if value, ok := _u.mutation.MaxSessionLifetime(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxSessionLifetime, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxSessionLifetime(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxSessionLifetime, field.TypeInt, value)
+	}
+	if _u.mutation.MaxSessionLifetimeCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxSessionLifetime, field.TypeInt)
+	}
+	if value, ok := _u.mutation.IdleTimeout(); ok {
+		_spec.SetField(resourcepolicy.FieldIdleTimeout, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedIdleTimeout(); ok {
+		_spec.AddField(resourcepolicy.FieldIdleTimeout, field.TypeInt, value)
+	}
+	if _u.mutation.IdleTimeoutCleared() {
+		_spec.ClearField(resourcepolicy.FieldIdleTimeout, field.TypeInt)
+	}
 	if value, ok := _u.mutation.MaxVfolders(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxVfolders, field.TypeInt, value)
 	}
@@ -258,6 +606,96 @@ func (_u *ResourcePolicyUpdate) sqlSave(ctx context.Context) (_node int, err err
 	}
 	if _u.mutation.MaxScopeBytesCleared() {
 		_spec.ClearField(resourcepolicy.FieldMaxScopeBytes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.MaxCustomizedImages(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxCustomizedImages, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxCustomizedImages(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxCustomizedImages, field.TypeInt, value)
+	}
+	if _u.mutation.MaxCustomizedImagesCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxCustomizedImages, field.TypeInt)
+	}
+	if value, ok := _u.mutation.MaxReplicas(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxReplicas, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxReplicas(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxReplicas, field.TypeInt, value)
+	}
+	if _u.mutation.MaxReplicasCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxReplicas, field.TypeInt)
+	}
+	if value, ok := _u.mutation.MaxLogins(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxLogins, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxLogins(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxLogins, field.TypeInt, value)
+	}
+	if _u.mutation.MaxLoginsCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxLogins, field.TypeInt)
+	}
+	if value, ok := _u.mutation.MaxNetworks(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxNetworks, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxNetworks(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxNetworks, field.TypeInt, value)
+	}
+	if _u.mutation.MaxNetworksCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxNetworks, field.TypeInt)
+	}
+	if value, ok := _u.mutation.MaxSSHSessions(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxSSHSessions, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxSSHSessions(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxSSHSessions, field.TypeInt, value)
+	}
+	if _u.mutation.MaxSSHSessionsCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxSSHSessions, field.TypeInt)
+	}
+	if _u.mutation.AttachmentsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcepolicy.AttachmentsTable,
+			Columns: []string{resourcepolicy.AttachmentsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedAttachmentsIDs(); len(nodes) > 0 && !_u.mutation.AttachmentsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcepolicy.AttachmentsTable,
+			Columns: []string{resourcepolicy.AttachmentsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.AttachmentsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcepolicy.AttachmentsTable,
+			Columns: []string{resourcepolicy.AttachmentsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -298,6 +736,20 @@ func (_u *ResourcePolicyUpdateOne) SetNillableName(v *string) *ResourcePolicyUpd
 // SetTotalSlots sets the "total_slots" field.
 func (_u *ResourcePolicyUpdateOne) SetTotalSlots(v resource.Slots) *ResourcePolicyUpdateOne {
 	_u.mutation.SetTotalSlots(v)
+	return _u
+}
+
+// SetUnlistedSlots sets the "unlisted_slots" field.
+func (_u *ResourcePolicyUpdateOne) SetUnlistedSlots(v resourcepolicy.UnlistedSlots) *ResourcePolicyUpdateOne {
+	_u.mutation.SetUnlistedSlots(v)
+	return _u
+}
+
+// SetNillableUnlistedSlots sets the "unlisted_slots" field if the given value is not nil.
+func (_u *ResourcePolicyUpdateOne) SetNillableUnlistedSlots(v *resourcepolicy.UnlistedSlots) *ResourcePolicyUpdateOne {
+	if v != nil {
+		_u.SetUnlistedSlots(*v)
+	}
 	return _u
 }
 
@@ -355,6 +807,120 @@ func (_u *ResourcePolicyUpdateOne) ClearMaxPendingSessions() *ResourcePolicyUpda
 	return _u
 }
 
+// SetMaxPendingSlots sets the "max_pending_slots" field.
+func (_u *ResourcePolicyUpdateOne) SetMaxPendingSlots(v resource.Slots) *ResourcePolicyUpdateOne {
+	_u.mutation.SetMaxPendingSlots(v)
+	return _u
+}
+
+// SetMaxContainersPerSession sets the "max_containers_per_session" field.
+func (_u *ResourcePolicyUpdateOne) SetMaxContainersPerSession(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.ResetMaxContainersPerSession()
+	_u.mutation.SetMaxContainersPerSession(v)
+	return _u
+}
+
+// SetNillableMaxContainersPerSession sets the "max_containers_per_session" field if the given value is not nil.
+func (_u *ResourcePolicyUpdateOne) SetNillableMaxContainersPerSession(v *int) *ResourcePolicyUpdateOne {
+	if v != nil {
+		_u.SetMaxContainersPerSession(*v)
+	}
+	return _u
+}
+
+// AddMaxContainersPerSession adds value to the "max_containers_per_session" field.
+func (_u *ResourcePolicyUpdateOne) AddMaxContainersPerSession(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.AddMaxContainersPerSession(v)
+	return _u
+}
+
+// ClearMaxContainersPerSession clears the value of the "max_containers_per_session" field.
+func (_u *ResourcePolicyUpdateOne) ClearMaxContainersPerSession() *ResourcePolicyUpdateOne {
+	_u.mutation.ClearMaxContainersPerSession()
+	return _u
+}
+
+// SetMaxPriority sets the "max_priority" field.
+func (_u *ResourcePolicyUpdateOne) SetMaxPriority(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.ResetMaxPriority()
+	_u.mutation.SetMaxPriority(v)
+	return _u
+}
+
+// SetNillableMaxPriority sets the "max_priority" field if the given value is not nil.
+func (_u *ResourcePolicyUpdateOne) SetNillableMaxPriority(v *int) *ResourcePolicyUpdateOne {
+	if v != nil {
+		_u.SetMaxPriority(*v)
+	}
+	return _u
+}
+
+// AddMaxPriority adds value to the "max_priority" field.
+func (_u *ResourcePolicyUpdateOne) AddMaxPriority(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.AddMaxPriority(v)
+	return _u
+}
+
+// ClearMaxPriority clears the value of the "max_priority" field.
+func (_u *ResourcePolicyUpdateOne) ClearMaxPriority() *ResourcePolicyUpdateOne {
+	_u.mutation.ClearMaxPriority()
+	return _u
+}
+
+// SetMaxSessionLifetime sets the "max_session_lifetime" field.
+func (_u *ResourcePolicyUpdateOne) SetMaxSessionLifetime(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.ResetMaxSessionLifetime()
+	_u.mutation.SetMaxSessionLifetime(v)
+	return _u
+}
+
+// SetNillableMaxSessionLifetime sets the "max_session_lifetime" field if the given value is not nil.
+func (_u *ResourcePolicyUpdateOne) SetNillableMaxSessionLifetime(v *int) *ResourcePolicyUpdateOne {
+	if v != nil {
+		_u.SetMaxSessionLifetime(*v)
+	}
+	return _u
+}
+
+// AddMaxSessionLifetime adds value to the "max_session_lifetime" field.
+func (_u *ResourcePolicyUpdateOne) AddMaxSessionLifetime(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.AddMaxSessionLifetime(v)
+	return _u
+}
+
+// ClearMaxSessionLifetime clears the value of the "max_session_lifetime" field.
+func (_u *ResourcePolicyUpdateOne) ClearMaxSessionLifetime() *ResourcePolicyUpdateOne {
+	_u.mutation.ClearMaxSessionLifetime()
+	return _u
+}
+
+// SetIdleTimeout sets the "idle_timeout" field.
+func (_u *ResourcePolicyUpdateOne) SetIdleTimeout(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.ResetIdleTimeout()
+	_u.mutation.SetIdleTimeout(v)
+	return _u
+}
+
+// SetNillableIdleTimeout sets the "idle_timeout" field if the given value is not nil.
+func (_u *ResourcePolicyUpdateOne) SetNillableIdleTimeout(v *int) *ResourcePolicyUpdateOne {
+	if v != nil {
+		_u.SetIdleTimeout(*v)
+	}
+	return _u
+}
+
+// AddIdleTimeout adds value to the "idle_timeout" field.
+func (_u *ResourcePolicyUpdateOne) AddIdleTimeout(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.AddIdleTimeout(v)
+	return _u
+}
+
+// ClearIdleTimeout clears the value of the "idle_timeout" field.
+func (_u *ResourcePolicyUpdateOne) ClearIdleTimeout() *ResourcePolicyUpdateOne {
+	_u.mutation.ClearIdleTimeout()
+	return _u
+}
+
 // SetMaxVfolders sets the "max_vfolders" field.
 func (_u *ResourcePolicyUpdateOne) SetMaxVfolders(v int) *ResourcePolicyUpdateOne {
 	_u.mutation.ResetMaxVfolders()
@@ -409,9 +975,180 @@ func (_u *ResourcePolicyUpdateOne) ClearMaxScopeBytes() *ResourcePolicyUpdateOne
 	return _u
 }
 
+// SetMaxCustomizedImages sets the "max_customized_images" field.
+func (_u *ResourcePolicyUpdateOne) SetMaxCustomizedImages(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.ResetMaxCustomizedImages()
+	_u.mutation.SetMaxCustomizedImages(v)
+	return _u
+}
+
+// SetNillableMaxCustomizedImages sets the "max_customized_images" field if the given value is not nil.
+func (_u *ResourcePolicyUpdateOne) SetNillableMaxCustomizedImages(v *int) *ResourcePolicyUpdateOne {
+	if v != nil {
+		_u.SetMaxCustomizedImages(*v)
+	}
+	return _u
+}
+
+// AddMaxCustomizedImages adds value to the "max_customized_images" field.
+func (_u *ResourcePolicyUpdateOne) AddMaxCustomizedImages(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.AddMaxCustomizedImages(v)
+	return _u
+}
+
+// ClearMaxCustomizedImages clears the value of the "max_customized_images" field.
+func (_u *ResourcePolicyUpdateOne) ClearMaxCustomizedImages() *ResourcePolicyUpdateOne {
+	_u.mutation.ClearMaxCustomizedImages()
+	return _u
+}
+
+// SetMaxReplicas sets the "max_replicas" field.
+func (_u *ResourcePolicyUpdateOne) SetMaxReplicas(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.ResetMaxReplicas()
+	_u.mutation.SetMaxReplicas(v)
+	return _u
+}
+
+// SetNillableMaxReplicas sets the "max_replicas" field if the given value is not nil.
+func (_u *ResourcePolicyUpdateOne) SetNillableMaxReplicas(v *int) *ResourcePolicyUpdateOne {
+	if v != nil {
+		_u.SetMaxReplicas(*v)
+	}
+	return _u
+}
+
+// AddMaxReplicas adds value to the "max_replicas" field.
+func (_u *ResourcePolicyUpdateOne) AddMaxReplicas(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.AddMaxReplicas(v)
+	return _u
+}
+
+// ClearMaxReplicas clears the value of the "max_replicas" field.
+func (_u *ResourcePolicyUpdateOne) ClearMaxReplicas() *ResourcePolicyUpdateOne {
+	_u.mutation.ClearMaxReplicas()
+	return _u
+}
+
+// SetMaxLogins sets the "max_logins" field.
+func (_u *ResourcePolicyUpdateOne) SetMaxLogins(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.ResetMaxLogins()
+	_u.mutation.SetMaxLogins(v)
+	return _u
+}
+
+// SetNillableMaxLogins sets the "max_logins" field if the given value is not nil.
+func (_u *ResourcePolicyUpdateOne) SetNillableMaxLogins(v *int) *ResourcePolicyUpdateOne {
+	if v != nil {
+		_u.SetMaxLogins(*v)
+	}
+	return _u
+}
+
+// AddMaxLogins adds value to the "max_logins" field.
+func (_u *ResourcePolicyUpdateOne) AddMaxLogins(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.AddMaxLogins(v)
+	return _u
+}
+
+// ClearMaxLogins clears the value of the "max_logins" field.
+func (_u *ResourcePolicyUpdateOne) ClearMaxLogins() *ResourcePolicyUpdateOne {
+	_u.mutation.ClearMaxLogins()
+	return _u
+}
+
+// SetMaxNetworks sets the "max_networks" field.
+func (_u *ResourcePolicyUpdateOne) SetMaxNetworks(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.ResetMaxNetworks()
+	_u.mutation.SetMaxNetworks(v)
+	return _u
+}
+
+// SetNillableMaxNetworks sets the "max_networks" field if the given value is not nil.
+func (_u *ResourcePolicyUpdateOne) SetNillableMaxNetworks(v *int) *ResourcePolicyUpdateOne {
+	if v != nil {
+		_u.SetMaxNetworks(*v)
+	}
+	return _u
+}
+
+// AddMaxNetworks adds value to the "max_networks" field.
+func (_u *ResourcePolicyUpdateOne) AddMaxNetworks(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.AddMaxNetworks(v)
+	return _u
+}
+
+// ClearMaxNetworks clears the value of the "max_networks" field.
+func (_u *ResourcePolicyUpdateOne) ClearMaxNetworks() *ResourcePolicyUpdateOne {
+	_u.mutation.ClearMaxNetworks()
+	return _u
+}
+
+// SetMaxSSHSessions sets the "max_ssh_sessions" field.
+func (_u *ResourcePolicyUpdateOne) SetMaxSSHSessions(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.ResetMaxSSHSessions()
+	_u.mutation.SetMaxSSHSessions(v)
+	return _u
+}
+
+// SetNillableMaxSSHSessions sets the "max_ssh_sessions" field if the given value is not nil.
+func (_u *ResourcePolicyUpdateOne) SetNillableMaxSSHSessions(v *int) *ResourcePolicyUpdateOne {
+	if v != nil {
+		_u.SetMaxSSHSessions(*v)
+	}
+	return _u
+}
+
+// AddMaxSSHSessions adds value to the "max_ssh_sessions" field.
+func (_u *ResourcePolicyUpdateOne) AddMaxSSHSessions(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.AddMaxSSHSessions(v)
+	return _u
+}
+
+// ClearMaxSSHSessions clears the value of the "max_ssh_sessions" field.
+func (_u *ResourcePolicyUpdateOne) ClearMaxSSHSessions() *ResourcePolicyUpdateOne {
+	_u.mutation.ClearMaxSSHSessions()
+	return _u
+}
+
+// AddAttachmentIDs adds the "attachments" edge to the PolicyAttachment entity by IDs.
+func (_u *ResourcePolicyUpdateOne) AddAttachmentIDs(ids ...uuid.UUID) *ResourcePolicyUpdateOne {
+	_u.mutation.AddAttachmentIDs(ids...)
+	return _u
+}
+
+// AddAttachments adds the "attachments" edges to the PolicyAttachment entity.
+func (_u *ResourcePolicyUpdateOne) AddAttachments(v ...*PolicyAttachment) *ResourcePolicyUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddAttachmentIDs(ids...)
+}
+
 // Mutation returns the ResourcePolicyMutation object of the builder.
 func (_u *ResourcePolicyUpdateOne) Mutation() *ResourcePolicyMutation {
 	return _u.mutation
+}
+
+// ClearAttachments clears all "attachments" edges to the PolicyAttachment entity.
+func (_u *ResourcePolicyUpdateOne) ClearAttachments() *ResourcePolicyUpdateOne {
+	_u.mutation.ClearAttachments()
+	return _u
+}
+
+// RemoveAttachmentIDs removes the "attachments" edge to PolicyAttachment entities by IDs.
+func (_u *ResourcePolicyUpdateOne) RemoveAttachmentIDs(ids ...uuid.UUID) *ResourcePolicyUpdateOne {
+	_u.mutation.RemoveAttachmentIDs(ids...)
+	return _u
+}
+
+// RemoveAttachments removes "attachments" edges to PolicyAttachment entities.
+func (_u *ResourcePolicyUpdateOne) RemoveAttachments(v ...*PolicyAttachment) *ResourcePolicyUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveAttachmentIDs(ids...)
 }
 
 // Where appends a list predicates to the ResourcePolicyUpdate builder.
@@ -461,6 +1198,11 @@ func (_u *ResourcePolicyUpdateOne) check() error {
 			return &ValidationError{Name: "name", err: fmt.Errorf(`ent: validator failed for field "ResourcePolicy.name": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.UnlistedSlots(); ok {
+		if err := resourcepolicy.UnlistedSlotsValidator(v); err != nil {
+			return &ValidationError{Name: "unlisted_slots", err: fmt.Errorf(`ent: validator failed for field "ResourcePolicy.unlisted_slots": %w`, err)}
+		}
+	}
 	return nil
 }
 
@@ -505,6 +1247,9 @@ func (_u *ResourcePolicyUpdateOne) sqlSave(ctx context.Context) (_node *Resource
 	if value, ok := _u.mutation.TotalSlots(); ok {
 		_spec.SetField(resourcepolicy.FieldTotalSlots, field.TypeJSON, value)
 	}
+	if value, ok := _u.mutation.UnlistedSlots(); ok {
+		_spec.SetField(resourcepolicy.FieldUnlistedSlots, field.TypeEnum, value)
+	}
 	if value, ok := _u.mutation.MaxSessions(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxSessions, field.TypeInt, value)
 	}
@@ -523,6 +1268,45 @@ func (_u *ResourcePolicyUpdateOne) sqlSave(ctx context.Context) (_node *Resource
 	if _u.mutation.MaxPendingSessionsCleared() {
 		_spec.ClearField(resourcepolicy.FieldMaxPendingSessions, field.TypeInt)
 	}
+	if value, ok := _u.mutation.MaxPendingSlots(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxPendingSlots, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.MaxContainersPerSession(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxContainersPerSession, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxContainersPerSession(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxContainersPerSession, field.TypeInt, value)
+	}
+	if _u.mutation.MaxContainersPerSessionCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxContainersPerSession, field.TypeInt)
+	}
+	if value, ok := _u.mutation.MaxPriority(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxPriority, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxPriority(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxPriority, field.TypeInt, value)
+	}
+	if _u.mutation.MaxPriorityCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxPriority, field.TypeInt)
+	}
+	if value, ok := _u.mutation.MaxSessionLifetime(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxSessionLifetime, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxSessionLifetime(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxSessionLifetime, field.TypeInt, value)
+	}
+	if _u.mutation.MaxSessionLifetimeCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxSessionLifetime, field.TypeInt)
+	}
+	if value, ok := _u.mutation.IdleTimeout(); ok {
+		_spec.SetField(resourcepolicy.FieldIdleTimeout, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedIdleTimeout(); ok {
+		_spec.AddField(resourcepolicy.FieldIdleTimeout, field.TypeInt, value)
+	}
+	if _u.mutation.IdleTimeoutCleared() {
+		_spec.ClearField(resourcepolicy.FieldIdleTimeout, field.TypeInt)
+	}
 	if value, ok := _u.mutation.MaxVfolders(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxVfolders, field.TypeInt, value)
 	}
@@ -540,6 +1324,96 @@ func (_u *ResourcePolicyUpdateOne) sqlSave(ctx context.Context) (_node *Resource
 	}
 	if _u.mutation.MaxScopeBytesCleared() {
 		_spec.ClearField(resourcepolicy.FieldMaxScopeBytes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.MaxCustomizedImages(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxCustomizedImages, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxCustomizedImages(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxCustomizedImages, field.TypeInt, value)
+	}
+	if _u.mutation.MaxCustomizedImagesCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxCustomizedImages, field.TypeInt)
+	}
+	if value, ok := _u.mutation.MaxReplicas(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxReplicas, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxReplicas(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxReplicas, field.TypeInt, value)
+	}
+	if _u.mutation.MaxReplicasCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxReplicas, field.TypeInt)
+	}
+	if value, ok := _u.mutation.MaxLogins(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxLogins, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxLogins(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxLogins, field.TypeInt, value)
+	}
+	if _u.mutation.MaxLoginsCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxLogins, field.TypeInt)
+	}
+	if value, ok := _u.mutation.MaxNetworks(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxNetworks, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxNetworks(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxNetworks, field.TypeInt, value)
+	}
+	if _u.mutation.MaxNetworksCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxNetworks, field.TypeInt)
+	}
+	if value, ok := _u.mutation.MaxSSHSessions(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxSSHSessions, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxSSHSessions(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxSSHSessions, field.TypeInt, value)
+	}
+	if _u.mutation.MaxSSHSessionsCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxSSHSessions, field.TypeInt)
+	}
+	if _u.mutation.AttachmentsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcepolicy.AttachmentsTable,
+			Columns: []string{resourcepolicy.AttachmentsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedAttachmentsIDs(); len(nodes) > 0 && !_u.mutation.AttachmentsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcepolicy.AttachmentsTable,
+			Columns: []string{resourcepolicy.AttachmentsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.AttachmentsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcepolicy.AttachmentsTable,
+			Columns: []string{resourcepolicy.AttachmentsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &ResourcePolicy{config: _u.config}

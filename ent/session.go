@@ -79,6 +79,8 @@ type Session struct {
 	Attempt int `json:"attempt,omitempty"`
 	// Pending holds the value of the "pending" field.
 	Pending *report.Pending `json:"pending,omitempty"`
+	// KeypairID holds the value of the "keypair_id" field.
+	KeypairID *uuid.UUID `json:"keypair_id,omitempty"`
 	// ResourceGroupID holds the value of the "resource_group_id" field.
 	ResourceGroupID uuid.UUID `json:"resource_group_id,omitempty"`
 	// ImageID holds the value of the "image_id" field.
@@ -205,6 +207,8 @@ func (*Session) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case session.FieldKeypairID:
+			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
 		case session.FieldSlots, session.FieldCommand, session.FieldEnvironment, session.FieldPending:
 			values[i] = new([]byte)
 		case session.FieldVersion, session.FieldExitCode, session.FieldPriority, session.FieldShmBytes, session.FieldAttempt:
@@ -408,6 +412,13 @@ func (_m *Session) assignValues(columns []string, values []any) error {
 					return fmt.Errorf("unmarshal field pending: %w", err)
 				}
 			}
+		case session.FieldKeypairID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field keypair_id", values[i])
+			} else if value.Valid {
+				_m.KeypairID = new(uuid.UUID)
+				*_m.KeypairID = *value.S.(*uuid.UUID)
+			}
 		case session.FieldResourceGroupID:
 			if value, ok := values[i].(*uuid.UUID); !ok {
 				return fmt.Errorf("unexpected type %T for field resource_group_id", values[i])
@@ -589,6 +600,11 @@ func (_m *Session) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("pending=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Pending))
+	builder.WriteString(", ")
+	if v := _m.KeypairID; v != nil {
+		builder.WriteString("keypair_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("resource_group_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ResourceGroupID))

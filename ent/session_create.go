@@ -327,6 +327,20 @@ func (_c *SessionCreate) SetPending(v *report.Pending) *SessionCreate {
 	return _c
 }
 
+// SetKeypairID sets the "keypair_id" field.
+func (_c *SessionCreate) SetKeypairID(v uuid.UUID) *SessionCreate {
+	_c.mutation.SetKeypairID(v)
+	return _c
+}
+
+// SetNillableKeypairID sets the "keypair_id" field if the given value is not nil.
+func (_c *SessionCreate) SetNillableKeypairID(v *uuid.UUID) *SessionCreate {
+	if v != nil {
+		_c.SetKeypairID(*v)
+	}
+	return _c
+}
+
 // SetResourceGroupID sets the "resource_group_id" field.
 func (_c *SessionCreate) SetResourceGroupID(v uuid.UUID) *SessionCreate {
 	_c.mutation.SetResourceGroupID(v)
@@ -734,6 +748,10 @@ func (_c *SessionCreate) createSpec() (*Session, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Pending(); ok {
 		_spec.SetField(session.FieldPending, field.TypeJSON, value)
 		_node.Pending = value
+	}
+	if value, ok := _c.mutation.KeypairID(); ok {
+		_spec.SetField(session.FieldKeypairID, field.TypeUUID, value)
+		_node.KeypairID = &value
 	}
 	if nodes := _c.mutation.DomainIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
@@ -1233,6 +1251,9 @@ func (u *SessionUpsertOne) UpdateNewValues() *SessionUpsertOne {
 		}
 		if _, exists := u.create.mutation.IdempotencyKey(); exists {
 			s.SetIgnore(session.FieldIdempotencyKey)
+		}
+		if _, exists := u.create.mutation.KeypairID(); exists {
+			s.SetIgnore(session.FieldKeypairID)
 		}
 		if _, exists := u.create.mutation.ImageID(); exists {
 			s.SetIgnore(session.FieldImageID)
@@ -1791,6 +1812,9 @@ func (u *SessionUpsertBulk) UpdateNewValues() *SessionUpsertBulk {
 			}
 			if _, exists := b.mutation.IdempotencyKey(); exists {
 				s.SetIgnore(session.FieldIdempotencyKey)
+			}
+			if _, exists := b.mutation.KeypairID(); exists {
+				s.SetIgnore(session.FieldKeypairID)
 			}
 			if _, exists := b.mutation.ImageID(); exists {
 				s.SetIgnore(session.FieldImageID)

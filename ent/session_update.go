@@ -621,6 +621,9 @@ func (_u *SessionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.PendingCleared() {
 		_spec.ClearField(session.FieldPending, field.TypeJSON)
 	}
+	if _u.mutation.KeypairIDCleared() {
+		_spec.ClearField(session.FieldKeypairID, field.TypeUUID)
+	}
 	if _u.mutation.ResourceGroupCleared() {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.M2O,
@@ -1421,6 +1424,9 @@ func (_u *SessionUpdateOne) sqlSave(ctx context.Context) (_node *Session, err er
 	}
 	if _u.mutation.PendingCleared() {
 		_spec.ClearField(session.FieldPending, field.TypeJSON)
+	}
+	if _u.mutation.KeypairIDCleared() {
+		_spec.ClearField(session.FieldKeypairID, field.TypeUUID)
 	}
 	if _u.mutation.ResourceGroupCleared() {
 		edge := &sqlgraph.EdgeSpec{

@@ -26,28 +26,54 @@ type Tx struct {
 	Device *DeviceClient
 	// Domain is the client for interacting with the Domain builders.
 	Domain *DomainClient
+	// ExternalIdentity is the client for interacting with the ExternalIdentity builders.
+	ExternalIdentity *ExternalIdentityClient
 	// Fence is the client for interacting with the Fence builders.
 	Fence *FenceClient
+	// GroupGrant is the client for interacting with the GroupGrant builders.
+	GroupGrant *GroupGrantClient
+	// IdentityProvider is the client for interacting with the IdentityProvider builders.
+	IdentityProvider *IdentityProviderClient
 	// Image is the client for interacting with the Image builders.
 	Image *ImageClient
+	// Invitation is the client for interacting with the Invitation builders.
+	Invitation *InvitationClient
 	// JoinToken is the client for interacting with the JoinToken builders.
 	JoinToken *JoinTokenClient
 	// Kernel is the client for interacting with the Kernel builders.
 	Kernel *KernelClient
+	// Keypair is the client for interacting with the Keypair builders.
+	Keypair *KeypairClient
+	// LoginAttempt is the client for interacting with the LoginAttempt builders.
+	LoginAttempt *LoginAttemptClient
 	// LoginSession is the client for interacting with the LoginSession builders.
 	LoginSession *LoginSessionClient
 	// Membership is the client for interacting with the Membership builders.
 	Membership *MembershipClient
+	// PolicyAttachment is the client for interacting with the PolicyAttachment builders.
+	PolicyAttachment *PolicyAttachmentClient
 	// Project is the client for interacting with the Project builders.
 	Project *ProjectClient
 	// QuotaScope is the client for interacting with the QuotaScope builders.
 	QuotaScope *QuotaScopeClient
+	// RecoveryCode is the client for interacting with the RecoveryCode builders.
+	RecoveryCode *RecoveryCodeClient
 	// Registry is the client for interacting with the Registry builders.
 	Registry *RegistryClient
 	// ResourceGroup is the client for interacting with the ResourceGroup builders.
 	ResourceGroup *ResourceGroupClient
 	// ResourcePolicy is the client for interacting with the ResourcePolicy builders.
 	ResourcePolicy *ResourcePolicyClient
+	// ResourcePreset is the client for interacting with the ResourcePreset builders.
+	ResourcePreset *ResourcePresetClient
+	// Retention is the client for interacting with the Retention builders.
+	Retention *RetentionClient
+	// Role is the client for interacting with the Role builders.
+	Role *RoleClient
+	// RoleGrant is the client for interacting with the RoleGrant builders.
+	RoleGrant *RoleGrantClient
+	// SSHKey is the client for interacting with the SSHKey builders.
+	SSHKey *SSHKeyClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
 	// SessionEvent is the client for interacting with the SessionEvent builders.
@@ -58,12 +84,16 @@ type Tx struct {
 	SlotType *SlotTypeClient
 	// StorageProxy is the client for interacting with the StorageProxy builders.
 	StorageProxy *StorageProxyClient
+	// Task is the client for interacting with the Task builders.
+	Task *TaskClient
 	// User is the client for interacting with the User builders.
 	User *UserClient
 	// Vfolder is the client for interacting with the Vfolder builders.
 	Vfolder *VfolderClient
 	// Volume is the client for interacting with the Volume builders.
 	Volume *VolumeClient
+	// VolumeGrant is the client for interacting with the VolumeGrant builders.
+	VolumeGrant *VolumeGrantClient
 
 	// lazily loaded.
 	client     *Client
@@ -201,25 +231,40 @@ func (tx *Tx) init() {
 	tx.AuditEntry = NewAuditEntryClient(tx.config)
 	tx.Device = NewDeviceClient(tx.config)
 	tx.Domain = NewDomainClient(tx.config)
+	tx.ExternalIdentity = NewExternalIdentityClient(tx.config)
 	tx.Fence = NewFenceClient(tx.config)
+	tx.GroupGrant = NewGroupGrantClient(tx.config)
+	tx.IdentityProvider = NewIdentityProviderClient(tx.config)
 	tx.Image = NewImageClient(tx.config)
+	tx.Invitation = NewInvitationClient(tx.config)
 	tx.JoinToken = NewJoinTokenClient(tx.config)
 	tx.Kernel = NewKernelClient(tx.config)
+	tx.Keypair = NewKeypairClient(tx.config)
+	tx.LoginAttempt = NewLoginAttemptClient(tx.config)
 	tx.LoginSession = NewLoginSessionClient(tx.config)
 	tx.Membership = NewMembershipClient(tx.config)
+	tx.PolicyAttachment = NewPolicyAttachmentClient(tx.config)
 	tx.Project = NewProjectClient(tx.config)
 	tx.QuotaScope = NewQuotaScopeClient(tx.config)
+	tx.RecoveryCode = NewRecoveryCodeClient(tx.config)
 	tx.Registry = NewRegistryClient(tx.config)
 	tx.ResourceGroup = NewResourceGroupClient(tx.config)
 	tx.ResourcePolicy = NewResourcePolicyClient(tx.config)
+	tx.ResourcePreset = NewResourcePresetClient(tx.config)
+	tx.Retention = NewRetentionClient(tx.config)
+	tx.Role = NewRoleClient(tx.config)
+	tx.RoleGrant = NewRoleGrantClient(tx.config)
+	tx.SSHKey = NewSSHKeyClient(tx.config)
 	tx.Session = NewSessionClient(tx.config)
 	tx.SessionEvent = NewSessionEventClient(tx.config)
 	tx.SessionMount = NewSessionMountClient(tx.config)
 	tx.SlotType = NewSlotTypeClient(tx.config)
 	tx.StorageProxy = NewStorageProxyClient(tx.config)
+	tx.Task = NewTaskClient(tx.config)
 	tx.User = NewUserClient(tx.config)
 	tx.Vfolder = NewVfolderClient(tx.config)
 	tx.Volume = NewVolumeClient(tx.config)
+	tx.VolumeGrant = NewVolumeGrantClient(tx.config)
 }
 
 // txDriver wraps the given dialect.Tx with a nop dialect.Driver implementation.

@@ -3,6 +3,7 @@
 package ent
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -10,7 +11,6 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/domain"
-	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
@@ -36,6 +36,24 @@ type User struct {
 	Role user.Role `json:"role,omitempty"`
 	// Status holds the value of the "status" field.
 	Status user.Status `json:"status,omitempty"`
+	// PasswordChangeRequired holds the value of the "password_change_required" field.
+	PasswordChangeRequired bool `json:"password_change_required,omitempty"`
+	// PasswordChangedAt holds the value of the "password_changed_at" field.
+	PasswordChangedAt *time.Time `json:"password_changed_at,omitempty"`
+	// AllowedAddresses holds the value of the "allowed_addresses" field.
+	AllowedAddresses []string `json:"allowed_addresses,omitempty"`
+	// ContainerUID holds the value of the "container_uid" field.
+	ContainerUID *int `json:"container_uid,omitempty"`
+	// ContainerGid holds the value of the "container_gid" field.
+	ContainerGid *int `json:"container_gid,omitempty"`
+	// ContainerGids holds the value of the "container_gids" field.
+	ContainerGids []int `json:"container_gids,omitempty"`
+	// TotpSealed holds the value of the "totp_sealed" field.
+	TotpSealed []byte `json:"-"`
+	// TotpEnabledAt holds the value of the "totp_enabled_at" field.
+	TotpEnabledAt *time.Time `json:"totp_enabled_at,omitempty"`
+	// TotpStep holds the value of the "totp_step" field.
+	TotpStep int64 `json:"totp_step,omitempty"`
 	// LastLoginAt holds the value of the "last_login_at" field.
 	LastLoginAt *time.Time `json:"last_login_at,omitempty"`
 	// DomainID holds the value of the "domain_id" field.
@@ -43,7 +61,6 @@ type User struct {
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the UserQuery when eager-loading is set.
 	Edges        UserEdges `json:"edges"`
-	user_policy  *uuid.UUID
 	selectValues sql.SelectValues
 }
 
@@ -53,21 +70,37 @@ type UserEdges struct {
 	Domain *Domain `json:"domain,omitempty"`
 	// Memberships holds the value of the memberships edge.
 	Memberships []*Membership `json:"memberships,omitempty"`
-	// Policy holds the value of the policy edge.
-	Policy *ResourcePolicy `json:"policy,omitempty"`
+	// Policies holds the value of the policies edge.
+	Policies []*PolicyAttachment `json:"policies,omitempty"`
+	// Keypairs holds the value of the keypairs edge.
+	Keypairs []*Keypair `json:"keypairs,omitempty"`
+	// SSHKeys holds the value of the ssh_keys edge.
+	SSHKeys []*SSHKey `json:"ssh_keys,omitempty"`
+	// RecoveryCodes holds the value of the recovery_codes edge.
+	RecoveryCodes []*RecoveryCode `json:"recovery_codes,omitempty"`
+	// ExternalIdentities holds the value of the external_identities edge.
+	ExternalIdentities []*ExternalIdentity `json:"external_identities,omitempty"`
+	// RoleGrants holds the value of the role_grants edge.
+	RoleGrants []*RoleGrant `json:"role_grants,omitempty"`
 	// AccessTokens holds the value of the access_tokens edge.
 	AccessTokens []*AccessToken `json:"access_tokens,omitempty"`
 	// LoginSessions holds the value of the login_sessions edge.
 	LoginSessions []*LoginSession `json:"login_sessions,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [5]bool
+	loadedTypes [10]bool
 	// totalCount holds the count of the edges above.
-	totalCount [3]map[string]int
+	totalCount [4]map[string]int
 
-	namedMemberships   map[string][]*Membership
-	namedAccessTokens  map[string][]*AccessToken
-	namedLoginSessions map[string][]*LoginSession
+	namedMemberships        map[string][]*Membership
+	namedPolicies           map[string][]*PolicyAttachment
+	namedKeypairs           map[string][]*Keypair
+	namedSSHKeys            map[string][]*SSHKey
+	namedRecoveryCodes      map[string][]*RecoveryCode
+	namedExternalIdentities map[string][]*ExternalIdentity
+	namedRoleGrants         map[string][]*RoleGrant
+	namedAccessTokens       map[string][]*AccessToken
+	namedLoginSessions      map[string][]*LoginSession
 }
 
 // DomainOrErr returns the Domain value or an error if the edge
@@ -90,21 +123,64 @@ func (e UserEdges) MembershipsOrErr() ([]*Membership, error) {
 	return nil, &NotLoadedError{edge: "memberships"}
 }
 
-// PolicyOrErr returns the Policy value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e UserEdges) PolicyOrErr() (*ResourcePolicy, error) {
-	if e.Policy != nil {
-		return e.Policy, nil
-	} else if e.loadedTypes[2] {
-		return nil, &NotFoundError{label: resourcepolicy.Label}
+// PoliciesOrErr returns the Policies value or an error if the edge
+// was not loaded in eager-loading.
+func (e UserEdges) PoliciesOrErr() ([]*PolicyAttachment, error) {
+	if e.loadedTypes[2] {
+		return e.Policies, nil
 	}
-	return nil, &NotLoadedError{edge: "policy"}
+	return nil, &NotLoadedError{edge: "policies"}
+}
+
+// KeypairsOrErr returns the Keypairs value or an error if the edge
+// was not loaded in eager-loading.
+func (e UserEdges) KeypairsOrErr() ([]*Keypair, error) {
+	if e.loadedTypes[3] {
+		return e.Keypairs, nil
+	}
+	return nil, &NotLoadedError{edge: "keypairs"}
+}
+
+// SSHKeysOrErr returns the SSHKeys value or an error if the edge
+// was not loaded in eager-loading.
+func (e UserEdges) SSHKeysOrErr() ([]*SSHKey, error) {
+	if e.loadedTypes[4] {
+		return e.SSHKeys, nil
+	}
+	return nil, &NotLoadedError{edge: "ssh_keys"}
+}
+
+// RecoveryCodesOrErr returns the RecoveryCodes value or an error if the edge
+// was not loaded in eager-loading.
+func (e UserEdges) RecoveryCodesOrErr() ([]*RecoveryCode, error) {
+	if e.loadedTypes[5] {
+		return e.RecoveryCodes, nil
+	}
+	return nil, &NotLoadedError{edge: "recovery_codes"}
+}
+
+// ExternalIdentitiesOrErr returns the ExternalIdentities value or an error if the edge
+// was not loaded in eager-loading.
+func (e UserEdges) ExternalIdentitiesOrErr() ([]*ExternalIdentity, error) {
+	if e.loadedTypes[6] {
+		return e.ExternalIdentities, nil
+	}
+	return nil, &NotLoadedError{edge: "external_identities"}
+}
+
+// RoleGrantsOrErr returns the RoleGrants value or an error if the edge
+// was not loaded in eager-loading.
+func (e UserEdges) RoleGrantsOrErr() ([]*RoleGrant, error) {
+	if e.loadedTypes[7] {
+		return e.RoleGrants, nil
+	}
+	return nil, &NotLoadedError{edge: "role_grants"}
 }
 
 // AccessTokensOrErr returns the AccessTokens value or an error if the edge
 // was not loaded in eager-loading.
 func (e UserEdges) AccessTokensOrErr() ([]*AccessToken, error) {
-	if e.loadedTypes[3] {
+	if e.loadedTypes[8] {
 		return e.AccessTokens, nil
 	}
 	return nil, &NotLoadedError{edge: "access_tokens"}
@@ -113,7 +189,7 @@ func (e UserEdges) AccessTokensOrErr() ([]*AccessToken, error) {
 // LoginSessionsOrErr returns the LoginSessions value or an error if the edge
 // was not loaded in eager-loading.
 func (e UserEdges) LoginSessionsOrErr() ([]*LoginSession, error) {
-	if e.loadedTypes[4] {
+	if e.loadedTypes[9] {
 		return e.LoginSessions, nil
 	}
 	return nil, &NotLoadedError{edge: "login_sessions"}
@@ -124,16 +200,18 @@ func (*User) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case user.FieldInitialPassword:
+		case user.FieldAllowedAddresses, user.FieldContainerGids, user.FieldTotpSealed:
+			values[i] = new([]byte)
+		case user.FieldInitialPassword, user.FieldPasswordChangeRequired:
 			values[i] = new(sql.NullBool)
+		case user.FieldContainerUID, user.FieldContainerGid, user.FieldTotpStep:
+			values[i] = new(sql.NullInt64)
 		case user.FieldEmail, user.FieldUsername, user.FieldFullName, user.FieldPasswordHash, user.FieldRole, user.FieldStatus:
 			values[i] = new(sql.NullString)
-		case user.FieldCreatedAt, user.FieldLastLoginAt:
+		case user.FieldCreatedAt, user.FieldPasswordChangedAt, user.FieldTotpEnabledAt, user.FieldLastLoginAt:
 			values[i] = new(sql.NullTime)
 		case user.FieldID, user.FieldDomainID:
 			values[i] = new(uuid.UUID)
-		case user.ForeignKeys[0]: // user_policy
-			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
 		default:
 			values[i] = new(sql.UnknownType)
 		}
@@ -203,6 +281,68 @@ func (_m *User) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Status = user.Status(value.String)
 			}
+		case user.FieldPasswordChangeRequired:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field password_change_required", values[i])
+			} else if value.Valid {
+				_m.PasswordChangeRequired = value.Bool
+			}
+		case user.FieldPasswordChangedAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field password_changed_at", values[i])
+			} else if value.Valid {
+				_m.PasswordChangedAt = new(time.Time)
+				*_m.PasswordChangedAt = value.Time
+			}
+		case user.FieldAllowedAddresses:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field allowed_addresses", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.AllowedAddresses); err != nil {
+					return fmt.Errorf("unmarshal field allowed_addresses: %w", err)
+				}
+			}
+		case user.FieldContainerUID:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field container_uid", values[i])
+			} else if value.Valid {
+				_m.ContainerUID = new(int)
+				*_m.ContainerUID = int(value.Int64)
+			}
+		case user.FieldContainerGid:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field container_gid", values[i])
+			} else if value.Valid {
+				_m.ContainerGid = new(int)
+				*_m.ContainerGid = int(value.Int64)
+			}
+		case user.FieldContainerGids:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field container_gids", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.ContainerGids); err != nil {
+					return fmt.Errorf("unmarshal field container_gids: %w", err)
+				}
+			}
+		case user.FieldTotpSealed:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field totp_sealed", values[i])
+			} else if value != nil {
+				_m.TotpSealed = *value
+			}
+		case user.FieldTotpEnabledAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field totp_enabled_at", values[i])
+			} else if value.Valid {
+				_m.TotpEnabledAt = new(time.Time)
+				*_m.TotpEnabledAt = value.Time
+			}
+		case user.FieldTotpStep:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field totp_step", values[i])
+			} else if value.Valid {
+				_m.TotpStep = value.Int64
+			}
 		case user.FieldLastLoginAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field last_login_at", values[i])
@@ -215,13 +355,6 @@ func (_m *User) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field domain_id", values[i])
 			} else if value != nil {
 				_m.DomainID = *value
-			}
-		case user.ForeignKeys[0]:
-			if value, ok := values[i].(*sql.NullScanner); !ok {
-				return fmt.Errorf("unexpected type %T for field user_policy", values[i])
-			} else if value.Valid {
-				_m.user_policy = new(uuid.UUID)
-				*_m.user_policy = *value.S.(*uuid.UUID)
 			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
@@ -246,9 +379,34 @@ func (_m *User) QueryMemberships() *MembershipQuery {
 	return NewUserClient(_m.config).QueryMemberships(_m)
 }
 
-// QueryPolicy queries the "policy" edge of the User entity.
-func (_m *User) QueryPolicy() *ResourcePolicyQuery {
-	return NewUserClient(_m.config).QueryPolicy(_m)
+// QueryPolicies queries the "policies" edge of the User entity.
+func (_m *User) QueryPolicies() *PolicyAttachmentQuery {
+	return NewUserClient(_m.config).QueryPolicies(_m)
+}
+
+// QueryKeypairs queries the "keypairs" edge of the User entity.
+func (_m *User) QueryKeypairs() *KeypairQuery {
+	return NewUserClient(_m.config).QueryKeypairs(_m)
+}
+
+// QuerySSHKeys queries the "ssh_keys" edge of the User entity.
+func (_m *User) QuerySSHKeys() *SSHKeyQuery {
+	return NewUserClient(_m.config).QuerySSHKeys(_m)
+}
+
+// QueryRecoveryCodes queries the "recovery_codes" edge of the User entity.
+func (_m *User) QueryRecoveryCodes() *RecoveryCodeQuery {
+	return NewUserClient(_m.config).QueryRecoveryCodes(_m)
+}
+
+// QueryExternalIdentities queries the "external_identities" edge of the User entity.
+func (_m *User) QueryExternalIdentities() *ExternalIdentityQuery {
+	return NewUserClient(_m.config).QueryExternalIdentities(_m)
+}
+
+// QueryRoleGrants queries the "role_grants" edge of the User entity.
+func (_m *User) QueryRoleGrants() *RoleGrantQuery {
+	return NewUserClient(_m.config).QueryRoleGrants(_m)
 }
 
 // QueryAccessTokens queries the "access_tokens" edge of the User entity.
@@ -307,6 +465,40 @@ func (_m *User) String() string {
 	builder.WriteString("status=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Status))
 	builder.WriteString(", ")
+	builder.WriteString("password_change_required=")
+	builder.WriteString(fmt.Sprintf("%v", _m.PasswordChangeRequired))
+	builder.WriteString(", ")
+	if v := _m.PasswordChangedAt; v != nil {
+		builder.WriteString("password_changed_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	builder.WriteString("allowed_addresses=")
+	builder.WriteString(fmt.Sprintf("%v", _m.AllowedAddresses))
+	builder.WriteString(", ")
+	if v := _m.ContainerUID; v != nil {
+		builder.WriteString("container_uid=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.ContainerGid; v != nil {
+		builder.WriteString("container_gid=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	builder.WriteString("container_gids=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ContainerGids))
+	builder.WriteString(", ")
+	builder.WriteString("totp_sealed=<sensitive>")
+	builder.WriteString(", ")
+	if v := _m.TotpEnabledAt; v != nil {
+		builder.WriteString("totp_enabled_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	builder.WriteString("totp_step=")
+	builder.WriteString(fmt.Sprintf("%v", _m.TotpStep))
+	builder.WriteString(", ")
 	if v := _m.LastLoginAt; v != nil {
 		builder.WriteString("last_login_at=")
 		builder.WriteString(v.Format(time.ANSIC))
@@ -339,6 +531,150 @@ func (_m *User) appendNamedMemberships(name string, edges ...*Membership) {
 		_m.Edges.namedMemberships[name] = []*Membership{}
 	} else {
 		_m.Edges.namedMemberships[name] = append(_m.Edges.namedMemberships[name], edges...)
+	}
+}
+
+// NamedPolicies returns the Policies named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *User) NamedPolicies(name string) ([]*PolicyAttachment, error) {
+	if _m.Edges.namedPolicies == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedPolicies[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *User) appendNamedPolicies(name string, edges ...*PolicyAttachment) {
+	if _m.Edges.namedPolicies == nil {
+		_m.Edges.namedPolicies = make(map[string][]*PolicyAttachment)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedPolicies[name] = []*PolicyAttachment{}
+	} else {
+		_m.Edges.namedPolicies[name] = append(_m.Edges.namedPolicies[name], edges...)
+	}
+}
+
+// NamedKeypairs returns the Keypairs named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *User) NamedKeypairs(name string) ([]*Keypair, error) {
+	if _m.Edges.namedKeypairs == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedKeypairs[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *User) appendNamedKeypairs(name string, edges ...*Keypair) {
+	if _m.Edges.namedKeypairs == nil {
+		_m.Edges.namedKeypairs = make(map[string][]*Keypair)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedKeypairs[name] = []*Keypair{}
+	} else {
+		_m.Edges.namedKeypairs[name] = append(_m.Edges.namedKeypairs[name], edges...)
+	}
+}
+
+// NamedSSHKeys returns the SSHKeys named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *User) NamedSSHKeys(name string) ([]*SSHKey, error) {
+	if _m.Edges.namedSSHKeys == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedSSHKeys[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *User) appendNamedSSHKeys(name string, edges ...*SSHKey) {
+	if _m.Edges.namedSSHKeys == nil {
+		_m.Edges.namedSSHKeys = make(map[string][]*SSHKey)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedSSHKeys[name] = []*SSHKey{}
+	} else {
+		_m.Edges.namedSSHKeys[name] = append(_m.Edges.namedSSHKeys[name], edges...)
+	}
+}
+
+// NamedRecoveryCodes returns the RecoveryCodes named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *User) NamedRecoveryCodes(name string) ([]*RecoveryCode, error) {
+	if _m.Edges.namedRecoveryCodes == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedRecoveryCodes[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *User) appendNamedRecoveryCodes(name string, edges ...*RecoveryCode) {
+	if _m.Edges.namedRecoveryCodes == nil {
+		_m.Edges.namedRecoveryCodes = make(map[string][]*RecoveryCode)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedRecoveryCodes[name] = []*RecoveryCode{}
+	} else {
+		_m.Edges.namedRecoveryCodes[name] = append(_m.Edges.namedRecoveryCodes[name], edges...)
+	}
+}
+
+// NamedExternalIdentities returns the ExternalIdentities named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *User) NamedExternalIdentities(name string) ([]*ExternalIdentity, error) {
+	if _m.Edges.namedExternalIdentities == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedExternalIdentities[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *User) appendNamedExternalIdentities(name string, edges ...*ExternalIdentity) {
+	if _m.Edges.namedExternalIdentities == nil {
+		_m.Edges.namedExternalIdentities = make(map[string][]*ExternalIdentity)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedExternalIdentities[name] = []*ExternalIdentity{}
+	} else {
+		_m.Edges.namedExternalIdentities[name] = append(_m.Edges.namedExternalIdentities[name], edges...)
+	}
+}
+
+// NamedRoleGrants returns the RoleGrants named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *User) NamedRoleGrants(name string) ([]*RoleGrant, error) {
+	if _m.Edges.namedRoleGrants == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedRoleGrants[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *User) appendNamedRoleGrants(name string, edges ...*RoleGrant) {
+	if _m.Edges.namedRoleGrants == nil {
+		_m.Edges.namedRoleGrants = make(map[string][]*RoleGrant)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedRoleGrants[name] = []*RoleGrant{}
+	} else {
+		_m.Edges.namedRoleGrants[name] = append(_m.Edges.namedRoleGrants[name], edges...)
 	}
 }
 

@@ -14,9 +14,14 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/externalidentity"
+	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
-	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/policyattachment"
+	"github.com/berthhq/berth/ent/recoverycode"
+	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
@@ -117,6 +122,108 @@ func (_c *UserCreate) SetNillableStatus(v *user.Status) *UserCreate {
 	return _c
 }
 
+// SetPasswordChangeRequired sets the "password_change_required" field.
+func (_c *UserCreate) SetPasswordChangeRequired(v bool) *UserCreate {
+	_c.mutation.SetPasswordChangeRequired(v)
+	return _c
+}
+
+// SetNillablePasswordChangeRequired sets the "password_change_required" field if the given value is not nil.
+func (_c *UserCreate) SetNillablePasswordChangeRequired(v *bool) *UserCreate {
+	if v != nil {
+		_c.SetPasswordChangeRequired(*v)
+	}
+	return _c
+}
+
+// SetPasswordChangedAt sets the "password_changed_at" field.
+func (_c *UserCreate) SetPasswordChangedAt(v time.Time) *UserCreate {
+	_c.mutation.SetPasswordChangedAt(v)
+	return _c
+}
+
+// SetNillablePasswordChangedAt sets the "password_changed_at" field if the given value is not nil.
+func (_c *UserCreate) SetNillablePasswordChangedAt(v *time.Time) *UserCreate {
+	if v != nil {
+		_c.SetPasswordChangedAt(*v)
+	}
+	return _c
+}
+
+// SetAllowedAddresses sets the "allowed_addresses" field.
+func (_c *UserCreate) SetAllowedAddresses(v []string) *UserCreate {
+	_c.mutation.SetAllowedAddresses(v)
+	return _c
+}
+
+// SetContainerUID sets the "container_uid" field.
+func (_c *UserCreate) SetContainerUID(v int) *UserCreate {
+	_c.mutation.SetContainerUID(v)
+	return _c
+}
+
+// SetNillableContainerUID sets the "container_uid" field if the given value is not nil.
+func (_c *UserCreate) SetNillableContainerUID(v *int) *UserCreate {
+	if v != nil {
+		_c.SetContainerUID(*v)
+	}
+	return _c
+}
+
+// SetContainerGid sets the "container_gid" field.
+func (_c *UserCreate) SetContainerGid(v int) *UserCreate {
+	_c.mutation.SetContainerGid(v)
+	return _c
+}
+
+// SetNillableContainerGid sets the "container_gid" field if the given value is not nil.
+func (_c *UserCreate) SetNillableContainerGid(v *int) *UserCreate {
+	if v != nil {
+		_c.SetContainerGid(*v)
+	}
+	return _c
+}
+
+// SetContainerGids sets the "container_gids" field.
+func (_c *UserCreate) SetContainerGids(v []int) *UserCreate {
+	_c.mutation.SetContainerGids(v)
+	return _c
+}
+
+// SetTotpSealed sets the "totp_sealed" field.
+func (_c *UserCreate) SetTotpSealed(v []byte) *UserCreate {
+	_c.mutation.SetTotpSealed(v)
+	return _c
+}
+
+// SetTotpEnabledAt sets the "totp_enabled_at" field.
+func (_c *UserCreate) SetTotpEnabledAt(v time.Time) *UserCreate {
+	_c.mutation.SetTotpEnabledAt(v)
+	return _c
+}
+
+// SetNillableTotpEnabledAt sets the "totp_enabled_at" field if the given value is not nil.
+func (_c *UserCreate) SetNillableTotpEnabledAt(v *time.Time) *UserCreate {
+	if v != nil {
+		_c.SetTotpEnabledAt(*v)
+	}
+	return _c
+}
+
+// SetTotpStep sets the "totp_step" field.
+func (_c *UserCreate) SetTotpStep(v int64) *UserCreate {
+	_c.mutation.SetTotpStep(v)
+	return _c
+}
+
+// SetNillableTotpStep sets the "totp_step" field if the given value is not nil.
+func (_c *UserCreate) SetNillableTotpStep(v *int64) *UserCreate {
+	if v != nil {
+		_c.SetTotpStep(*v)
+	}
+	return _c
+}
+
 // SetLastLoginAt sets the "last_login_at" field.
 func (_c *UserCreate) SetLastLoginAt(v time.Time) *UserCreate {
 	_c.mutation.SetLastLoginAt(v)
@@ -171,23 +278,94 @@ func (_c *UserCreate) AddMemberships(v ...*Membership) *UserCreate {
 	return _c.AddMembershipIDs(ids...)
 }
 
-// SetPolicyID sets the "policy" edge to the ResourcePolicy entity by ID.
-func (_c *UserCreate) SetPolicyID(id uuid.UUID) *UserCreate {
-	_c.mutation.SetPolicyID(id)
+// AddPolicyIDs adds the "policies" edge to the PolicyAttachment entity by IDs.
+func (_c *UserCreate) AddPolicyIDs(ids ...uuid.UUID) *UserCreate {
+	_c.mutation.AddPolicyIDs(ids...)
 	return _c
 }
 
-// SetNillablePolicyID sets the "policy" edge to the ResourcePolicy entity by ID if the given value is not nil.
-func (_c *UserCreate) SetNillablePolicyID(id *uuid.UUID) *UserCreate {
-	if id != nil {
-		_c = _c.SetPolicyID(*id)
+// AddPolicies adds the "policies" edges to the PolicyAttachment entity.
+func (_c *UserCreate) AddPolicies(v ...*PolicyAttachment) *UserCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
 	}
+	return _c.AddPolicyIDs(ids...)
+}
+
+// AddKeypairIDs adds the "keypairs" edge to the Keypair entity by IDs.
+func (_c *UserCreate) AddKeypairIDs(ids ...uuid.UUID) *UserCreate {
+	_c.mutation.AddKeypairIDs(ids...)
 	return _c
 }
 
-// SetPolicy sets the "policy" edge to the ResourcePolicy entity.
-func (_c *UserCreate) SetPolicy(v *ResourcePolicy) *UserCreate {
-	return _c.SetPolicyID(v.ID)
+// AddKeypairs adds the "keypairs" edges to the Keypair entity.
+func (_c *UserCreate) AddKeypairs(v ...*Keypair) *UserCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddKeypairIDs(ids...)
+}
+
+// AddSSHKeyIDs adds the "ssh_keys" edge to the SSHKey entity by IDs.
+func (_c *UserCreate) AddSSHKeyIDs(ids ...uuid.UUID) *UserCreate {
+	_c.mutation.AddSSHKeyIDs(ids...)
+	return _c
+}
+
+// AddSSHKeys adds the "ssh_keys" edges to the SSHKey entity.
+func (_c *UserCreate) AddSSHKeys(v ...*SSHKey) *UserCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddSSHKeyIDs(ids...)
+}
+
+// AddRecoveryCodeIDs adds the "recovery_codes" edge to the RecoveryCode entity by IDs.
+func (_c *UserCreate) AddRecoveryCodeIDs(ids ...uuid.UUID) *UserCreate {
+	_c.mutation.AddRecoveryCodeIDs(ids...)
+	return _c
+}
+
+// AddRecoveryCodes adds the "recovery_codes" edges to the RecoveryCode entity.
+func (_c *UserCreate) AddRecoveryCodes(v ...*RecoveryCode) *UserCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddRecoveryCodeIDs(ids...)
+}
+
+// AddExternalIdentityIDs adds the "external_identities" edge to the ExternalIdentity entity by IDs.
+func (_c *UserCreate) AddExternalIdentityIDs(ids ...uuid.UUID) *UserCreate {
+	_c.mutation.AddExternalIdentityIDs(ids...)
+	return _c
+}
+
+// AddExternalIdentities adds the "external_identities" edges to the ExternalIdentity entity.
+func (_c *UserCreate) AddExternalIdentities(v ...*ExternalIdentity) *UserCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddExternalIdentityIDs(ids...)
+}
+
+// AddRoleGrantIDs adds the "role_grants" edge to the RoleGrant entity by IDs.
+func (_c *UserCreate) AddRoleGrantIDs(ids ...uuid.UUID) *UserCreate {
+	_c.mutation.AddRoleGrantIDs(ids...)
+	return _c
+}
+
+// AddRoleGrants adds the "role_grants" edges to the RoleGrant entity.
+func (_c *UserCreate) AddRoleGrants(v ...*RoleGrant) *UserCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddRoleGrantIDs(ids...)
 }
 
 // AddAccessTokenIDs adds the "access_tokens" edge to the AccessToken entity by IDs.
@@ -275,6 +453,22 @@ func (_c *UserCreate) defaults() {
 		v := user.DefaultStatus
 		_c.mutation.SetStatus(v)
 	}
+	if _, ok := _c.mutation.PasswordChangeRequired(); !ok {
+		v := user.DefaultPasswordChangeRequired
+		_c.mutation.SetPasswordChangeRequired(v)
+	}
+	if _, ok := _c.mutation.AllowedAddresses(); !ok {
+		v := user.DefaultAllowedAddresses
+		_c.mutation.SetAllowedAddresses(v)
+	}
+	if _, ok := _c.mutation.ContainerGids(); !ok {
+		v := user.DefaultContainerGids
+		_c.mutation.SetContainerGids(v)
+	}
+	if _, ok := _c.mutation.TotpStep(); !ok {
+		v := user.DefaultTotpStep
+		_c.mutation.SetTotpStep(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := user.DefaultID()
 		_c.mutation.SetID(v)
@@ -326,6 +520,18 @@ func (_c *UserCreate) check() error {
 		if err := user.StatusValidator(v); err != nil {
 			return &ValidationError{Name: "status", err: fmt.Errorf(`ent: validator failed for field "User.status": %w`, err)}
 		}
+	}
+	if _, ok := _c.mutation.PasswordChangeRequired(); !ok {
+		return &ValidationError{Name: "password_change_required", err: errors.New(`ent: missing required field "User.password_change_required"`)}
+	}
+	if _, ok := _c.mutation.AllowedAddresses(); !ok {
+		return &ValidationError{Name: "allowed_addresses", err: errors.New(`ent: missing required field "User.allowed_addresses"`)}
+	}
+	if _, ok := _c.mutation.ContainerGids(); !ok {
+		return &ValidationError{Name: "container_gids", err: errors.New(`ent: missing required field "User.container_gids"`)}
+	}
+	if _, ok := _c.mutation.TotpStep(); !ok {
+		return &ValidationError{Name: "totp_step", err: errors.New(`ent: missing required field "User.totp_step"`)}
 	}
 	if _, ok := _c.mutation.DomainID(); !ok {
 		return &ValidationError{Name: "domain_id", err: errors.New(`ent: missing required field "User.domain_id"`)}
@@ -401,6 +607,42 @@ func (_c *UserCreate) createSpec() (*User, *sqlgraph.CreateSpec) {
 		_spec.SetField(user.FieldStatus, field.TypeEnum, value)
 		_node.Status = value
 	}
+	if value, ok := _c.mutation.PasswordChangeRequired(); ok {
+		_spec.SetField(user.FieldPasswordChangeRequired, field.TypeBool, value)
+		_node.PasswordChangeRequired = value
+	}
+	if value, ok := _c.mutation.PasswordChangedAt(); ok {
+		_spec.SetField(user.FieldPasswordChangedAt, field.TypeTime, value)
+		_node.PasswordChangedAt = &value
+	}
+	if value, ok := _c.mutation.AllowedAddresses(); ok {
+		_spec.SetField(user.FieldAllowedAddresses, field.TypeJSON, value)
+		_node.AllowedAddresses = value
+	}
+	if value, ok := _c.mutation.ContainerUID(); ok {
+		_spec.SetField(user.FieldContainerUID, field.TypeInt, value)
+		_node.ContainerUID = &value
+	}
+	if value, ok := _c.mutation.ContainerGid(); ok {
+		_spec.SetField(user.FieldContainerGid, field.TypeInt, value)
+		_node.ContainerGid = &value
+	}
+	if value, ok := _c.mutation.ContainerGids(); ok {
+		_spec.SetField(user.FieldContainerGids, field.TypeJSON, value)
+		_node.ContainerGids = value
+	}
+	if value, ok := _c.mutation.TotpSealed(); ok {
+		_spec.SetField(user.FieldTotpSealed, field.TypeBytes, value)
+		_node.TotpSealed = value
+	}
+	if value, ok := _c.mutation.TotpEnabledAt(); ok {
+		_spec.SetField(user.FieldTotpEnabledAt, field.TypeTime, value)
+		_node.TotpEnabledAt = &value
+	}
+	if value, ok := _c.mutation.TotpStep(); ok {
+		_spec.SetField(user.FieldTotpStep, field.TypeInt64, value)
+		_node.TotpStep = value
+	}
 	if value, ok := _c.mutation.LastLoginAt(); ok {
 		_spec.SetField(user.FieldLastLoginAt, field.TypeTime, value)
 		_node.LastLoginAt = &value
@@ -438,21 +680,100 @@ func (_c *UserCreate) createSpec() (*User, *sqlgraph.CreateSpec) {
 		}
 		_spec.Edges = append(_spec.Edges, edge)
 	}
-	if nodes := _c.mutation.PolicyIDs(); len(nodes) > 0 {
+	if nodes := _c.mutation.PoliciesIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
+			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   user.PolicyTable,
-			Columns: []string{user.PolicyColumn},
+			Table:   user.PoliciesTable,
+			Columns: []string{user.PoliciesColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcepolicy.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
-		_node.user_policy = &nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.KeypairsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.KeypairsTable,
+			Columns: []string{user.KeypairsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(keypair.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.SSHKeysIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.SSHKeysTable,
+			Columns: []string{user.SSHKeysColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sshkey.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.RecoveryCodesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.RecoveryCodesTable,
+			Columns: []string{user.RecoveryCodesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(recoverycode.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.ExternalIdentitiesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.ExternalIdentitiesTable,
+			Columns: []string{user.ExternalIdentitiesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(externalidentity.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.RoleGrantsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.RoleGrantsTable,
+			Columns: []string{user.RoleGrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(rolegrant.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
 		_spec.Edges = append(_spec.Edges, edge)
 	}
 	if nodes := _c.mutation.AccessTokensIDs(); len(nodes) > 0 {
@@ -623,6 +944,162 @@ func (u *UserUpsert) UpdateStatus() *UserUpsert {
 	return u
 }
 
+// SetPasswordChangeRequired sets the "password_change_required" field.
+func (u *UserUpsert) SetPasswordChangeRequired(v bool) *UserUpsert {
+	u.Set(user.FieldPasswordChangeRequired, v)
+	return u
+}
+
+// UpdatePasswordChangeRequired sets the "password_change_required" field to the value that was provided on create.
+func (u *UserUpsert) UpdatePasswordChangeRequired() *UserUpsert {
+	u.SetExcluded(user.FieldPasswordChangeRequired)
+	return u
+}
+
+// SetPasswordChangedAt sets the "password_changed_at" field.
+func (u *UserUpsert) SetPasswordChangedAt(v time.Time) *UserUpsert {
+	u.Set(user.FieldPasswordChangedAt, v)
+	return u
+}
+
+// UpdatePasswordChangedAt sets the "password_changed_at" field to the value that was provided on create.
+func (u *UserUpsert) UpdatePasswordChangedAt() *UserUpsert {
+	u.SetExcluded(user.FieldPasswordChangedAt)
+	return u
+}
+
+// ClearPasswordChangedAt clears the value of the "password_changed_at" field.
+func (u *UserUpsert) ClearPasswordChangedAt() *UserUpsert {
+	u.SetNull(user.FieldPasswordChangedAt)
+	return u
+}
+
+// SetAllowedAddresses sets the "allowed_addresses" field.
+func (u *UserUpsert) SetAllowedAddresses(v []string) *UserUpsert {
+	u.Set(user.FieldAllowedAddresses, v)
+	return u
+}
+
+// UpdateAllowedAddresses sets the "allowed_addresses" field to the value that was provided on create.
+func (u *UserUpsert) UpdateAllowedAddresses() *UserUpsert {
+	u.SetExcluded(user.FieldAllowedAddresses)
+	return u
+}
+
+// SetContainerUID sets the "container_uid" field.
+func (u *UserUpsert) SetContainerUID(v int) *UserUpsert {
+	u.Set(user.FieldContainerUID, v)
+	return u
+}
+
+// UpdateContainerUID sets the "container_uid" field to the value that was provided on create.
+func (u *UserUpsert) UpdateContainerUID() *UserUpsert {
+	u.SetExcluded(user.FieldContainerUID)
+	return u
+}
+
+// AddContainerUID adds v to the "container_uid" field.
+func (u *UserUpsert) AddContainerUID(v int) *UserUpsert {
+	u.Add(user.FieldContainerUID, v)
+	return u
+}
+
+// ClearContainerUID clears the value of the "container_uid" field.
+func (u *UserUpsert) ClearContainerUID() *UserUpsert {
+	u.SetNull(user.FieldContainerUID)
+	return u
+}
+
+// SetContainerGid sets the "container_gid" field.
+func (u *UserUpsert) SetContainerGid(v int) *UserUpsert {
+	u.Set(user.FieldContainerGid, v)
+	return u
+}
+
+// UpdateContainerGid sets the "container_gid" field to the value that was provided on create.
+func (u *UserUpsert) UpdateContainerGid() *UserUpsert {
+	u.SetExcluded(user.FieldContainerGid)
+	return u
+}
+
+// AddContainerGid adds v to the "container_gid" field.
+func (u *UserUpsert) AddContainerGid(v int) *UserUpsert {
+	u.Add(user.FieldContainerGid, v)
+	return u
+}
+
+// ClearContainerGid clears the value of the "container_gid" field.
+func (u *UserUpsert) ClearContainerGid() *UserUpsert {
+	u.SetNull(user.FieldContainerGid)
+	return u
+}
+
+// SetContainerGids sets the "container_gids" field.
+func (u *UserUpsert) SetContainerGids(v []int) *UserUpsert {
+	u.Set(user.FieldContainerGids, v)
+	return u
+}
+
+// UpdateContainerGids sets the "container_gids" field to the value that was provided on create.
+func (u *UserUpsert) UpdateContainerGids() *UserUpsert {
+	u.SetExcluded(user.FieldContainerGids)
+	return u
+}
+
+// SetTotpSealed sets the "totp_sealed" field.
+func (u *UserUpsert) SetTotpSealed(v []byte) *UserUpsert {
+	u.Set(user.FieldTotpSealed, v)
+	return u
+}
+
+// UpdateTotpSealed sets the "totp_sealed" field to the value that was provided on create.
+func (u *UserUpsert) UpdateTotpSealed() *UserUpsert {
+	u.SetExcluded(user.FieldTotpSealed)
+	return u
+}
+
+// ClearTotpSealed clears the value of the "totp_sealed" field.
+func (u *UserUpsert) ClearTotpSealed() *UserUpsert {
+	u.SetNull(user.FieldTotpSealed)
+	return u
+}
+
+// SetTotpEnabledAt sets the "totp_enabled_at" field.
+func (u *UserUpsert) SetTotpEnabledAt(v time.Time) *UserUpsert {
+	u.Set(user.FieldTotpEnabledAt, v)
+	return u
+}
+
+// UpdateTotpEnabledAt sets the "totp_enabled_at" field to the value that was provided on create.
+func (u *UserUpsert) UpdateTotpEnabledAt() *UserUpsert {
+	u.SetExcluded(user.FieldTotpEnabledAt)
+	return u
+}
+
+// ClearTotpEnabledAt clears the value of the "totp_enabled_at" field.
+func (u *UserUpsert) ClearTotpEnabledAt() *UserUpsert {
+	u.SetNull(user.FieldTotpEnabledAt)
+	return u
+}
+
+// SetTotpStep sets the "totp_step" field.
+func (u *UserUpsert) SetTotpStep(v int64) *UserUpsert {
+	u.Set(user.FieldTotpStep, v)
+	return u
+}
+
+// UpdateTotpStep sets the "totp_step" field to the value that was provided on create.
+func (u *UserUpsert) UpdateTotpStep() *UserUpsert {
+	u.SetExcluded(user.FieldTotpStep)
+	return u
+}
+
+// AddTotpStep adds v to the "totp_step" field.
+func (u *UserUpsert) AddTotpStep(v int64) *UserUpsert {
+	u.Add(user.FieldTotpStep, v)
+	return u
+}
+
 // SetLastLoginAt sets the "last_login_at" field.
 func (u *UserUpsert) SetLastLoginAt(v time.Time) *UserUpsert {
 	u.Set(user.FieldLastLoginAt, v)
@@ -790,6 +1267,188 @@ func (u *UserUpsertOne) SetStatus(v user.Status) *UserUpsertOne {
 func (u *UserUpsertOne) UpdateStatus() *UserUpsertOne {
 	return u.Update(func(s *UserUpsert) {
 		s.UpdateStatus()
+	})
+}
+
+// SetPasswordChangeRequired sets the "password_change_required" field.
+func (u *UserUpsertOne) SetPasswordChangeRequired(v bool) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.SetPasswordChangeRequired(v)
+	})
+}
+
+// UpdatePasswordChangeRequired sets the "password_change_required" field to the value that was provided on create.
+func (u *UserUpsertOne) UpdatePasswordChangeRequired() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdatePasswordChangeRequired()
+	})
+}
+
+// SetPasswordChangedAt sets the "password_changed_at" field.
+func (u *UserUpsertOne) SetPasswordChangedAt(v time.Time) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.SetPasswordChangedAt(v)
+	})
+}
+
+// UpdatePasswordChangedAt sets the "password_changed_at" field to the value that was provided on create.
+func (u *UserUpsertOne) UpdatePasswordChangedAt() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdatePasswordChangedAt()
+	})
+}
+
+// ClearPasswordChangedAt clears the value of the "password_changed_at" field.
+func (u *UserUpsertOne) ClearPasswordChangedAt() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.ClearPasswordChangedAt()
+	})
+}
+
+// SetAllowedAddresses sets the "allowed_addresses" field.
+func (u *UserUpsertOne) SetAllowedAddresses(v []string) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.SetAllowedAddresses(v)
+	})
+}
+
+// UpdateAllowedAddresses sets the "allowed_addresses" field to the value that was provided on create.
+func (u *UserUpsertOne) UpdateAllowedAddresses() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateAllowedAddresses()
+	})
+}
+
+// SetContainerUID sets the "container_uid" field.
+func (u *UserUpsertOne) SetContainerUID(v int) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.SetContainerUID(v)
+	})
+}
+
+// AddContainerUID adds v to the "container_uid" field.
+func (u *UserUpsertOne) AddContainerUID(v int) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.AddContainerUID(v)
+	})
+}
+
+// UpdateContainerUID sets the "container_uid" field to the value that was provided on create.
+func (u *UserUpsertOne) UpdateContainerUID() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateContainerUID()
+	})
+}
+
+// ClearContainerUID clears the value of the "container_uid" field.
+func (u *UserUpsertOne) ClearContainerUID() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.ClearContainerUID()
+	})
+}
+
+// SetContainerGid sets the "container_gid" field.
+func (u *UserUpsertOne) SetContainerGid(v int) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.SetContainerGid(v)
+	})
+}
+
+// AddContainerGid adds v to the "container_gid" field.
+func (u *UserUpsertOne) AddContainerGid(v int) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.AddContainerGid(v)
+	})
+}
+
+// UpdateContainerGid sets the "container_gid" field to the value that was provided on create.
+func (u *UserUpsertOne) UpdateContainerGid() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateContainerGid()
+	})
+}
+
+// ClearContainerGid clears the value of the "container_gid" field.
+func (u *UserUpsertOne) ClearContainerGid() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.ClearContainerGid()
+	})
+}
+
+// SetContainerGids sets the "container_gids" field.
+func (u *UserUpsertOne) SetContainerGids(v []int) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.SetContainerGids(v)
+	})
+}
+
+// UpdateContainerGids sets the "container_gids" field to the value that was provided on create.
+func (u *UserUpsertOne) UpdateContainerGids() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateContainerGids()
+	})
+}
+
+// SetTotpSealed sets the "totp_sealed" field.
+func (u *UserUpsertOne) SetTotpSealed(v []byte) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.SetTotpSealed(v)
+	})
+}
+
+// UpdateTotpSealed sets the "totp_sealed" field to the value that was provided on create.
+func (u *UserUpsertOne) UpdateTotpSealed() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateTotpSealed()
+	})
+}
+
+// ClearTotpSealed clears the value of the "totp_sealed" field.
+func (u *UserUpsertOne) ClearTotpSealed() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.ClearTotpSealed()
+	})
+}
+
+// SetTotpEnabledAt sets the "totp_enabled_at" field.
+func (u *UserUpsertOne) SetTotpEnabledAt(v time.Time) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.SetTotpEnabledAt(v)
+	})
+}
+
+// UpdateTotpEnabledAt sets the "totp_enabled_at" field to the value that was provided on create.
+func (u *UserUpsertOne) UpdateTotpEnabledAt() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateTotpEnabledAt()
+	})
+}
+
+// ClearTotpEnabledAt clears the value of the "totp_enabled_at" field.
+func (u *UserUpsertOne) ClearTotpEnabledAt() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.ClearTotpEnabledAt()
+	})
+}
+
+// SetTotpStep sets the "totp_step" field.
+func (u *UserUpsertOne) SetTotpStep(v int64) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.SetTotpStep(v)
+	})
+}
+
+// AddTotpStep adds v to the "totp_step" field.
+func (u *UserUpsertOne) AddTotpStep(v int64) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.AddTotpStep(v)
+	})
+}
+
+// UpdateTotpStep sets the "totp_step" field to the value that was provided on create.
+func (u *UserUpsertOne) UpdateTotpStep() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateTotpStep()
 	})
 }
 
@@ -1130,6 +1789,188 @@ func (u *UserUpsertBulk) SetStatus(v user.Status) *UserUpsertBulk {
 func (u *UserUpsertBulk) UpdateStatus() *UserUpsertBulk {
 	return u.Update(func(s *UserUpsert) {
 		s.UpdateStatus()
+	})
+}
+
+// SetPasswordChangeRequired sets the "password_change_required" field.
+func (u *UserUpsertBulk) SetPasswordChangeRequired(v bool) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.SetPasswordChangeRequired(v)
+	})
+}
+
+// UpdatePasswordChangeRequired sets the "password_change_required" field to the value that was provided on create.
+func (u *UserUpsertBulk) UpdatePasswordChangeRequired() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdatePasswordChangeRequired()
+	})
+}
+
+// SetPasswordChangedAt sets the "password_changed_at" field.
+func (u *UserUpsertBulk) SetPasswordChangedAt(v time.Time) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.SetPasswordChangedAt(v)
+	})
+}
+
+// UpdatePasswordChangedAt sets the "password_changed_at" field to the value that was provided on create.
+func (u *UserUpsertBulk) UpdatePasswordChangedAt() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdatePasswordChangedAt()
+	})
+}
+
+// ClearPasswordChangedAt clears the value of the "password_changed_at" field.
+func (u *UserUpsertBulk) ClearPasswordChangedAt() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.ClearPasswordChangedAt()
+	})
+}
+
+// SetAllowedAddresses sets the "allowed_addresses" field.
+func (u *UserUpsertBulk) SetAllowedAddresses(v []string) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.SetAllowedAddresses(v)
+	})
+}
+
+// UpdateAllowedAddresses sets the "allowed_addresses" field to the value that was provided on create.
+func (u *UserUpsertBulk) UpdateAllowedAddresses() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateAllowedAddresses()
+	})
+}
+
+// SetContainerUID sets the "container_uid" field.
+func (u *UserUpsertBulk) SetContainerUID(v int) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.SetContainerUID(v)
+	})
+}
+
+// AddContainerUID adds v to the "container_uid" field.
+func (u *UserUpsertBulk) AddContainerUID(v int) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.AddContainerUID(v)
+	})
+}
+
+// UpdateContainerUID sets the "container_uid" field to the value that was provided on create.
+func (u *UserUpsertBulk) UpdateContainerUID() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateContainerUID()
+	})
+}
+
+// ClearContainerUID clears the value of the "container_uid" field.
+func (u *UserUpsertBulk) ClearContainerUID() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.ClearContainerUID()
+	})
+}
+
+// SetContainerGid sets the "container_gid" field.
+func (u *UserUpsertBulk) SetContainerGid(v int) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.SetContainerGid(v)
+	})
+}
+
+// AddContainerGid adds v to the "container_gid" field.
+func (u *UserUpsertBulk) AddContainerGid(v int) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.AddContainerGid(v)
+	})
+}
+
+// UpdateContainerGid sets the "container_gid" field to the value that was provided on create.
+func (u *UserUpsertBulk) UpdateContainerGid() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateContainerGid()
+	})
+}
+
+// ClearContainerGid clears the value of the "container_gid" field.
+func (u *UserUpsertBulk) ClearContainerGid() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.ClearContainerGid()
+	})
+}
+
+// SetContainerGids sets the "container_gids" field.
+func (u *UserUpsertBulk) SetContainerGids(v []int) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.SetContainerGids(v)
+	})
+}
+
+// UpdateContainerGids sets the "container_gids" field to the value that was provided on create.
+func (u *UserUpsertBulk) UpdateContainerGids() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateContainerGids()
+	})
+}
+
+// SetTotpSealed sets the "totp_sealed" field.
+func (u *UserUpsertBulk) SetTotpSealed(v []byte) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.SetTotpSealed(v)
+	})
+}
+
+// UpdateTotpSealed sets the "totp_sealed" field to the value that was provided on create.
+func (u *UserUpsertBulk) UpdateTotpSealed() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateTotpSealed()
+	})
+}
+
+// ClearTotpSealed clears the value of the "totp_sealed" field.
+func (u *UserUpsertBulk) ClearTotpSealed() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.ClearTotpSealed()
+	})
+}
+
+// SetTotpEnabledAt sets the "totp_enabled_at" field.
+func (u *UserUpsertBulk) SetTotpEnabledAt(v time.Time) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.SetTotpEnabledAt(v)
+	})
+}
+
+// UpdateTotpEnabledAt sets the "totp_enabled_at" field to the value that was provided on create.
+func (u *UserUpsertBulk) UpdateTotpEnabledAt() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateTotpEnabledAt()
+	})
+}
+
+// ClearTotpEnabledAt clears the value of the "totp_enabled_at" field.
+func (u *UserUpsertBulk) ClearTotpEnabledAt() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.ClearTotpEnabledAt()
+	})
+}
+
+// SetTotpStep sets the "totp_step" field.
+func (u *UserUpsertBulk) SetTotpStep(v int64) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.SetTotpStep(v)
+	})
+}
+
+// AddTotpStep adds v to the "totp_step" field.
+func (u *UserUpsertBulk) AddTotpStep(v int64) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.AddTotpStep(v)
+	})
+}
+
+// UpdateTotpStep sets the "totp_step" field to the value that was provided on create.
+func (u *UserUpsertBulk) UpdateTotpStep() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateTotpStep()
 	})
 }
 

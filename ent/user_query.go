@@ -15,10 +15,15 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/externalidentity"
+	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
-	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/recoverycode"
+	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
@@ -26,21 +31,31 @@ import (
 // UserQuery is the builder for querying User entities.
 type UserQuery struct {
 	config
-	ctx                    *QueryContext
-	order                  []user.OrderOption
-	inters                 []Interceptor
-	predicates             []predicate.User
-	withDomain             *DomainQuery
-	withMemberships        *MembershipQuery
-	withPolicy             *ResourcePolicyQuery
-	withAccessTokens       *AccessTokenQuery
-	withLoginSessions      *LoginSessionQuery
-	withFKs                bool
-	loadTotal              []func(context.Context, []*User) error
-	modifiers              []func(*sql.Selector)
-	withNamedMemberships   map[string]*MembershipQuery
-	withNamedAccessTokens  map[string]*AccessTokenQuery
-	withNamedLoginSessions map[string]*LoginSessionQuery
+	ctx                         *QueryContext
+	order                       []user.OrderOption
+	inters                      []Interceptor
+	predicates                  []predicate.User
+	withDomain                  *DomainQuery
+	withMemberships             *MembershipQuery
+	withPolicies                *PolicyAttachmentQuery
+	withKeypairs                *KeypairQuery
+	withSSHKeys                 *SSHKeyQuery
+	withRecoveryCodes           *RecoveryCodeQuery
+	withExternalIdentities      *ExternalIdentityQuery
+	withRoleGrants              *RoleGrantQuery
+	withAccessTokens            *AccessTokenQuery
+	withLoginSessions           *LoginSessionQuery
+	loadTotal                   []func(context.Context, []*User) error
+	modifiers                   []func(*sql.Selector)
+	withNamedMemberships        map[string]*MembershipQuery
+	withNamedPolicies           map[string]*PolicyAttachmentQuery
+	withNamedKeypairs           map[string]*KeypairQuery
+	withNamedSSHKeys            map[string]*SSHKeyQuery
+	withNamedRecoveryCodes      map[string]*RecoveryCodeQuery
+	withNamedExternalIdentities map[string]*ExternalIdentityQuery
+	withNamedRoleGrants         map[string]*RoleGrantQuery
+	withNamedAccessTokens       map[string]*AccessTokenQuery
+	withNamedLoginSessions      map[string]*LoginSessionQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -121,9 +136,9 @@ func (_q *UserQuery) QueryMemberships() *MembershipQuery {
 	return query
 }
 
-// QueryPolicy chains the current query on the "policy" edge.
-func (_q *UserQuery) QueryPolicy() *ResourcePolicyQuery {
-	query := (&ResourcePolicyClient{config: _q.config}).Query()
+// QueryPolicies chains the current query on the "policies" edge.
+func (_q *UserQuery) QueryPolicies() *PolicyAttachmentQuery {
+	query := (&PolicyAttachmentClient{config: _q.config}).Query()
 	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
 		if err := _q.prepareQuery(ctx); err != nil {
 			return nil, err
@@ -134,8 +149,118 @@ func (_q *UserQuery) QueryPolicy() *ResourcePolicyQuery {
 		}
 		step := sqlgraph.NewStep(
 			sqlgraph.From(user.Table, user.FieldID, selector),
-			sqlgraph.To(resourcepolicy.Table, resourcepolicy.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, false, user.PolicyTable, user.PolicyColumn),
+			sqlgraph.To(policyattachment.Table, policyattachment.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, user.PoliciesTable, user.PoliciesColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryKeypairs chains the current query on the "keypairs" edge.
+func (_q *UserQuery) QueryKeypairs() *KeypairQuery {
+	query := (&KeypairClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(user.Table, user.FieldID, selector),
+			sqlgraph.To(keypair.Table, keypair.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, user.KeypairsTable, user.KeypairsColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QuerySSHKeys chains the current query on the "ssh_keys" edge.
+func (_q *UserQuery) QuerySSHKeys() *SSHKeyQuery {
+	query := (&SSHKeyClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(user.Table, user.FieldID, selector),
+			sqlgraph.To(sshkey.Table, sshkey.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, user.SSHKeysTable, user.SSHKeysColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryRecoveryCodes chains the current query on the "recovery_codes" edge.
+func (_q *UserQuery) QueryRecoveryCodes() *RecoveryCodeQuery {
+	query := (&RecoveryCodeClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(user.Table, user.FieldID, selector),
+			sqlgraph.To(recoverycode.Table, recoverycode.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, user.RecoveryCodesTable, user.RecoveryCodesColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryExternalIdentities chains the current query on the "external_identities" edge.
+func (_q *UserQuery) QueryExternalIdentities() *ExternalIdentityQuery {
+	query := (&ExternalIdentityClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(user.Table, user.FieldID, selector),
+			sqlgraph.To(externalidentity.Table, externalidentity.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, user.ExternalIdentitiesTable, user.ExternalIdentitiesColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryRoleGrants chains the current query on the "role_grants" edge.
+func (_q *UserQuery) QueryRoleGrants() *RoleGrantQuery {
+	query := (&RoleGrantClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(user.Table, user.FieldID, selector),
+			sqlgraph.To(rolegrant.Table, rolegrant.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, user.RoleGrantsTable, user.RoleGrantsColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -374,16 +499,21 @@ func (_q *UserQuery) Clone() *UserQuery {
 		return nil
 	}
 	return &UserQuery{
-		config:            _q.config,
-		ctx:               _q.ctx.Clone(),
-		order:             append([]user.OrderOption{}, _q.order...),
-		inters:            append([]Interceptor{}, _q.inters...),
-		predicates:        append([]predicate.User{}, _q.predicates...),
-		withDomain:        _q.withDomain.Clone(),
-		withMemberships:   _q.withMemberships.Clone(),
-		withPolicy:        _q.withPolicy.Clone(),
-		withAccessTokens:  _q.withAccessTokens.Clone(),
-		withLoginSessions: _q.withLoginSessions.Clone(),
+		config:                 _q.config,
+		ctx:                    _q.ctx.Clone(),
+		order:                  append([]user.OrderOption{}, _q.order...),
+		inters:                 append([]Interceptor{}, _q.inters...),
+		predicates:             append([]predicate.User{}, _q.predicates...),
+		withDomain:             _q.withDomain.Clone(),
+		withMemberships:        _q.withMemberships.Clone(),
+		withPolicies:           _q.withPolicies.Clone(),
+		withKeypairs:           _q.withKeypairs.Clone(),
+		withSSHKeys:            _q.withSSHKeys.Clone(),
+		withRecoveryCodes:      _q.withRecoveryCodes.Clone(),
+		withExternalIdentities: _q.withExternalIdentities.Clone(),
+		withRoleGrants:         _q.withRoleGrants.Clone(),
+		withAccessTokens:       _q.withAccessTokens.Clone(),
+		withLoginSessions:      _q.withLoginSessions.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -413,14 +543,69 @@ func (_q *UserQuery) WithMemberships(opts ...func(*MembershipQuery)) *UserQuery 
 	return _q
 }
 
-// WithPolicy tells the query-builder to eager-load the nodes that are connected to
-// the "policy" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *UserQuery) WithPolicy(opts ...func(*ResourcePolicyQuery)) *UserQuery {
-	query := (&ResourcePolicyClient{config: _q.config}).Query()
+// WithPolicies tells the query-builder to eager-load the nodes that are connected to
+// the "policies" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *UserQuery) WithPolicies(opts ...func(*PolicyAttachmentQuery)) *UserQuery {
+	query := (&PolicyAttachmentClient{config: _q.config}).Query()
 	for _, opt := range opts {
 		opt(query)
 	}
-	_q.withPolicy = query
+	_q.withPolicies = query
+	return _q
+}
+
+// WithKeypairs tells the query-builder to eager-load the nodes that are connected to
+// the "keypairs" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *UserQuery) WithKeypairs(opts ...func(*KeypairQuery)) *UserQuery {
+	query := (&KeypairClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withKeypairs = query
+	return _q
+}
+
+// WithSSHKeys tells the query-builder to eager-load the nodes that are connected to
+// the "ssh_keys" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *UserQuery) WithSSHKeys(opts ...func(*SSHKeyQuery)) *UserQuery {
+	query := (&SSHKeyClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withSSHKeys = query
+	return _q
+}
+
+// WithRecoveryCodes tells the query-builder to eager-load the nodes that are connected to
+// the "recovery_codes" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *UserQuery) WithRecoveryCodes(opts ...func(*RecoveryCodeQuery)) *UserQuery {
+	query := (&RecoveryCodeClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withRecoveryCodes = query
+	return _q
+}
+
+// WithExternalIdentities tells the query-builder to eager-load the nodes that are connected to
+// the "external_identities" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *UserQuery) WithExternalIdentities(opts ...func(*ExternalIdentityQuery)) *UserQuery {
+	query := (&ExternalIdentityClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withExternalIdentities = query
+	return _q
+}
+
+// WithRoleGrants tells the query-builder to eager-load the nodes that are connected to
+// the "role_grants" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *UserQuery) WithRoleGrants(opts ...func(*RoleGrantQuery)) *UserQuery {
+	query := (&RoleGrantClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withRoleGrants = query
 	return _q
 }
 
@@ -523,22 +708,20 @@ func (_q *UserQuery) prepareQuery(ctx context.Context) error {
 func (_q *UserQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*User, error) {
 	var (
 		nodes       = []*User{}
-		withFKs     = _q.withFKs
 		_spec       = _q.querySpec()
-		loadedTypes = [5]bool{
+		loadedTypes = [10]bool{
 			_q.withDomain != nil,
 			_q.withMemberships != nil,
-			_q.withPolicy != nil,
+			_q.withPolicies != nil,
+			_q.withKeypairs != nil,
+			_q.withSSHKeys != nil,
+			_q.withRecoveryCodes != nil,
+			_q.withExternalIdentities != nil,
+			_q.withRoleGrants != nil,
 			_q.withAccessTokens != nil,
 			_q.withLoginSessions != nil,
 		}
 	)
-	if _q.withPolicy != nil {
-		withFKs = true
-	}
-	if withFKs {
-		_spec.Node.Columns = append(_spec.Node.Columns, user.ForeignKeys...)
-	}
 	_spec.ScanValues = func(columns []string) ([]any, error) {
 		return (*User).scanValues(nil, columns)
 	}
@@ -573,9 +756,45 @@ func (_q *UserQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*User, e
 			return nil, err
 		}
 	}
-	if query := _q.withPolicy; query != nil {
-		if err := _q.loadPolicy(ctx, query, nodes, nil,
-			func(n *User, e *ResourcePolicy) { n.Edges.Policy = e }); err != nil {
+	if query := _q.withPolicies; query != nil {
+		if err := _q.loadPolicies(ctx, query, nodes,
+			func(n *User) { n.Edges.Policies = []*PolicyAttachment{} },
+			func(n *User, e *PolicyAttachment) { n.Edges.Policies = append(n.Edges.Policies, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withKeypairs; query != nil {
+		if err := _q.loadKeypairs(ctx, query, nodes,
+			func(n *User) { n.Edges.Keypairs = []*Keypair{} },
+			func(n *User, e *Keypair) { n.Edges.Keypairs = append(n.Edges.Keypairs, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withSSHKeys; query != nil {
+		if err := _q.loadSSHKeys(ctx, query, nodes,
+			func(n *User) { n.Edges.SSHKeys = []*SSHKey{} },
+			func(n *User, e *SSHKey) { n.Edges.SSHKeys = append(n.Edges.SSHKeys, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withRecoveryCodes; query != nil {
+		if err := _q.loadRecoveryCodes(ctx, query, nodes,
+			func(n *User) { n.Edges.RecoveryCodes = []*RecoveryCode{} },
+			func(n *User, e *RecoveryCode) { n.Edges.RecoveryCodes = append(n.Edges.RecoveryCodes, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withExternalIdentities; query != nil {
+		if err := _q.loadExternalIdentities(ctx, query, nodes,
+			func(n *User) { n.Edges.ExternalIdentities = []*ExternalIdentity{} },
+			func(n *User, e *ExternalIdentity) { n.Edges.ExternalIdentities = append(n.Edges.ExternalIdentities, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withRoleGrants; query != nil {
+		if err := _q.loadRoleGrants(ctx, query, nodes,
+			func(n *User) { n.Edges.RoleGrants = []*RoleGrant{} },
+			func(n *User, e *RoleGrant) { n.Edges.RoleGrants = append(n.Edges.RoleGrants, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -597,6 +816,48 @@ func (_q *UserQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*User, e
 		if err := _q.loadMemberships(ctx, query, nodes,
 			func(n *User) { n.appendNamedMemberships(name) },
 			func(n *User, e *Membership) { n.appendNamedMemberships(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedPolicies {
+		if err := _q.loadPolicies(ctx, query, nodes,
+			func(n *User) { n.appendNamedPolicies(name) },
+			func(n *User, e *PolicyAttachment) { n.appendNamedPolicies(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedKeypairs {
+		if err := _q.loadKeypairs(ctx, query, nodes,
+			func(n *User) { n.appendNamedKeypairs(name) },
+			func(n *User, e *Keypair) { n.appendNamedKeypairs(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedSSHKeys {
+		if err := _q.loadSSHKeys(ctx, query, nodes,
+			func(n *User) { n.appendNamedSSHKeys(name) },
+			func(n *User, e *SSHKey) { n.appendNamedSSHKeys(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedRecoveryCodes {
+		if err := _q.loadRecoveryCodes(ctx, query, nodes,
+			func(n *User) { n.appendNamedRecoveryCodes(name) },
+			func(n *User, e *RecoveryCode) { n.appendNamedRecoveryCodes(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedExternalIdentities {
+		if err := _q.loadExternalIdentities(ctx, query, nodes,
+			func(n *User) { n.appendNamedExternalIdentities(name) },
+			func(n *User, e *ExternalIdentity) { n.appendNamedExternalIdentities(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedRoleGrants {
+		if err := _q.loadRoleGrants(ctx, query, nodes,
+			func(n *User) { n.appendNamedRoleGrants(name) },
+			func(n *User, e *RoleGrant) { n.appendNamedRoleGrants(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -681,35 +942,186 @@ func (_q *UserQuery) loadMemberships(ctx context.Context, query *MembershipQuery
 	}
 	return nil
 }
-func (_q *UserQuery) loadPolicy(ctx context.Context, query *ResourcePolicyQuery, nodes []*User, init func(*User), assign func(*User, *ResourcePolicy)) error {
-	ids := make([]uuid.UUID, 0, len(nodes))
-	nodeids := make(map[uuid.UUID][]*User)
+func (_q *UserQuery) loadPolicies(ctx context.Context, query *PolicyAttachmentQuery, nodes []*User, init func(*User), assign func(*User, *PolicyAttachment)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*User)
 	for i := range nodes {
-		if nodes[i].user_policy == nil {
-			continue
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
 		}
-		fk := *nodes[i].user_policy
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
 	}
-	if len(ids) == 0 {
-		return nil
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(policyattachment.FieldUserID)
 	}
-	query.Where(resourcepolicy.IDIn(ids...))
+	query.Where(predicate.PolicyAttachment(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(user.PoliciesColumn), fks...))
+	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {
 		return err
 	}
 	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
+		fk := n.UserID
+		if fk == nil {
+			return fmt.Errorf(`foreign-key "user_id" is nil for node %v`, n.ID)
+		}
+		node, ok := nodeids[*fk]
 		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "user_policy" returned %v`, n.ID)
+			return fmt.Errorf(`unexpected referenced foreign-key "user_id" returned %v for node %v`, *fk, n.ID)
 		}
-		for i := range nodes {
-			assign(nodes[i], n)
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *UserQuery) loadKeypairs(ctx context.Context, query *KeypairQuery, nodes []*User, init func(*User), assign func(*User, *Keypair)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*User)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
 		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(keypair.FieldUserID)
+	}
+	query.Where(predicate.Keypair(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(user.KeypairsColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.UserID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "user_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *UserQuery) loadSSHKeys(ctx context.Context, query *SSHKeyQuery, nodes []*User, init func(*User), assign func(*User, *SSHKey)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*User)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(sshkey.FieldUserID)
+	}
+	query.Where(predicate.SSHKey(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(user.SSHKeysColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.UserID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "user_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *UserQuery) loadRecoveryCodes(ctx context.Context, query *RecoveryCodeQuery, nodes []*User, init func(*User), assign func(*User, *RecoveryCode)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*User)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(recoverycode.FieldUserID)
+	}
+	query.Where(predicate.RecoveryCode(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(user.RecoveryCodesColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.UserID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "user_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *UserQuery) loadExternalIdentities(ctx context.Context, query *ExternalIdentityQuery, nodes []*User, init func(*User), assign func(*User, *ExternalIdentity)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*User)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(externalidentity.FieldUserID)
+	}
+	query.Where(predicate.ExternalIdentity(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(user.ExternalIdentitiesColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.UserID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "user_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *UserQuery) loadRoleGrants(ctx context.Context, query *RoleGrantQuery, nodes []*User, init func(*User), assign func(*User, *RoleGrant)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*User)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(rolegrant.FieldUserID)
+	}
+	query.Where(predicate.RoleGrant(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(user.RoleGrantsColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.UserID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "user_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
 	}
 	return nil
 }
@@ -907,6 +1319,90 @@ func (_q *UserQuery) WithNamedMemberships(name string, opts ...func(*MembershipQ
 		_q.withNamedMemberships = make(map[string]*MembershipQuery)
 	}
 	_q.withNamedMemberships[name] = query
+	return _q
+}
+
+// WithNamedPolicies tells the query-builder to eager-load the nodes that are connected to the "policies"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *UserQuery) WithNamedPolicies(name string, opts ...func(*PolicyAttachmentQuery)) *UserQuery {
+	query := (&PolicyAttachmentClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedPolicies == nil {
+		_q.withNamedPolicies = make(map[string]*PolicyAttachmentQuery)
+	}
+	_q.withNamedPolicies[name] = query
+	return _q
+}
+
+// WithNamedKeypairs tells the query-builder to eager-load the nodes that are connected to the "keypairs"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *UserQuery) WithNamedKeypairs(name string, opts ...func(*KeypairQuery)) *UserQuery {
+	query := (&KeypairClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedKeypairs == nil {
+		_q.withNamedKeypairs = make(map[string]*KeypairQuery)
+	}
+	_q.withNamedKeypairs[name] = query
+	return _q
+}
+
+// WithNamedSSHKeys tells the query-builder to eager-load the nodes that are connected to the "ssh_keys"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *UserQuery) WithNamedSSHKeys(name string, opts ...func(*SSHKeyQuery)) *UserQuery {
+	query := (&SSHKeyClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedSSHKeys == nil {
+		_q.withNamedSSHKeys = make(map[string]*SSHKeyQuery)
+	}
+	_q.withNamedSSHKeys[name] = query
+	return _q
+}
+
+// WithNamedRecoveryCodes tells the query-builder to eager-load the nodes that are connected to the "recovery_codes"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *UserQuery) WithNamedRecoveryCodes(name string, opts ...func(*RecoveryCodeQuery)) *UserQuery {
+	query := (&RecoveryCodeClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedRecoveryCodes == nil {
+		_q.withNamedRecoveryCodes = make(map[string]*RecoveryCodeQuery)
+	}
+	_q.withNamedRecoveryCodes[name] = query
+	return _q
+}
+
+// WithNamedExternalIdentities tells the query-builder to eager-load the nodes that are connected to the "external_identities"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *UserQuery) WithNamedExternalIdentities(name string, opts ...func(*ExternalIdentityQuery)) *UserQuery {
+	query := (&ExternalIdentityClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedExternalIdentities == nil {
+		_q.withNamedExternalIdentities = make(map[string]*ExternalIdentityQuery)
+	}
+	_q.withNamedExternalIdentities[name] = query
+	return _q
+}
+
+// WithNamedRoleGrants tells the query-builder to eager-load the nodes that are connected to the "role_grants"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *UserQuery) WithNamedRoleGrants(name string, opts ...func(*RoleGrantQuery)) *UserQuery {
+	query := (&RoleGrantClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedRoleGrants == nil {
+		_q.withNamedRoleGrants = make(map[string]*RoleGrantQuery)
+	}
+	_q.withNamedRoleGrants[name] = query
 	return _q
 }
 

@@ -10,12 +10,18 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"entgo.io/ent/dialect/sql/sqljson"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/accesstoken"
+	"github.com/berthhq/berth/ent/externalidentity"
+	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
-	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/recoverycode"
+	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
@@ -132,6 +138,171 @@ func (_u *UserUpdate) SetNillableStatus(v *user.Status) *UserUpdate {
 	return _u
 }
 
+// SetPasswordChangeRequired sets the "password_change_required" field.
+func (_u *UserUpdate) SetPasswordChangeRequired(v bool) *UserUpdate {
+	_u.mutation.SetPasswordChangeRequired(v)
+	return _u
+}
+
+// SetNillablePasswordChangeRequired sets the "password_change_required" field if the given value is not nil.
+func (_u *UserUpdate) SetNillablePasswordChangeRequired(v *bool) *UserUpdate {
+	if v != nil {
+		_u.SetPasswordChangeRequired(*v)
+	}
+	return _u
+}
+
+// SetPasswordChangedAt sets the "password_changed_at" field.
+func (_u *UserUpdate) SetPasswordChangedAt(v time.Time) *UserUpdate {
+	_u.mutation.SetPasswordChangedAt(v)
+	return _u
+}
+
+// SetNillablePasswordChangedAt sets the "password_changed_at" field if the given value is not nil.
+func (_u *UserUpdate) SetNillablePasswordChangedAt(v *time.Time) *UserUpdate {
+	if v != nil {
+		_u.SetPasswordChangedAt(*v)
+	}
+	return _u
+}
+
+// ClearPasswordChangedAt clears the value of the "password_changed_at" field.
+func (_u *UserUpdate) ClearPasswordChangedAt() *UserUpdate {
+	_u.mutation.ClearPasswordChangedAt()
+	return _u
+}
+
+// SetAllowedAddresses sets the "allowed_addresses" field.
+func (_u *UserUpdate) SetAllowedAddresses(v []string) *UserUpdate {
+	_u.mutation.SetAllowedAddresses(v)
+	return _u
+}
+
+// AppendAllowedAddresses appends value to the "allowed_addresses" field.
+func (_u *UserUpdate) AppendAllowedAddresses(v []string) *UserUpdate {
+	_u.mutation.AppendAllowedAddresses(v)
+	return _u
+}
+
+// SetContainerUID sets the "container_uid" field.
+func (_u *UserUpdate) SetContainerUID(v int) *UserUpdate {
+	_u.mutation.ResetContainerUID()
+	_u.mutation.SetContainerUID(v)
+	return _u
+}
+
+// SetNillableContainerUID sets the "container_uid" field if the given value is not nil.
+func (_u *UserUpdate) SetNillableContainerUID(v *int) *UserUpdate {
+	if v != nil {
+		_u.SetContainerUID(*v)
+	}
+	return _u
+}
+
+// AddContainerUID adds value to the "container_uid" field.
+func (_u *UserUpdate) AddContainerUID(v int) *UserUpdate {
+	_u.mutation.AddContainerUID(v)
+	return _u
+}
+
+// ClearContainerUID clears the value of the "container_uid" field.
+func (_u *UserUpdate) ClearContainerUID() *UserUpdate {
+	_u.mutation.ClearContainerUID()
+	return _u
+}
+
+// SetContainerGid sets the "container_gid" field.
+func (_u *UserUpdate) SetContainerGid(v int) *UserUpdate {
+	_u.mutation.ResetContainerGid()
+	_u.mutation.SetContainerGid(v)
+	return _u
+}
+
+// SetNillableContainerGid sets the "container_gid" field if the given value is not nil.
+func (_u *UserUpdate) SetNillableContainerGid(v *int) *UserUpdate {
+	if v != nil {
+		_u.SetContainerGid(*v)
+	}
+	return _u
+}
+
+// AddContainerGid adds value to the "container_gid" field.
+func (_u *UserUpdate) AddContainerGid(v int) *UserUpdate {
+	_u.mutation.AddContainerGid(v)
+	return _u
+}
+
+// ClearContainerGid clears the value of the "container_gid" field.
+func (_u *UserUpdate) ClearContainerGid() *UserUpdate {
+	_u.mutation.ClearContainerGid()
+	return _u
+}
+
+// SetContainerGids sets the "container_gids" field.
+func (_u *UserUpdate) SetContainerGids(v []int) *UserUpdate {
+	_u.mutation.SetContainerGids(v)
+	return _u
+}
+
+// AppendContainerGids appends value to the "container_gids" field.
+func (_u *UserUpdate) AppendContainerGids(v []int) *UserUpdate {
+	_u.mutation.AppendContainerGids(v)
+	return _u
+}
+
+// SetTotpSealed sets the "totp_sealed" field.
+func (_u *UserUpdate) SetTotpSealed(v []byte) *UserUpdate {
+	_u.mutation.SetTotpSealed(v)
+	return _u
+}
+
+// ClearTotpSealed clears the value of the "totp_sealed" field.
+func (_u *UserUpdate) ClearTotpSealed() *UserUpdate {
+	_u.mutation.ClearTotpSealed()
+	return _u
+}
+
+// SetTotpEnabledAt sets the "totp_enabled_at" field.
+func (_u *UserUpdate) SetTotpEnabledAt(v time.Time) *UserUpdate {
+	_u.mutation.SetTotpEnabledAt(v)
+	return _u
+}
+
+// SetNillableTotpEnabledAt sets the "totp_enabled_at" field if the given value is not nil.
+func (_u *UserUpdate) SetNillableTotpEnabledAt(v *time.Time) *UserUpdate {
+	if v != nil {
+		_u.SetTotpEnabledAt(*v)
+	}
+	return _u
+}
+
+// ClearTotpEnabledAt clears the value of the "totp_enabled_at" field.
+func (_u *UserUpdate) ClearTotpEnabledAt() *UserUpdate {
+	_u.mutation.ClearTotpEnabledAt()
+	return _u
+}
+
+// SetTotpStep sets the "totp_step" field.
+func (_u *UserUpdate) SetTotpStep(v int64) *UserUpdate {
+	_u.mutation.ResetTotpStep()
+	_u.mutation.SetTotpStep(v)
+	return _u
+}
+
+// SetNillableTotpStep sets the "totp_step" field if the given value is not nil.
+func (_u *UserUpdate) SetNillableTotpStep(v *int64) *UserUpdate {
+	if v != nil {
+		_u.SetTotpStep(*v)
+	}
+	return _u
+}
+
+// AddTotpStep adds value to the "totp_step" field.
+func (_u *UserUpdate) AddTotpStep(v int64) *UserUpdate {
+	_u.mutation.AddTotpStep(v)
+	return _u
+}
+
 // SetLastLoginAt sets the "last_login_at" field.
 func (_u *UserUpdate) SetLastLoginAt(v time.Time) *UserUpdate {
 	_u.mutation.SetLastLoginAt(v)
@@ -167,23 +338,94 @@ func (_u *UserUpdate) AddMemberships(v ...*Membership) *UserUpdate {
 	return _u.AddMembershipIDs(ids...)
 }
 
-// SetPolicyID sets the "policy" edge to the ResourcePolicy entity by ID.
-func (_u *UserUpdate) SetPolicyID(id uuid.UUID) *UserUpdate {
-	_u.mutation.SetPolicyID(id)
+// AddPolicyIDs adds the "policies" edge to the PolicyAttachment entity by IDs.
+func (_u *UserUpdate) AddPolicyIDs(ids ...uuid.UUID) *UserUpdate {
+	_u.mutation.AddPolicyIDs(ids...)
 	return _u
 }
 
-// SetNillablePolicyID sets the "policy" edge to the ResourcePolicy entity by ID if the given value is not nil.
-func (_u *UserUpdate) SetNillablePolicyID(id *uuid.UUID) *UserUpdate {
-	if id != nil {
-		_u = _u.SetPolicyID(*id)
+// AddPolicies adds the "policies" edges to the PolicyAttachment entity.
+func (_u *UserUpdate) AddPolicies(v ...*PolicyAttachment) *UserUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
 	}
+	return _u.AddPolicyIDs(ids...)
+}
+
+// AddKeypairIDs adds the "keypairs" edge to the Keypair entity by IDs.
+func (_u *UserUpdate) AddKeypairIDs(ids ...uuid.UUID) *UserUpdate {
+	_u.mutation.AddKeypairIDs(ids...)
 	return _u
 }
 
-// SetPolicy sets the "policy" edge to the ResourcePolicy entity.
-func (_u *UserUpdate) SetPolicy(v *ResourcePolicy) *UserUpdate {
-	return _u.SetPolicyID(v.ID)
+// AddKeypairs adds the "keypairs" edges to the Keypair entity.
+func (_u *UserUpdate) AddKeypairs(v ...*Keypair) *UserUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddKeypairIDs(ids...)
+}
+
+// AddSSHKeyIDs adds the "ssh_keys" edge to the SSHKey entity by IDs.
+func (_u *UserUpdate) AddSSHKeyIDs(ids ...uuid.UUID) *UserUpdate {
+	_u.mutation.AddSSHKeyIDs(ids...)
+	return _u
+}
+
+// AddSSHKeys adds the "ssh_keys" edges to the SSHKey entity.
+func (_u *UserUpdate) AddSSHKeys(v ...*SSHKey) *UserUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddSSHKeyIDs(ids...)
+}
+
+// AddRecoveryCodeIDs adds the "recovery_codes" edge to the RecoveryCode entity by IDs.
+func (_u *UserUpdate) AddRecoveryCodeIDs(ids ...uuid.UUID) *UserUpdate {
+	_u.mutation.AddRecoveryCodeIDs(ids...)
+	return _u
+}
+
+// AddRecoveryCodes adds the "recovery_codes" edges to the RecoveryCode entity.
+func (_u *UserUpdate) AddRecoveryCodes(v ...*RecoveryCode) *UserUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddRecoveryCodeIDs(ids...)
+}
+
+// AddExternalIdentityIDs adds the "external_identities" edge to the ExternalIdentity entity by IDs.
+func (_u *UserUpdate) AddExternalIdentityIDs(ids ...uuid.UUID) *UserUpdate {
+	_u.mutation.AddExternalIdentityIDs(ids...)
+	return _u
+}
+
+// AddExternalIdentities adds the "external_identities" edges to the ExternalIdentity entity.
+func (_u *UserUpdate) AddExternalIdentities(v ...*ExternalIdentity) *UserUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddExternalIdentityIDs(ids...)
+}
+
+// AddRoleGrantIDs adds the "role_grants" edge to the RoleGrant entity by IDs.
+func (_u *UserUpdate) AddRoleGrantIDs(ids ...uuid.UUID) *UserUpdate {
+	_u.mutation.AddRoleGrantIDs(ids...)
+	return _u
+}
+
+// AddRoleGrants adds the "role_grants" edges to the RoleGrant entity.
+func (_u *UserUpdate) AddRoleGrants(v ...*RoleGrant) *UserUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddRoleGrantIDs(ids...)
 }
 
 // AddAccessTokenIDs adds the "access_tokens" edge to the AccessToken entity by IDs.
@@ -242,10 +484,130 @@ func (_u *UserUpdate) RemoveMemberships(v ...*Membership) *UserUpdate {
 	return _u.RemoveMembershipIDs(ids...)
 }
 
-// ClearPolicy clears the "policy" edge to the ResourcePolicy entity.
-func (_u *UserUpdate) ClearPolicy() *UserUpdate {
-	_u.mutation.ClearPolicy()
+// ClearPolicies clears all "policies" edges to the PolicyAttachment entity.
+func (_u *UserUpdate) ClearPolicies() *UserUpdate {
+	_u.mutation.ClearPolicies()
 	return _u
+}
+
+// RemovePolicyIDs removes the "policies" edge to PolicyAttachment entities by IDs.
+func (_u *UserUpdate) RemovePolicyIDs(ids ...uuid.UUID) *UserUpdate {
+	_u.mutation.RemovePolicyIDs(ids...)
+	return _u
+}
+
+// RemovePolicies removes "policies" edges to PolicyAttachment entities.
+func (_u *UserUpdate) RemovePolicies(v ...*PolicyAttachment) *UserUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemovePolicyIDs(ids...)
+}
+
+// ClearKeypairs clears all "keypairs" edges to the Keypair entity.
+func (_u *UserUpdate) ClearKeypairs() *UserUpdate {
+	_u.mutation.ClearKeypairs()
+	return _u
+}
+
+// RemoveKeypairIDs removes the "keypairs" edge to Keypair entities by IDs.
+func (_u *UserUpdate) RemoveKeypairIDs(ids ...uuid.UUID) *UserUpdate {
+	_u.mutation.RemoveKeypairIDs(ids...)
+	return _u
+}
+
+// RemoveKeypairs removes "keypairs" edges to Keypair entities.
+func (_u *UserUpdate) RemoveKeypairs(v ...*Keypair) *UserUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveKeypairIDs(ids...)
+}
+
+// ClearSSHKeys clears all "ssh_keys" edges to the SSHKey entity.
+func (_u *UserUpdate) ClearSSHKeys() *UserUpdate {
+	_u.mutation.ClearSSHKeys()
+	return _u
+}
+
+// RemoveSSHKeyIDs removes the "ssh_keys" edge to SSHKey entities by IDs.
+func (_u *UserUpdate) RemoveSSHKeyIDs(ids ...uuid.UUID) *UserUpdate {
+	_u.mutation.RemoveSSHKeyIDs(ids...)
+	return _u
+}
+
+// RemoveSSHKeys removes "ssh_keys" edges to SSHKey entities.
+func (_u *UserUpdate) RemoveSSHKeys(v ...*SSHKey) *UserUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveSSHKeyIDs(ids...)
+}
+
+// ClearRecoveryCodes clears all "recovery_codes" edges to the RecoveryCode entity.
+func (_u *UserUpdate) ClearRecoveryCodes() *UserUpdate {
+	_u.mutation.ClearRecoveryCodes()
+	return _u
+}
+
+// RemoveRecoveryCodeIDs removes the "recovery_codes" edge to RecoveryCode entities by IDs.
+func (_u *UserUpdate) RemoveRecoveryCodeIDs(ids ...uuid.UUID) *UserUpdate {
+	_u.mutation.RemoveRecoveryCodeIDs(ids...)
+	return _u
+}
+
+// RemoveRecoveryCodes removes "recovery_codes" edges to RecoveryCode entities.
+func (_u *UserUpdate) RemoveRecoveryCodes(v ...*RecoveryCode) *UserUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveRecoveryCodeIDs(ids...)
+}
+
+// ClearExternalIdentities clears all "external_identities" edges to the ExternalIdentity entity.
+func (_u *UserUpdate) ClearExternalIdentities() *UserUpdate {
+	_u.mutation.ClearExternalIdentities()
+	return _u
+}
+
+// RemoveExternalIdentityIDs removes the "external_identities" edge to ExternalIdentity entities by IDs.
+func (_u *UserUpdate) RemoveExternalIdentityIDs(ids ...uuid.UUID) *UserUpdate {
+	_u.mutation.RemoveExternalIdentityIDs(ids...)
+	return _u
+}
+
+// RemoveExternalIdentities removes "external_identities" edges to ExternalIdentity entities.
+func (_u *UserUpdate) RemoveExternalIdentities(v ...*ExternalIdentity) *UserUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveExternalIdentityIDs(ids...)
+}
+
+// ClearRoleGrants clears all "role_grants" edges to the RoleGrant entity.
+func (_u *UserUpdate) ClearRoleGrants() *UserUpdate {
+	_u.mutation.ClearRoleGrants()
+	return _u
+}
+
+// RemoveRoleGrantIDs removes the "role_grants" edge to RoleGrant entities by IDs.
+func (_u *UserUpdate) RemoveRoleGrantIDs(ids ...uuid.UUID) *UserUpdate {
+	_u.mutation.RemoveRoleGrantIDs(ids...)
+	return _u
+}
+
+// RemoveRoleGrants removes "role_grants" edges to RoleGrant entities.
+func (_u *UserUpdate) RemoveRoleGrants(v ...*RoleGrant) *UserUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveRoleGrantIDs(ids...)
 }
 
 // ClearAccessTokens clears all "access_tokens" edges to the AccessToken entity.
@@ -384,6 +746,67 @@ func (_u *UserUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Status(); ok {
 		_spec.SetField(user.FieldStatus, field.TypeEnum, value)
 	}
+	if value, ok := _u.mutation.PasswordChangeRequired(); ok {
+		_spec.SetField(user.FieldPasswordChangeRequired, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.PasswordChangedAt(); ok {
+		_spec.SetField(user.FieldPasswordChangedAt, field.TypeTime, value)
+	}
+	if _u.mutation.PasswordChangedAtCleared() {
+		_spec.ClearField(user.FieldPasswordChangedAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.AllowedAddresses(); ok {
+		_spec.SetField(user.FieldAllowedAddresses, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedAllowedAddresses(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, user.FieldAllowedAddresses, value)
+		})
+	}
+	if value, ok := _u.mutation.ContainerUID(); ok {
+		_spec.SetField(user.FieldContainerUID, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedContainerUID(); ok {
+		_spec.AddField(user.FieldContainerUID, field.TypeInt, value)
+	}
+	if _u.mutation.ContainerUIDCleared() {
+		_spec.ClearField(user.FieldContainerUID, field.TypeInt)
+	}
+	if value, ok := _u.mutation.ContainerGid(); ok {
+		_spec.SetField(user.FieldContainerGid, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedContainerGid(); ok {
+		_spec.AddField(user.FieldContainerGid, field.TypeInt, value)
+	}
+	if _u.mutation.ContainerGidCleared() {
+		_spec.ClearField(user.FieldContainerGid, field.TypeInt)
+	}
+	if value, ok := _u.mutation.ContainerGids(); ok {
+		_spec.SetField(user.FieldContainerGids, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedContainerGids(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, user.FieldContainerGids, value)
+		})
+	}
+	if value, ok := _u.mutation.TotpSealed(); ok {
+		_spec.SetField(user.FieldTotpSealed, field.TypeBytes, value)
+	}
+	if _u.mutation.TotpSealedCleared() {
+		_spec.ClearField(user.FieldTotpSealed, field.TypeBytes)
+	}
+	if value, ok := _u.mutation.TotpEnabledAt(); ok {
+		_spec.SetField(user.FieldTotpEnabledAt, field.TypeTime, value)
+	}
+	if _u.mutation.TotpEnabledAtCleared() {
+		_spec.ClearField(user.FieldTotpEnabledAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.TotpStep(); ok {
+		_spec.SetField(user.FieldTotpStep, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedTotpStep(); ok {
+		_spec.AddField(user.FieldTotpStep, field.TypeInt64, value)
+	}
 	if value, ok := _u.mutation.LastLoginAt(); ok {
 		_spec.SetField(user.FieldLastLoginAt, field.TypeTime, value)
 	}
@@ -435,28 +858,269 @@ func (_u *UserUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 		}
 		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
-	if _u.mutation.PolicyCleared() {
+	if _u.mutation.PoliciesCleared() {
 		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
+			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   user.PolicyTable,
-			Columns: []string{user.PolicyColumn},
+			Table:   user.PoliciesTable,
+			Columns: []string{user.PoliciesColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcepolicy.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
 			},
 		}
 		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
 	}
-	if nodes := _u.mutation.PolicyIDs(); len(nodes) > 0 {
+	if nodes := _u.mutation.RemovedPoliciesIDs(); len(nodes) > 0 && !_u.mutation.PoliciesCleared() {
 		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
+			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   user.PolicyTable,
-			Columns: []string{user.PolicyColumn},
+			Table:   user.PoliciesTable,
+			Columns: []string{user.PoliciesColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcepolicy.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.PoliciesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.PoliciesTable,
+			Columns: []string{user.PoliciesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.KeypairsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.KeypairsTable,
+			Columns: []string{user.KeypairsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(keypair.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedKeypairsIDs(); len(nodes) > 0 && !_u.mutation.KeypairsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.KeypairsTable,
+			Columns: []string{user.KeypairsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(keypair.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.KeypairsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.KeypairsTable,
+			Columns: []string{user.KeypairsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(keypair.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.SSHKeysCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.SSHKeysTable,
+			Columns: []string{user.SSHKeysColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sshkey.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedSSHKeysIDs(); len(nodes) > 0 && !_u.mutation.SSHKeysCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.SSHKeysTable,
+			Columns: []string{user.SSHKeysColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sshkey.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.SSHKeysIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.SSHKeysTable,
+			Columns: []string{user.SSHKeysColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sshkey.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.RecoveryCodesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.RecoveryCodesTable,
+			Columns: []string{user.RecoveryCodesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(recoverycode.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedRecoveryCodesIDs(); len(nodes) > 0 && !_u.mutation.RecoveryCodesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.RecoveryCodesTable,
+			Columns: []string{user.RecoveryCodesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(recoverycode.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RecoveryCodesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.RecoveryCodesTable,
+			Columns: []string{user.RecoveryCodesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(recoverycode.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ExternalIdentitiesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.ExternalIdentitiesTable,
+			Columns: []string{user.ExternalIdentitiesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(externalidentity.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedExternalIdentitiesIDs(); len(nodes) > 0 && !_u.mutation.ExternalIdentitiesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.ExternalIdentitiesTable,
+			Columns: []string{user.ExternalIdentitiesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(externalidentity.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ExternalIdentitiesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.ExternalIdentitiesTable,
+			Columns: []string{user.ExternalIdentitiesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(externalidentity.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.RoleGrantsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.RoleGrantsTable,
+			Columns: []string{user.RoleGrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(rolegrant.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedRoleGrantsIDs(); len(nodes) > 0 && !_u.mutation.RoleGrantsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.RoleGrantsTable,
+			Columns: []string{user.RoleGrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(rolegrant.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RoleGrantsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.RoleGrantsTable,
+			Columns: []string{user.RoleGrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(rolegrant.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -674,6 +1338,171 @@ func (_u *UserUpdateOne) SetNillableStatus(v *user.Status) *UserUpdateOne {
 	return _u
 }
 
+// SetPasswordChangeRequired sets the "password_change_required" field.
+func (_u *UserUpdateOne) SetPasswordChangeRequired(v bool) *UserUpdateOne {
+	_u.mutation.SetPasswordChangeRequired(v)
+	return _u
+}
+
+// SetNillablePasswordChangeRequired sets the "password_change_required" field if the given value is not nil.
+func (_u *UserUpdateOne) SetNillablePasswordChangeRequired(v *bool) *UserUpdateOne {
+	if v != nil {
+		_u.SetPasswordChangeRequired(*v)
+	}
+	return _u
+}
+
+// SetPasswordChangedAt sets the "password_changed_at" field.
+func (_u *UserUpdateOne) SetPasswordChangedAt(v time.Time) *UserUpdateOne {
+	_u.mutation.SetPasswordChangedAt(v)
+	return _u
+}
+
+// SetNillablePasswordChangedAt sets the "password_changed_at" field if the given value is not nil.
+func (_u *UserUpdateOne) SetNillablePasswordChangedAt(v *time.Time) *UserUpdateOne {
+	if v != nil {
+		_u.SetPasswordChangedAt(*v)
+	}
+	return _u
+}
+
+// ClearPasswordChangedAt clears the value of the "password_changed_at" field.
+func (_u *UserUpdateOne) ClearPasswordChangedAt() *UserUpdateOne {
+	_u.mutation.ClearPasswordChangedAt()
+	return _u
+}
+
+// SetAllowedAddresses sets the "allowed_addresses" field.
+func (_u *UserUpdateOne) SetAllowedAddresses(v []string) *UserUpdateOne {
+	_u.mutation.SetAllowedAddresses(v)
+	return _u
+}
+
+// AppendAllowedAddresses appends value to the "allowed_addresses" field.
+func (_u *UserUpdateOne) AppendAllowedAddresses(v []string) *UserUpdateOne {
+	_u.mutation.AppendAllowedAddresses(v)
+	return _u
+}
+
+// SetContainerUID sets the "container_uid" field.
+func (_u *UserUpdateOne) SetContainerUID(v int) *UserUpdateOne {
+	_u.mutation.ResetContainerUID()
+	_u.mutation.SetContainerUID(v)
+	return _u
+}
+
+// SetNillableContainerUID sets the "container_uid" field if the given value is not nil.
+func (_u *UserUpdateOne) SetNillableContainerUID(v *int) *UserUpdateOne {
+	if v != nil {
+		_u.SetContainerUID(*v)
+	}
+	return _u
+}
+
+// AddContainerUID adds value to the "container_uid" field.
+func (_u *UserUpdateOne) AddContainerUID(v int) *UserUpdateOne {
+	_u.mutation.AddContainerUID(v)
+	return _u
+}
+
+// ClearContainerUID clears the value of the "container_uid" field.
+func (_u *UserUpdateOne) ClearContainerUID() *UserUpdateOne {
+	_u.mutation.ClearContainerUID()
+	return _u
+}
+
+// SetContainerGid sets the "container_gid" field.
+func (_u *UserUpdateOne) SetContainerGid(v int) *UserUpdateOne {
+	_u.mutation.ResetContainerGid()
+	_u.mutation.SetContainerGid(v)
+	return _u
+}
+
+// SetNillableContainerGid sets the "container_gid" field if the given value is not nil.
+func (_u *UserUpdateOne) SetNillableContainerGid(v *int) *UserUpdateOne {
+	if v != nil {
+		_u.SetContainerGid(*v)
+	}
+	return _u
+}
+
+// AddContainerGid adds value to the "container_gid" field.
+func (_u *UserUpdateOne) AddContainerGid(v int) *UserUpdateOne {
+	_u.mutation.AddContainerGid(v)
+	return _u
+}
+
+// ClearContainerGid clears the value of the "container_gid" field.
+func (_u *UserUpdateOne) ClearContainerGid() *UserUpdateOne {
+	_u.mutation.ClearContainerGid()
+	return _u
+}
+
+// SetContainerGids sets the "container_gids" field.
+func (_u *UserUpdateOne) SetContainerGids(v []int) *UserUpdateOne {
+	_u.mutation.SetContainerGids(v)
+	return _u
+}
+
+// AppendContainerGids appends value to the "container_gids" field.
+func (_u *UserUpdateOne) AppendContainerGids(v []int) *UserUpdateOne {
+	_u.mutation.AppendContainerGids(v)
+	return _u
+}
+
+// SetTotpSealed sets the "totp_sealed" field.
+func (_u *UserUpdateOne) SetTotpSealed(v []byte) *UserUpdateOne {
+	_u.mutation.SetTotpSealed(v)
+	return _u
+}
+
+// ClearTotpSealed clears the value of the "totp_sealed" field.
+func (_u *UserUpdateOne) ClearTotpSealed() *UserUpdateOne {
+	_u.mutation.ClearTotpSealed()
+	return _u
+}
+
+// SetTotpEnabledAt sets the "totp_enabled_at" field.
+func (_u *UserUpdateOne) SetTotpEnabledAt(v time.Time) *UserUpdateOne {
+	_u.mutation.SetTotpEnabledAt(v)
+	return _u
+}
+
+// SetNillableTotpEnabledAt sets the "totp_enabled_at" field if the given value is not nil.
+func (_u *UserUpdateOne) SetNillableTotpEnabledAt(v *time.Time) *UserUpdateOne {
+	if v != nil {
+		_u.SetTotpEnabledAt(*v)
+	}
+	return _u
+}
+
+// ClearTotpEnabledAt clears the value of the "totp_enabled_at" field.
+func (_u *UserUpdateOne) ClearTotpEnabledAt() *UserUpdateOne {
+	_u.mutation.ClearTotpEnabledAt()
+	return _u
+}
+
+// SetTotpStep sets the "totp_step" field.
+func (_u *UserUpdateOne) SetTotpStep(v int64) *UserUpdateOne {
+	_u.mutation.ResetTotpStep()
+	_u.mutation.SetTotpStep(v)
+	return _u
+}
+
+// SetNillableTotpStep sets the "totp_step" field if the given value is not nil.
+func (_u *UserUpdateOne) SetNillableTotpStep(v *int64) *UserUpdateOne {
+	if v != nil {
+		_u.SetTotpStep(*v)
+	}
+	return _u
+}
+
+// AddTotpStep adds value to the "totp_step" field.
+func (_u *UserUpdateOne) AddTotpStep(v int64) *UserUpdateOne {
+	_u.mutation.AddTotpStep(v)
+	return _u
+}
+
 // SetLastLoginAt sets the "last_login_at" field.
 func (_u *UserUpdateOne) SetLastLoginAt(v time.Time) *UserUpdateOne {
 	_u.mutation.SetLastLoginAt(v)
@@ -709,23 +1538,94 @@ func (_u *UserUpdateOne) AddMemberships(v ...*Membership) *UserUpdateOne {
 	return _u.AddMembershipIDs(ids...)
 }
 
-// SetPolicyID sets the "policy" edge to the ResourcePolicy entity by ID.
-func (_u *UserUpdateOne) SetPolicyID(id uuid.UUID) *UserUpdateOne {
-	_u.mutation.SetPolicyID(id)
+// AddPolicyIDs adds the "policies" edge to the PolicyAttachment entity by IDs.
+func (_u *UserUpdateOne) AddPolicyIDs(ids ...uuid.UUID) *UserUpdateOne {
+	_u.mutation.AddPolicyIDs(ids...)
 	return _u
 }
 
-// SetNillablePolicyID sets the "policy" edge to the ResourcePolicy entity by ID if the given value is not nil.
-func (_u *UserUpdateOne) SetNillablePolicyID(id *uuid.UUID) *UserUpdateOne {
-	if id != nil {
-		_u = _u.SetPolicyID(*id)
+// AddPolicies adds the "policies" edges to the PolicyAttachment entity.
+func (_u *UserUpdateOne) AddPolicies(v ...*PolicyAttachment) *UserUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
 	}
+	return _u.AddPolicyIDs(ids...)
+}
+
+// AddKeypairIDs adds the "keypairs" edge to the Keypair entity by IDs.
+func (_u *UserUpdateOne) AddKeypairIDs(ids ...uuid.UUID) *UserUpdateOne {
+	_u.mutation.AddKeypairIDs(ids...)
 	return _u
 }
 
-// SetPolicy sets the "policy" edge to the ResourcePolicy entity.
-func (_u *UserUpdateOne) SetPolicy(v *ResourcePolicy) *UserUpdateOne {
-	return _u.SetPolicyID(v.ID)
+// AddKeypairs adds the "keypairs" edges to the Keypair entity.
+func (_u *UserUpdateOne) AddKeypairs(v ...*Keypair) *UserUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddKeypairIDs(ids...)
+}
+
+// AddSSHKeyIDs adds the "ssh_keys" edge to the SSHKey entity by IDs.
+func (_u *UserUpdateOne) AddSSHKeyIDs(ids ...uuid.UUID) *UserUpdateOne {
+	_u.mutation.AddSSHKeyIDs(ids...)
+	return _u
+}
+
+// AddSSHKeys adds the "ssh_keys" edges to the SSHKey entity.
+func (_u *UserUpdateOne) AddSSHKeys(v ...*SSHKey) *UserUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddSSHKeyIDs(ids...)
+}
+
+// AddRecoveryCodeIDs adds the "recovery_codes" edge to the RecoveryCode entity by IDs.
+func (_u *UserUpdateOne) AddRecoveryCodeIDs(ids ...uuid.UUID) *UserUpdateOne {
+	_u.mutation.AddRecoveryCodeIDs(ids...)
+	return _u
+}
+
+// AddRecoveryCodes adds the "recovery_codes" edges to the RecoveryCode entity.
+func (_u *UserUpdateOne) AddRecoveryCodes(v ...*RecoveryCode) *UserUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddRecoveryCodeIDs(ids...)
+}
+
+// AddExternalIdentityIDs adds the "external_identities" edge to the ExternalIdentity entity by IDs.
+func (_u *UserUpdateOne) AddExternalIdentityIDs(ids ...uuid.UUID) *UserUpdateOne {
+	_u.mutation.AddExternalIdentityIDs(ids...)
+	return _u
+}
+
+// AddExternalIdentities adds the "external_identities" edges to the ExternalIdentity entity.
+func (_u *UserUpdateOne) AddExternalIdentities(v ...*ExternalIdentity) *UserUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddExternalIdentityIDs(ids...)
+}
+
+// AddRoleGrantIDs adds the "role_grants" edge to the RoleGrant entity by IDs.
+func (_u *UserUpdateOne) AddRoleGrantIDs(ids ...uuid.UUID) *UserUpdateOne {
+	_u.mutation.AddRoleGrantIDs(ids...)
+	return _u
+}
+
+// AddRoleGrants adds the "role_grants" edges to the RoleGrant entity.
+func (_u *UserUpdateOne) AddRoleGrants(v ...*RoleGrant) *UserUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddRoleGrantIDs(ids...)
 }
 
 // AddAccessTokenIDs adds the "access_tokens" edge to the AccessToken entity by IDs.
@@ -784,10 +1684,130 @@ func (_u *UserUpdateOne) RemoveMemberships(v ...*Membership) *UserUpdateOne {
 	return _u.RemoveMembershipIDs(ids...)
 }
 
-// ClearPolicy clears the "policy" edge to the ResourcePolicy entity.
-func (_u *UserUpdateOne) ClearPolicy() *UserUpdateOne {
-	_u.mutation.ClearPolicy()
+// ClearPolicies clears all "policies" edges to the PolicyAttachment entity.
+func (_u *UserUpdateOne) ClearPolicies() *UserUpdateOne {
+	_u.mutation.ClearPolicies()
 	return _u
+}
+
+// RemovePolicyIDs removes the "policies" edge to PolicyAttachment entities by IDs.
+func (_u *UserUpdateOne) RemovePolicyIDs(ids ...uuid.UUID) *UserUpdateOne {
+	_u.mutation.RemovePolicyIDs(ids...)
+	return _u
+}
+
+// RemovePolicies removes "policies" edges to PolicyAttachment entities.
+func (_u *UserUpdateOne) RemovePolicies(v ...*PolicyAttachment) *UserUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemovePolicyIDs(ids...)
+}
+
+// ClearKeypairs clears all "keypairs" edges to the Keypair entity.
+func (_u *UserUpdateOne) ClearKeypairs() *UserUpdateOne {
+	_u.mutation.ClearKeypairs()
+	return _u
+}
+
+// RemoveKeypairIDs removes the "keypairs" edge to Keypair entities by IDs.
+func (_u *UserUpdateOne) RemoveKeypairIDs(ids ...uuid.UUID) *UserUpdateOne {
+	_u.mutation.RemoveKeypairIDs(ids...)
+	return _u
+}
+
+// RemoveKeypairs removes "keypairs" edges to Keypair entities.
+func (_u *UserUpdateOne) RemoveKeypairs(v ...*Keypair) *UserUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveKeypairIDs(ids...)
+}
+
+// ClearSSHKeys clears all "ssh_keys" edges to the SSHKey entity.
+func (_u *UserUpdateOne) ClearSSHKeys() *UserUpdateOne {
+	_u.mutation.ClearSSHKeys()
+	return _u
+}
+
+// RemoveSSHKeyIDs removes the "ssh_keys" edge to SSHKey entities by IDs.
+func (_u *UserUpdateOne) RemoveSSHKeyIDs(ids ...uuid.UUID) *UserUpdateOne {
+	_u.mutation.RemoveSSHKeyIDs(ids...)
+	return _u
+}
+
+// RemoveSSHKeys removes "ssh_keys" edges to SSHKey entities.
+func (_u *UserUpdateOne) RemoveSSHKeys(v ...*SSHKey) *UserUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveSSHKeyIDs(ids...)
+}
+
+// ClearRecoveryCodes clears all "recovery_codes" edges to the RecoveryCode entity.
+func (_u *UserUpdateOne) ClearRecoveryCodes() *UserUpdateOne {
+	_u.mutation.ClearRecoveryCodes()
+	return _u
+}
+
+// RemoveRecoveryCodeIDs removes the "recovery_codes" edge to RecoveryCode entities by IDs.
+func (_u *UserUpdateOne) RemoveRecoveryCodeIDs(ids ...uuid.UUID) *UserUpdateOne {
+	_u.mutation.RemoveRecoveryCodeIDs(ids...)
+	return _u
+}
+
+// RemoveRecoveryCodes removes "recovery_codes" edges to RecoveryCode entities.
+func (_u *UserUpdateOne) RemoveRecoveryCodes(v ...*RecoveryCode) *UserUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveRecoveryCodeIDs(ids...)
+}
+
+// ClearExternalIdentities clears all "external_identities" edges to the ExternalIdentity entity.
+func (_u *UserUpdateOne) ClearExternalIdentities() *UserUpdateOne {
+	_u.mutation.ClearExternalIdentities()
+	return _u
+}
+
+// RemoveExternalIdentityIDs removes the "external_identities" edge to ExternalIdentity entities by IDs.
+func (_u *UserUpdateOne) RemoveExternalIdentityIDs(ids ...uuid.UUID) *UserUpdateOne {
+	_u.mutation.RemoveExternalIdentityIDs(ids...)
+	return _u
+}
+
+// RemoveExternalIdentities removes "external_identities" edges to ExternalIdentity entities.
+func (_u *UserUpdateOne) RemoveExternalIdentities(v ...*ExternalIdentity) *UserUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveExternalIdentityIDs(ids...)
+}
+
+// ClearRoleGrants clears all "role_grants" edges to the RoleGrant entity.
+func (_u *UserUpdateOne) ClearRoleGrants() *UserUpdateOne {
+	_u.mutation.ClearRoleGrants()
+	return _u
+}
+
+// RemoveRoleGrantIDs removes the "role_grants" edge to RoleGrant entities by IDs.
+func (_u *UserUpdateOne) RemoveRoleGrantIDs(ids ...uuid.UUID) *UserUpdateOne {
+	_u.mutation.RemoveRoleGrantIDs(ids...)
+	return _u
+}
+
+// RemoveRoleGrants removes "role_grants" edges to RoleGrant entities.
+func (_u *UserUpdateOne) RemoveRoleGrants(v ...*RoleGrant) *UserUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveRoleGrantIDs(ids...)
 }
 
 // ClearAccessTokens clears all "access_tokens" edges to the AccessToken entity.
@@ -956,6 +1976,67 @@ func (_u *UserUpdateOne) sqlSave(ctx context.Context) (_node *User, err error) {
 	if value, ok := _u.mutation.Status(); ok {
 		_spec.SetField(user.FieldStatus, field.TypeEnum, value)
 	}
+	if value, ok := _u.mutation.PasswordChangeRequired(); ok {
+		_spec.SetField(user.FieldPasswordChangeRequired, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.PasswordChangedAt(); ok {
+		_spec.SetField(user.FieldPasswordChangedAt, field.TypeTime, value)
+	}
+	if _u.mutation.PasswordChangedAtCleared() {
+		_spec.ClearField(user.FieldPasswordChangedAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.AllowedAddresses(); ok {
+		_spec.SetField(user.FieldAllowedAddresses, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedAllowedAddresses(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, user.FieldAllowedAddresses, value)
+		})
+	}
+	if value, ok := _u.mutation.ContainerUID(); ok {
+		_spec.SetField(user.FieldContainerUID, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedContainerUID(); ok {
+		_spec.AddField(user.FieldContainerUID, field.TypeInt, value)
+	}
+	if _u.mutation.ContainerUIDCleared() {
+		_spec.ClearField(user.FieldContainerUID, field.TypeInt)
+	}
+	if value, ok := _u.mutation.ContainerGid(); ok {
+		_spec.SetField(user.FieldContainerGid, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedContainerGid(); ok {
+		_spec.AddField(user.FieldContainerGid, field.TypeInt, value)
+	}
+	if _u.mutation.ContainerGidCleared() {
+		_spec.ClearField(user.FieldContainerGid, field.TypeInt)
+	}
+	if value, ok := _u.mutation.ContainerGids(); ok {
+		_spec.SetField(user.FieldContainerGids, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedContainerGids(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, user.FieldContainerGids, value)
+		})
+	}
+	if value, ok := _u.mutation.TotpSealed(); ok {
+		_spec.SetField(user.FieldTotpSealed, field.TypeBytes, value)
+	}
+	if _u.mutation.TotpSealedCleared() {
+		_spec.ClearField(user.FieldTotpSealed, field.TypeBytes)
+	}
+	if value, ok := _u.mutation.TotpEnabledAt(); ok {
+		_spec.SetField(user.FieldTotpEnabledAt, field.TypeTime, value)
+	}
+	if _u.mutation.TotpEnabledAtCleared() {
+		_spec.ClearField(user.FieldTotpEnabledAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.TotpStep(); ok {
+		_spec.SetField(user.FieldTotpStep, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedTotpStep(); ok {
+		_spec.AddField(user.FieldTotpStep, field.TypeInt64, value)
+	}
 	if value, ok := _u.mutation.LastLoginAt(); ok {
 		_spec.SetField(user.FieldLastLoginAt, field.TypeTime, value)
 	}
@@ -1007,28 +2088,269 @@ func (_u *UserUpdateOne) sqlSave(ctx context.Context) (_node *User, err error) {
 		}
 		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
-	if _u.mutation.PolicyCleared() {
+	if _u.mutation.PoliciesCleared() {
 		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
+			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   user.PolicyTable,
-			Columns: []string{user.PolicyColumn},
+			Table:   user.PoliciesTable,
+			Columns: []string{user.PoliciesColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcepolicy.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
 			},
 		}
 		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
 	}
-	if nodes := _u.mutation.PolicyIDs(); len(nodes) > 0 {
+	if nodes := _u.mutation.RemovedPoliciesIDs(); len(nodes) > 0 && !_u.mutation.PoliciesCleared() {
 		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
+			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   user.PolicyTable,
-			Columns: []string{user.PolicyColumn},
+			Table:   user.PoliciesTable,
+			Columns: []string{user.PoliciesColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcepolicy.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.PoliciesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.PoliciesTable,
+			Columns: []string{user.PoliciesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(policyattachment.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.KeypairsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.KeypairsTable,
+			Columns: []string{user.KeypairsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(keypair.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedKeypairsIDs(); len(nodes) > 0 && !_u.mutation.KeypairsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.KeypairsTable,
+			Columns: []string{user.KeypairsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(keypair.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.KeypairsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.KeypairsTable,
+			Columns: []string{user.KeypairsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(keypair.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.SSHKeysCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.SSHKeysTable,
+			Columns: []string{user.SSHKeysColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sshkey.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedSSHKeysIDs(); len(nodes) > 0 && !_u.mutation.SSHKeysCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.SSHKeysTable,
+			Columns: []string{user.SSHKeysColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sshkey.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.SSHKeysIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.SSHKeysTable,
+			Columns: []string{user.SSHKeysColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sshkey.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.RecoveryCodesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.RecoveryCodesTable,
+			Columns: []string{user.RecoveryCodesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(recoverycode.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedRecoveryCodesIDs(); len(nodes) > 0 && !_u.mutation.RecoveryCodesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.RecoveryCodesTable,
+			Columns: []string{user.RecoveryCodesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(recoverycode.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RecoveryCodesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.RecoveryCodesTable,
+			Columns: []string{user.RecoveryCodesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(recoverycode.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ExternalIdentitiesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.ExternalIdentitiesTable,
+			Columns: []string{user.ExternalIdentitiesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(externalidentity.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedExternalIdentitiesIDs(); len(nodes) > 0 && !_u.mutation.ExternalIdentitiesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.ExternalIdentitiesTable,
+			Columns: []string{user.ExternalIdentitiesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(externalidentity.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ExternalIdentitiesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.ExternalIdentitiesTable,
+			Columns: []string{user.ExternalIdentitiesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(externalidentity.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.RoleGrantsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.RoleGrantsTable,
+			Columns: []string{user.RoleGrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(rolegrant.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedRoleGrantsIDs(); len(nodes) > 0 && !_u.mutation.RoleGrantsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.RoleGrantsTable,
+			Columns: []string{user.RoleGrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(rolegrant.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RoleGrantsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   user.RoleGrantsTable,
+			Columns: []string{user.RoleGrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(rolegrant.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

@@ -48,9 +48,15 @@ type Volume struct {
 type VolumeEdges struct {
 	// Proxy holds the value of the proxy edge.
 	Proxy *StorageProxy `json:"proxy,omitempty"`
+	// Grants holds the value of the grants edge.
+	Grants []*VolumeGrant `json:"grants,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [1]bool
+	loadedTypes [2]bool
+	// totalCount holds the count of the edges above.
+	totalCount [1]map[string]int
+
+	namedGrants map[string][]*VolumeGrant
 }
 
 // ProxyOrErr returns the Proxy value or an error if the edge
@@ -62,6 +68,15 @@ func (e VolumeEdges) ProxyOrErr() (*StorageProxy, error) {
 		return nil, &NotFoundError{label: storageproxy.Label}
 	}
 	return nil, &NotLoadedError{edge: "proxy"}
+}
+
+// GrantsOrErr returns the Grants value or an error if the edge
+// was not loaded in eager-loading.
+func (e VolumeEdges) GrantsOrErr() ([]*VolumeGrant, error) {
+	if e.loadedTypes[1] {
+		return e.Grants, nil
+	}
+	return nil, &NotLoadedError{edge: "grants"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -174,6 +189,11 @@ func (_m *Volume) QueryProxy() *StorageProxyQuery {
 	return NewVolumeClient(_m.config).QueryProxy(_m)
 }
 
+// QueryGrants queries the "grants" edge of the Volume entity.
+func (_m *Volume) QueryGrants() *VolumeGrantQuery {
+	return NewVolumeClient(_m.config).QueryGrants(_m)
+}
+
 // Update returns a builder for updating this Volume.
 // Note that you need to call Volume.Unwrap() before calling this method if this Volume
 // was returned from a transaction, and the transaction was committed or rolled back.
@@ -225,6 +245,30 @@ func (_m *Volume) String() string {
 	builder.WriteString(fmt.Sprintf("%v", _m.ProxyID))
 	builder.WriteByte(')')
 	return builder.String()
+}
+
+// NamedGrants returns the Grants named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Volume) NamedGrants(name string) ([]*VolumeGrant, error) {
+	if _m.Edges.namedGrants == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedGrants[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Volume) appendNamedGrants(name string, edges ...*VolumeGrant) {
+	if _m.Edges.namedGrants == nil {
+		_m.Edges.namedGrants = make(map[string][]*VolumeGrant)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedGrants[name] = []*VolumeGrant{}
+	} else {
+		_m.Edges.namedGrants[name] = append(_m.Edges.namedGrants[name], edges...)
+	}
 }
 
 // Volumes is a parsable slice of Volume.

@@ -14,6 +14,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/storageproxy"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/google/uuid"
 )
 
@@ -144,6 +145,21 @@ func (_c *VolumeCreate) SetNillableID(v *uuid.UUID) *VolumeCreate {
 // SetProxy sets the "proxy" edge to the StorageProxy entity.
 func (_c *VolumeCreate) SetProxy(v *StorageProxy) *VolumeCreate {
 	return _c.SetProxyID(v.ID)
+}
+
+// AddGrantIDs adds the "grants" edge to the VolumeGrant entity by IDs.
+func (_c *VolumeCreate) AddGrantIDs(ids ...uuid.UUID) *VolumeCreate {
+	_c.mutation.AddGrantIDs(ids...)
+	return _c
+}
+
+// AddGrants adds the "grants" edges to the VolumeGrant entity.
+func (_c *VolumeCreate) AddGrants(v ...*VolumeGrant) *VolumeCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddGrantIDs(ids...)
 }
 
 // Mutation returns the VolumeMutation object of the builder.
@@ -335,6 +351,22 @@ func (_c *VolumeCreate) createSpec() (*Volume, *sqlgraph.CreateSpec) {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
 		_node.ProxyID = nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.GrantsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   volume.GrantsTable,
+			Columns: []string{volume.GrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(volumegrant.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
 		_spec.Edges = append(_spec.Edges, edge)
 	}
 	return _node, _spec

@@ -4,6 +4,7 @@ package ent
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"math"
 
@@ -15,19 +16,22 @@ import (
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/storageproxy"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/google/uuid"
 )
 
 // VolumeQuery is the builder for querying Volume entities.
 type VolumeQuery struct {
 	config
-	ctx        *QueryContext
-	order      []volume.OrderOption
-	inters     []Interceptor
-	predicates []predicate.Volume
-	withProxy  *StorageProxyQuery
-	loadTotal  []func(context.Context, []*Volume) error
-	modifiers  []func(*sql.Selector)
+	ctx             *QueryContext
+	order           []volume.OrderOption
+	inters          []Interceptor
+	predicates      []predicate.Volume
+	withProxy       *StorageProxyQuery
+	withGrants      *VolumeGrantQuery
+	loadTotal       []func(context.Context, []*Volume) error
+	modifiers       []func(*sql.Selector)
+	withNamedGrants map[string]*VolumeGrantQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -79,6 +83,28 @@ func (_q *VolumeQuery) QueryProxy() *StorageProxyQuery {
 			sqlgraph.From(volume.Table, volume.FieldID, selector),
 			sqlgraph.To(storageproxy.Table, storageproxy.FieldID),
 			sqlgraph.Edge(sqlgraph.M2O, true, volume.ProxyTable, volume.ProxyColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryGrants chains the current query on the "grants" edge.
+func (_q *VolumeQuery) QueryGrants() *VolumeGrantQuery {
+	query := (&VolumeGrantClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(volume.Table, volume.FieldID, selector),
+			sqlgraph.To(volumegrant.Table, volumegrant.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, volume.GrantsTable, volume.GrantsColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -279,6 +305,7 @@ func (_q *VolumeQuery) Clone() *VolumeQuery {
 		inters:     append([]Interceptor{}, _q.inters...),
 		predicates: append([]predicate.Volume{}, _q.predicates...),
 		withProxy:  _q.withProxy.Clone(),
+		withGrants: _q.withGrants.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -294,6 +321,17 @@ func (_q *VolumeQuery) WithProxy(opts ...func(*StorageProxyQuery)) *VolumeQuery 
 		opt(query)
 	}
 	_q.withProxy = query
+	return _q
+}
+
+// WithGrants tells the query-builder to eager-load the nodes that are connected to
+// the "grants" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *VolumeQuery) WithGrants(opts ...func(*VolumeGrantQuery)) *VolumeQuery {
+	query := (&VolumeGrantClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withGrants = query
 	return _q
 }
 
@@ -375,8 +413,9 @@ func (_q *VolumeQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Volum
 	var (
 		nodes       = []*Volume{}
 		_spec       = _q.querySpec()
-		loadedTypes = [1]bool{
+		loadedTypes = [2]bool{
 			_q.withProxy != nil,
+			_q.withGrants != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -403,6 +442,20 @@ func (_q *VolumeQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Volum
 	if query := _q.withProxy; query != nil {
 		if err := _q.loadProxy(ctx, query, nodes, nil,
 			func(n *Volume, e *StorageProxy) { n.Edges.Proxy = e }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withGrants; query != nil {
+		if err := _q.loadGrants(ctx, query, nodes,
+			func(n *Volume) { n.Edges.Grants = []*VolumeGrant{} },
+			func(n *Volume, e *VolumeGrant) { n.Edges.Grants = append(n.Edges.Grants, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedGrants {
+		if err := _q.loadGrants(ctx, query, nodes,
+			func(n *Volume) { n.appendNamedGrants(name) },
+			func(n *Volume, e *VolumeGrant) { n.appendNamedGrants(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -440,6 +493,36 @@ func (_q *VolumeQuery) loadProxy(ctx context.Context, query *StorageProxyQuery, 
 		for i := range nodes {
 			assign(nodes[i], n)
 		}
+	}
+	return nil
+}
+func (_q *VolumeQuery) loadGrants(ctx context.Context, query *VolumeGrantQuery, nodes []*Volume, init func(*Volume), assign func(*Volume, *VolumeGrant)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*Volume)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(volumegrant.FieldVolumeID)
+	}
+	query.Where(predicate.VolumeGrant(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(volume.GrantsColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.VolumeID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "volume_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
 	}
 	return nil
 }
@@ -564,6 +647,20 @@ func (_q *VolumeQuery) ForShare(opts ...sql.LockOption) *VolumeQuery {
 func (_q *VolumeQuery) Modify(modifiers ...func(s *sql.Selector)) *VolumeSelect {
 	_q.modifiers = append(_q.modifiers, modifiers...)
 	return _q.Select()
+}
+
+// WithNamedGrants tells the query-builder to eager-load the nodes that are connected to the "grants"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *VolumeQuery) WithNamedGrants(name string, opts ...func(*VolumeGrantQuery)) *VolumeQuery {
+	query := (&VolumeGrantClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedGrants == nil {
+		_q.withNamedGrants = make(map[string]*VolumeGrantQuery)
+	}
+	_q.withNamedGrants[name] = query
+	return _q
 }
 
 // VolumeGroupBy is the group-by builder for Volume entities.

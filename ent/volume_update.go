@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/storageproxy"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/google/uuid"
 )
 
@@ -146,6 +147,21 @@ func (_u *VolumeUpdate) SetProxy(v *StorageProxy) *VolumeUpdate {
 	return _u.SetProxyID(v.ID)
 }
 
+// AddGrantIDs adds the "grants" edge to the VolumeGrant entity by IDs.
+func (_u *VolumeUpdate) AddGrantIDs(ids ...uuid.UUID) *VolumeUpdate {
+	_u.mutation.AddGrantIDs(ids...)
+	return _u
+}
+
+// AddGrants adds the "grants" edges to the VolumeGrant entity.
+func (_u *VolumeUpdate) AddGrants(v ...*VolumeGrant) *VolumeUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddGrantIDs(ids...)
+}
+
 // Mutation returns the VolumeMutation object of the builder.
 func (_u *VolumeUpdate) Mutation() *VolumeMutation {
 	return _u.mutation
@@ -155,6 +171,27 @@ func (_u *VolumeUpdate) Mutation() *VolumeMutation {
 func (_u *VolumeUpdate) ClearProxy() *VolumeUpdate {
 	_u.mutation.ClearProxy()
 	return _u
+}
+
+// ClearGrants clears all "grants" edges to the VolumeGrant entity.
+func (_u *VolumeUpdate) ClearGrants() *VolumeUpdate {
+	_u.mutation.ClearGrants()
+	return _u
+}
+
+// RemoveGrantIDs removes the "grants" edge to VolumeGrant entities by IDs.
+func (_u *VolumeUpdate) RemoveGrantIDs(ids ...uuid.UUID) *VolumeUpdate {
+	_u.mutation.RemoveGrantIDs(ids...)
+	return _u
+}
+
+// RemoveGrants removes "grants" edges to VolumeGrant entities.
+func (_u *VolumeUpdate) RemoveGrants(v ...*VolumeGrant) *VolumeUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveGrantIDs(ids...)
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -261,6 +298,51 @@ func (_u *VolumeUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(storageproxy.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.GrantsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   volume.GrantsTable,
+			Columns: []string{volume.GrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(volumegrant.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedGrantsIDs(); len(nodes) > 0 && !_u.mutation.GrantsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   volume.GrantsTable,
+			Columns: []string{volume.GrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(volumegrant.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.GrantsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   volume.GrantsTable,
+			Columns: []string{volume.GrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(volumegrant.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -405,6 +487,21 @@ func (_u *VolumeUpdateOne) SetProxy(v *StorageProxy) *VolumeUpdateOne {
 	return _u.SetProxyID(v.ID)
 }
 
+// AddGrantIDs adds the "grants" edge to the VolumeGrant entity by IDs.
+func (_u *VolumeUpdateOne) AddGrantIDs(ids ...uuid.UUID) *VolumeUpdateOne {
+	_u.mutation.AddGrantIDs(ids...)
+	return _u
+}
+
+// AddGrants adds the "grants" edges to the VolumeGrant entity.
+func (_u *VolumeUpdateOne) AddGrants(v ...*VolumeGrant) *VolumeUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddGrantIDs(ids...)
+}
+
 // Mutation returns the VolumeMutation object of the builder.
 func (_u *VolumeUpdateOne) Mutation() *VolumeMutation {
 	return _u.mutation
@@ -414,6 +511,27 @@ func (_u *VolumeUpdateOne) Mutation() *VolumeMutation {
 func (_u *VolumeUpdateOne) ClearProxy() *VolumeUpdateOne {
 	_u.mutation.ClearProxy()
 	return _u
+}
+
+// ClearGrants clears all "grants" edges to the VolumeGrant entity.
+func (_u *VolumeUpdateOne) ClearGrants() *VolumeUpdateOne {
+	_u.mutation.ClearGrants()
+	return _u
+}
+
+// RemoveGrantIDs removes the "grants" edge to VolumeGrant entities by IDs.
+func (_u *VolumeUpdateOne) RemoveGrantIDs(ids ...uuid.UUID) *VolumeUpdateOne {
+	_u.mutation.RemoveGrantIDs(ids...)
+	return _u
+}
+
+// RemoveGrants removes "grants" edges to VolumeGrant entities.
+func (_u *VolumeUpdateOne) RemoveGrants(v ...*VolumeGrant) *VolumeUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveGrantIDs(ids...)
 }
 
 // Where appends a list predicates to the VolumeUpdate builder.
@@ -550,6 +668,51 @@ func (_u *VolumeUpdateOne) sqlSave(ctx context.Context) (_node *Volume, err erro
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(storageproxy.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.GrantsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   volume.GrantsTable,
+			Columns: []string{volume.GrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(volumegrant.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedGrantsIDs(); len(nodes) > 0 && !_u.mutation.GrantsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   volume.GrantsTable,
+			Columns: []string{volume.GrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(volumegrant.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.GrantsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   volume.GrantsTable,
+			Columns: []string{volume.GrantsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(volumegrant.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 )
@@ -58,6 +59,9 @@ func (g guard) Validate(graphql.ExecutableSchema) error {
 			if root && f.Directives.ForName("allow") == nil && f.Name[0] != '_' {
 				return fmt.Errorf("%s.%s has no @allow", def.Name, f.Name)
 			}
+			if def == g.schema.Mutation && scopeOf(f) == "" {
+				return fmt.Errorf("%s.%s has no scope for tokens", def.Name, f.Name)
+			}
 		}
 	}
 	return nil
@@ -80,6 +84,19 @@ func audience(schema *ast.Schema, def *ast.Definition, f *ast.FieldDefinition) (
 	}
 	return d.Arguments.ForName("to").Value.Raw, nil
 }
+
+// scopeOf returns the scope that an access token needs for a mutation.
+func scopeOf(f *ast.FieldDefinition) access.TokenScope {
+	if d := f.Directives.ForName("allow"); d != nil {
+		if a := d.Arguments.ForName("scope"); a != nil {
+			return access.TokenScope(a.Value.Raw)
+		}
+	}
+	return ""
+}
+
+// dueFields are open to who must change a password or enrol a second factor first.
+var dueFields = map[string]bool{"viewer": true, "server": true, "changePassword": true, "startTotp": true, "confirmTotp": true}
 
 // MutateOperationContext refuses an operation that breaks a rule.
 func (g guard) MutateOperationContext(ctx context.Context, rc *graphql.OperationContext) *gqlerror.Error {
@@ -242,6 +259,10 @@ func (w *walk) bound(f *ast.Field) {
 	w.vars[first.Value.Raw] = int64(defaultPage)
 }
 
+var due = map[viewer.Due]string{
+	viewer.DuePassword: "change your password first", viewer.DueTOTP: "enrol a second factor first",
+}
+
 func (w *walk) allowed(f *ast.Field) error {
 	who, err := audience(w.schema, f.ObjectDefinition, f.Definition)
 	if err != nil {
@@ -250,16 +271,25 @@ func (w *walk) allowed(f *ast.Field) error {
 		}
 		return err
 	}
-	switch {
-	case who == "ANYONE":
+	v := w.viewer
+	if who == "ANYONE" {
 		return nil
-	case w.viewer == nil || w.viewer.IsAnonymous():
+	}
+	if v == nil || v.IsAnonymous() {
 		return problem.Unauthenticated("log in first")
-	case who == "USER":
+	}
+	root := f.ObjectDefinition == w.schema.Query || f.ObjectDefinition == w.schema.Mutation || f.ObjectDefinition == w.schema.Subscription
+	if root && v.Due != "" && !dueFields[f.Name] && f.Name[0] != '_' {
+		return problem.Forbidden("%s", due[v.Due]).WithField(string(v.Due))
+	}
+	if need := scopeOf(f.Definition); f.ObjectDefinition == w.schema.Mutation && !v.Allows(need) {
+		return problem.Forbidden("the access token has not the scope %s", need)
+	}
+	custom := len(v.Grants) > 0 // the services and row rules decide what they reach
+	switch {
+	case who == "USER", custom, v.Superadmin():
 		return nil
-	case who == "ADMIN" && (w.viewer.Superadmin() || w.viewer.Role == viewer.RoleAdmin):
-		return nil
-	case who == "SUPERADMIN" && (w.viewer.Superadmin() || w.query && w.viewer.SeesAll()):
+	case who == "ADMIN" && v.Role == viewer.RoleAdmin, who == "SUPERADMIN" && w.query && v.SeesAll():
 		return nil
 	}
 	return problem.Forbidden("%s.%s is not open to you", f.ObjectDefinition.Name, f.Name)

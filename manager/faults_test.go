@@ -178,7 +178,7 @@ func TestParallelCreatesKeepLimits(t *testing.T) {
 	second := c.Start(t)
 	ctx := c.System(t)
 	pol := c.Client.ResourcePolicy.Create().SetName("small").SetTotalSlots(resource.Slots{"cpu": 300}).SetMaxSessions(5).SaveX(ctx)
-	c.Client.User.UpdateOne(c.A.Member).SetPolicy(pol).ExecX(ctx)
+	c.Client.PolicyAttachment.Create().SetPolicy(pol).SetUser(c.A.Member).ExecX(ctx)
 	clients := []*managertest.Client{c.m.As(t, c.A.Member), second.As(t, c.A.Member), c.m.As(t, c.A.Lead), second.As(t, c.A.Lead)}
 
 	watching, stop := make(chan struct{}), make(chan struct{})
@@ -248,7 +248,7 @@ func TestWhyASessionWaits(t *testing.T) {
 	c := newCluster(t, 1)
 	ctx := c.System(t)
 	pol := c.Client.ResourcePolicy.Create().SetName("one").SetMaxSessions(1).SetMaxPendingSessions(2).SaveX(ctx)
-	c.Client.User.UpdateOne(c.A.Member).SetPolicy(pol).ExecX(ctx)
+	c.Client.PolicyAttachment.Create().SetPolicy(pol).SetUser(c.A.Member).ExecX(ctx)
 	runs := c.create(t, input(nil, "sleep", "600"))
 	c.reaches(t, runs, lifecycle.Running)
 	first := c.create(t, input(nil, "exit", "0"))
@@ -273,7 +273,7 @@ func TestWhyASessionWaits(t *testing.T) {
 	c.over(t, second)
 
 	// Without an agent that takes it, it waits for another reason.
-	c.Client.User.UpdateOne(c.A.Member).ClearPolicy().ExecX(ctx)
+	c.Client.PolicyAttachment.Delete().ExecX(ctx)
 	c.Client.Agent.Update().SetSchedulable(false).ExecX(ctx)
 	third := c.create(t, input(nil, "exit", "0"))
 	managertest.Eventually(t, "the third waits", func() bool {

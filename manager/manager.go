@@ -27,6 +27,7 @@ import (
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/discovery"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/agents"
@@ -53,6 +54,7 @@ type Manager struct {
 	etcd   *clientv3.Client
 	bus    *event.Bus
 	ca     *cluster.CA
+	keys   *seal.Ring
 	hub    *cluster.Hub
 	log    *slog.Logger
 
@@ -99,6 +101,9 @@ func (m *Manager) open(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("connect to etcd: %w", err)
 	}
+	if m.keys, err = seal.Load(m.cfg.Secrets); err != nil {
+		return err
+	}
 	m.ca, err = cluster.LoadOrCreateCA(m.cfg.Secrets)
 	return err
 }
@@ -111,7 +116,7 @@ func (m *Manager) wire() error {
 	m.bus = event.New(m.redis, m.log)
 	managers := m.addresses
 	m.policies = policy.New(m.client)
-	m.images = image.New(m.client)
+	m.images = image.New(m.client, m.keys)
 	m.stats = stats.New(m.redis, m.bus, m.log)
 	m.agents = agents.New(m.client, m.bus, m.stats, managers, m.log)
 	m.agents.Fingerprint = m.ca.Fingerprint()

@@ -19,8 +19,22 @@ const (
 	FieldAt = "at"
 	// FieldActorID holds the string denoting the actor_id field in the database.
 	FieldActorID = "actor_id"
+	// FieldActorEmail holds the string denoting the actor_email field in the database.
+	FieldActorEmail = "actor_email"
+	// FieldActedAsID holds the string denoting the acted_as_id field in the database.
+	FieldActedAsID = "acted_as_id"
+	// FieldCredentialID holds the string denoting the credential_id field in the database.
+	FieldCredentialID = "credential_id"
 	// FieldAction holds the string denoting the action field in the database.
 	FieldAction = "action"
+	// FieldEntity holds the string denoting the entity field in the database.
+	FieldEntity = "entity"
+	// FieldEntityID holds the string denoting the entity_id field in the database.
+	FieldEntityID = "entity_id"
+	// FieldDomainID holds the string denoting the domain_id field in the database.
+	FieldDomainID = "domain_id"
+	// FieldProjectID holds the string denoting the project_id field in the database.
+	FieldProjectID = "project_id"
 	// FieldRequestID holds the string denoting the request_id field in the database.
 	FieldRequestID = "request_id"
 	// FieldClientAddress holds the string denoting the client_address field in the database.
@@ -29,6 +43,8 @@ const (
 	FieldResult = "result"
 	// FieldMessage holds the string denoting the message field in the database.
 	FieldMessage = "message"
+	// FieldDurationUs holds the string denoting the duration_us field in the database.
+	FieldDurationUs = "duration_us"
 	// Table holds the table name of the auditentry in the database.
 	Table = "audit_entries"
 )
@@ -38,11 +54,19 @@ var Columns = []string{
 	FieldID,
 	FieldAt,
 	FieldActorID,
+	FieldActorEmail,
+	FieldActedAsID,
+	FieldCredentialID,
 	FieldAction,
+	FieldEntity,
+	FieldEntityID,
+	FieldDomainID,
+	FieldProjectID,
 	FieldRequestID,
 	FieldClientAddress,
 	FieldResult,
 	FieldMessage,
+	FieldDurationUs,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -64,12 +88,18 @@ var (
 	Interceptors [1]ent.Interceptor
 	// DefaultAt holds the default value on creation for the "at" field.
 	DefaultAt func() time.Time
+	// DefaultActorEmail holds the default value on creation for the "actor_email" field.
+	DefaultActorEmail string
+	// DefaultEntity holds the default value on creation for the "entity" field.
+	DefaultEntity string
 	// DefaultRequestID holds the default value on creation for the "request_id" field.
 	DefaultRequestID string
 	// DefaultClientAddress holds the default value on creation for the "client_address" field.
 	DefaultClientAddress string
 	// DefaultMessage holds the default value on creation for the "message" field.
 	DefaultMessage string
+	// DefaultDurationUs holds the default value on creation for the "duration_us" field.
+	DefaultDurationUs int64
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
@@ -92,9 +122,44 @@ func ByActorID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldActorID, opts...).ToFunc()
 }
 
+// ByActorEmail orders the results by the actor_email field.
+func ByActorEmail(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldActorEmail, opts...).ToFunc()
+}
+
+// ByActedAsID orders the results by the acted_as_id field.
+func ByActedAsID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldActedAsID, opts...).ToFunc()
+}
+
+// ByCredentialID orders the results by the credential_id field.
+func ByCredentialID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCredentialID, opts...).ToFunc()
+}
+
 // ByAction orders the results by the action field.
 func ByAction(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldAction, opts...).ToFunc()
+}
+
+// ByEntity orders the results by the entity field.
+func ByEntity(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldEntity, opts...).ToFunc()
+}
+
+// ByEntityID orders the results by the entity_id field.
+func ByEntityID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldEntityID, opts...).ToFunc()
+}
+
+// ByDomainID orders the results by the domain_id field.
+func ByDomainID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDomainID, opts...).ToFunc()
+}
+
+// ByProjectID orders the results by the project_id field.
+func ByProjectID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldProjectID, opts...).ToFunc()
 }
 
 // ByRequestID orders the results by the request_id field.
@@ -115,4 +180,9 @@ func ByResult(opts ...sql.OrderTermOption) OrderOption {
 // ByMessage orders the results by the message field.
 func ByMessage(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldMessage, opts...).ToFunc()
+}
+
+// ByDurationUs orders the results by the duration_us field.
+func ByDurationUs(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDurationUs, opts...).ToFunc()
 }

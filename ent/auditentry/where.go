@@ -65,9 +65,44 @@ func ActorID(v uuid.UUID) predicate.AuditEntry {
 	return predicate.AuditEntry(sql.FieldEQ(FieldActorID, v))
 }
 
+// ActorEmail applies equality check predicate on the "actor_email" field. It's identical to ActorEmailEQ.
+func ActorEmail(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEQ(FieldActorEmail, v))
+}
+
+// ActedAsID applies equality check predicate on the "acted_as_id" field. It's identical to ActedAsIDEQ.
+func ActedAsID(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEQ(FieldActedAsID, v))
+}
+
+// CredentialID applies equality check predicate on the "credential_id" field. It's identical to CredentialIDEQ.
+func CredentialID(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEQ(FieldCredentialID, v))
+}
+
 // Action applies equality check predicate on the "action" field. It's identical to ActionEQ.
 func Action(v string) predicate.AuditEntry {
 	return predicate.AuditEntry(sql.FieldEQ(FieldAction, v))
+}
+
+// Entity applies equality check predicate on the "entity" field. It's identical to EntityEQ.
+func Entity(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEQ(FieldEntity, v))
+}
+
+// EntityID applies equality check predicate on the "entity_id" field. It's identical to EntityIDEQ.
+func EntityID(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEQ(FieldEntityID, v))
+}
+
+// DomainID applies equality check predicate on the "domain_id" field. It's identical to DomainIDEQ.
+func DomainID(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEQ(FieldDomainID, v))
+}
+
+// ProjectID applies equality check predicate on the "project_id" field. It's identical to ProjectIDEQ.
+func ProjectID(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEQ(FieldProjectID, v))
 }
 
 // RequestID applies equality check predicate on the "request_id" field. It's identical to RequestIDEQ.
@@ -88,6 +123,11 @@ func Result(v string) predicate.AuditEntry {
 // Message applies equality check predicate on the "message" field. It's identical to MessageEQ.
 func Message(v string) predicate.AuditEntry {
 	return predicate.AuditEntry(sql.FieldEQ(FieldMessage, v))
+}
+
+// DurationUs applies equality check predicate on the "duration_us" field. It's identical to DurationUsEQ.
+func DurationUs(v int64) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEQ(FieldDurationUs, v))
 }
 
 // AtEQ applies the EQ predicate on the "at" field.
@@ -180,6 +220,171 @@ func ActorIDNotNil() predicate.AuditEntry {
 	return predicate.AuditEntry(sql.FieldNotNull(FieldActorID))
 }
 
+// ActorEmailEQ applies the EQ predicate on the "actor_email" field.
+func ActorEmailEQ(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEQ(FieldActorEmail, v))
+}
+
+// ActorEmailNEQ applies the NEQ predicate on the "actor_email" field.
+func ActorEmailNEQ(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNEQ(FieldActorEmail, v))
+}
+
+// ActorEmailIn applies the In predicate on the "actor_email" field.
+func ActorEmailIn(vs ...string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldIn(FieldActorEmail, vs...))
+}
+
+// ActorEmailNotIn applies the NotIn predicate on the "actor_email" field.
+func ActorEmailNotIn(vs ...string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNotIn(FieldActorEmail, vs...))
+}
+
+// ActorEmailGT applies the GT predicate on the "actor_email" field.
+func ActorEmailGT(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldGT(FieldActorEmail, v))
+}
+
+// ActorEmailGTE applies the GTE predicate on the "actor_email" field.
+func ActorEmailGTE(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldGTE(FieldActorEmail, v))
+}
+
+// ActorEmailLT applies the LT predicate on the "actor_email" field.
+func ActorEmailLT(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldLT(FieldActorEmail, v))
+}
+
+// ActorEmailLTE applies the LTE predicate on the "actor_email" field.
+func ActorEmailLTE(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldLTE(FieldActorEmail, v))
+}
+
+// ActorEmailContains applies the Contains predicate on the "actor_email" field.
+func ActorEmailContains(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldContains(FieldActorEmail, v))
+}
+
+// ActorEmailHasPrefix applies the HasPrefix predicate on the "actor_email" field.
+func ActorEmailHasPrefix(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldHasPrefix(FieldActorEmail, v))
+}
+
+// ActorEmailHasSuffix applies the HasSuffix predicate on the "actor_email" field.
+func ActorEmailHasSuffix(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldHasSuffix(FieldActorEmail, v))
+}
+
+// ActorEmailEqualFold applies the EqualFold predicate on the "actor_email" field.
+func ActorEmailEqualFold(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEqualFold(FieldActorEmail, v))
+}
+
+// ActorEmailContainsFold applies the ContainsFold predicate on the "actor_email" field.
+func ActorEmailContainsFold(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldContainsFold(FieldActorEmail, v))
+}
+
+// ActedAsIDEQ applies the EQ predicate on the "acted_as_id" field.
+func ActedAsIDEQ(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEQ(FieldActedAsID, v))
+}
+
+// ActedAsIDNEQ applies the NEQ predicate on the "acted_as_id" field.
+func ActedAsIDNEQ(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNEQ(FieldActedAsID, v))
+}
+
+// ActedAsIDIn applies the In predicate on the "acted_as_id" field.
+func ActedAsIDIn(vs ...uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldIn(FieldActedAsID, vs...))
+}
+
+// ActedAsIDNotIn applies the NotIn predicate on the "acted_as_id" field.
+func ActedAsIDNotIn(vs ...uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNotIn(FieldActedAsID, vs...))
+}
+
+// ActedAsIDGT applies the GT predicate on the "acted_as_id" field.
+func ActedAsIDGT(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldGT(FieldActedAsID, v))
+}
+
+// ActedAsIDGTE applies the GTE predicate on the "acted_as_id" field.
+func ActedAsIDGTE(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldGTE(FieldActedAsID, v))
+}
+
+// ActedAsIDLT applies the LT predicate on the "acted_as_id" field.
+func ActedAsIDLT(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldLT(FieldActedAsID, v))
+}
+
+// ActedAsIDLTE applies the LTE predicate on the "acted_as_id" field.
+func ActedAsIDLTE(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldLTE(FieldActedAsID, v))
+}
+
+// ActedAsIDIsNil applies the IsNil predicate on the "acted_as_id" field.
+func ActedAsIDIsNil() predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldIsNull(FieldActedAsID))
+}
+
+// ActedAsIDNotNil applies the NotNil predicate on the "acted_as_id" field.
+func ActedAsIDNotNil() predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNotNull(FieldActedAsID))
+}
+
+// CredentialIDEQ applies the EQ predicate on the "credential_id" field.
+func CredentialIDEQ(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEQ(FieldCredentialID, v))
+}
+
+// CredentialIDNEQ applies the NEQ predicate on the "credential_id" field.
+func CredentialIDNEQ(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNEQ(FieldCredentialID, v))
+}
+
+// CredentialIDIn applies the In predicate on the "credential_id" field.
+func CredentialIDIn(vs ...uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldIn(FieldCredentialID, vs...))
+}
+
+// CredentialIDNotIn applies the NotIn predicate on the "credential_id" field.
+func CredentialIDNotIn(vs ...uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNotIn(FieldCredentialID, vs...))
+}
+
+// CredentialIDGT applies the GT predicate on the "credential_id" field.
+func CredentialIDGT(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldGT(FieldCredentialID, v))
+}
+
+// CredentialIDGTE applies the GTE predicate on the "credential_id" field.
+func CredentialIDGTE(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldGTE(FieldCredentialID, v))
+}
+
+// CredentialIDLT applies the LT predicate on the "credential_id" field.
+func CredentialIDLT(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldLT(FieldCredentialID, v))
+}
+
+// CredentialIDLTE applies the LTE predicate on the "credential_id" field.
+func CredentialIDLTE(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldLTE(FieldCredentialID, v))
+}
+
+// CredentialIDIsNil applies the IsNil predicate on the "credential_id" field.
+func CredentialIDIsNil() predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldIsNull(FieldCredentialID))
+}
+
+// CredentialIDNotNil applies the NotNil predicate on the "credential_id" field.
+func CredentialIDNotNil() predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNotNull(FieldCredentialID))
+}
+
 // ActionEQ applies the EQ predicate on the "action" field.
 func ActionEQ(v string) predicate.AuditEntry {
 	return predicate.AuditEntry(sql.FieldEQ(FieldAction, v))
@@ -243,6 +448,221 @@ func ActionEqualFold(v string) predicate.AuditEntry {
 // ActionContainsFold applies the ContainsFold predicate on the "action" field.
 func ActionContainsFold(v string) predicate.AuditEntry {
 	return predicate.AuditEntry(sql.FieldContainsFold(FieldAction, v))
+}
+
+// EntityEQ applies the EQ predicate on the "entity" field.
+func EntityEQ(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEQ(FieldEntity, v))
+}
+
+// EntityNEQ applies the NEQ predicate on the "entity" field.
+func EntityNEQ(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNEQ(FieldEntity, v))
+}
+
+// EntityIn applies the In predicate on the "entity" field.
+func EntityIn(vs ...string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldIn(FieldEntity, vs...))
+}
+
+// EntityNotIn applies the NotIn predicate on the "entity" field.
+func EntityNotIn(vs ...string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNotIn(FieldEntity, vs...))
+}
+
+// EntityGT applies the GT predicate on the "entity" field.
+func EntityGT(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldGT(FieldEntity, v))
+}
+
+// EntityGTE applies the GTE predicate on the "entity" field.
+func EntityGTE(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldGTE(FieldEntity, v))
+}
+
+// EntityLT applies the LT predicate on the "entity" field.
+func EntityLT(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldLT(FieldEntity, v))
+}
+
+// EntityLTE applies the LTE predicate on the "entity" field.
+func EntityLTE(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldLTE(FieldEntity, v))
+}
+
+// EntityContains applies the Contains predicate on the "entity" field.
+func EntityContains(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldContains(FieldEntity, v))
+}
+
+// EntityHasPrefix applies the HasPrefix predicate on the "entity" field.
+func EntityHasPrefix(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldHasPrefix(FieldEntity, v))
+}
+
+// EntityHasSuffix applies the HasSuffix predicate on the "entity" field.
+func EntityHasSuffix(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldHasSuffix(FieldEntity, v))
+}
+
+// EntityEqualFold applies the EqualFold predicate on the "entity" field.
+func EntityEqualFold(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEqualFold(FieldEntity, v))
+}
+
+// EntityContainsFold applies the ContainsFold predicate on the "entity" field.
+func EntityContainsFold(v string) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldContainsFold(FieldEntity, v))
+}
+
+// EntityIDEQ applies the EQ predicate on the "entity_id" field.
+func EntityIDEQ(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEQ(FieldEntityID, v))
+}
+
+// EntityIDNEQ applies the NEQ predicate on the "entity_id" field.
+func EntityIDNEQ(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNEQ(FieldEntityID, v))
+}
+
+// EntityIDIn applies the In predicate on the "entity_id" field.
+func EntityIDIn(vs ...uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldIn(FieldEntityID, vs...))
+}
+
+// EntityIDNotIn applies the NotIn predicate on the "entity_id" field.
+func EntityIDNotIn(vs ...uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNotIn(FieldEntityID, vs...))
+}
+
+// EntityIDGT applies the GT predicate on the "entity_id" field.
+func EntityIDGT(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldGT(FieldEntityID, v))
+}
+
+// EntityIDGTE applies the GTE predicate on the "entity_id" field.
+func EntityIDGTE(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldGTE(FieldEntityID, v))
+}
+
+// EntityIDLT applies the LT predicate on the "entity_id" field.
+func EntityIDLT(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldLT(FieldEntityID, v))
+}
+
+// EntityIDLTE applies the LTE predicate on the "entity_id" field.
+func EntityIDLTE(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldLTE(FieldEntityID, v))
+}
+
+// EntityIDIsNil applies the IsNil predicate on the "entity_id" field.
+func EntityIDIsNil() predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldIsNull(FieldEntityID))
+}
+
+// EntityIDNotNil applies the NotNil predicate on the "entity_id" field.
+func EntityIDNotNil() predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNotNull(FieldEntityID))
+}
+
+// DomainIDEQ applies the EQ predicate on the "domain_id" field.
+func DomainIDEQ(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEQ(FieldDomainID, v))
+}
+
+// DomainIDNEQ applies the NEQ predicate on the "domain_id" field.
+func DomainIDNEQ(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNEQ(FieldDomainID, v))
+}
+
+// DomainIDIn applies the In predicate on the "domain_id" field.
+func DomainIDIn(vs ...uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldIn(FieldDomainID, vs...))
+}
+
+// DomainIDNotIn applies the NotIn predicate on the "domain_id" field.
+func DomainIDNotIn(vs ...uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNotIn(FieldDomainID, vs...))
+}
+
+// DomainIDGT applies the GT predicate on the "domain_id" field.
+func DomainIDGT(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldGT(FieldDomainID, v))
+}
+
+// DomainIDGTE applies the GTE predicate on the "domain_id" field.
+func DomainIDGTE(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldGTE(FieldDomainID, v))
+}
+
+// DomainIDLT applies the LT predicate on the "domain_id" field.
+func DomainIDLT(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldLT(FieldDomainID, v))
+}
+
+// DomainIDLTE applies the LTE predicate on the "domain_id" field.
+func DomainIDLTE(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldLTE(FieldDomainID, v))
+}
+
+// DomainIDIsNil applies the IsNil predicate on the "domain_id" field.
+func DomainIDIsNil() predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldIsNull(FieldDomainID))
+}
+
+// DomainIDNotNil applies the NotNil predicate on the "domain_id" field.
+func DomainIDNotNil() predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNotNull(FieldDomainID))
+}
+
+// ProjectIDEQ applies the EQ predicate on the "project_id" field.
+func ProjectIDEQ(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEQ(FieldProjectID, v))
+}
+
+// ProjectIDNEQ applies the NEQ predicate on the "project_id" field.
+func ProjectIDNEQ(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNEQ(FieldProjectID, v))
+}
+
+// ProjectIDIn applies the In predicate on the "project_id" field.
+func ProjectIDIn(vs ...uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldIn(FieldProjectID, vs...))
+}
+
+// ProjectIDNotIn applies the NotIn predicate on the "project_id" field.
+func ProjectIDNotIn(vs ...uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNotIn(FieldProjectID, vs...))
+}
+
+// ProjectIDGT applies the GT predicate on the "project_id" field.
+func ProjectIDGT(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldGT(FieldProjectID, v))
+}
+
+// ProjectIDGTE applies the GTE predicate on the "project_id" field.
+func ProjectIDGTE(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldGTE(FieldProjectID, v))
+}
+
+// ProjectIDLT applies the LT predicate on the "project_id" field.
+func ProjectIDLT(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldLT(FieldProjectID, v))
+}
+
+// ProjectIDLTE applies the LTE predicate on the "project_id" field.
+func ProjectIDLTE(v uuid.UUID) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldLTE(FieldProjectID, v))
+}
+
+// ProjectIDIsNil applies the IsNil predicate on the "project_id" field.
+func ProjectIDIsNil() predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldIsNull(FieldProjectID))
+}
+
+// ProjectIDNotNil applies the NotNil predicate on the "project_id" field.
+func ProjectIDNotNil() predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNotNull(FieldProjectID))
 }
 
 // RequestIDEQ applies the EQ predicate on the "request_id" field.
@@ -503,6 +923,46 @@ func MessageEqualFold(v string) predicate.AuditEntry {
 // MessageContainsFold applies the ContainsFold predicate on the "message" field.
 func MessageContainsFold(v string) predicate.AuditEntry {
 	return predicate.AuditEntry(sql.FieldContainsFold(FieldMessage, v))
+}
+
+// DurationUsEQ applies the EQ predicate on the "duration_us" field.
+func DurationUsEQ(v int64) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldEQ(FieldDurationUs, v))
+}
+
+// DurationUsNEQ applies the NEQ predicate on the "duration_us" field.
+func DurationUsNEQ(v int64) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNEQ(FieldDurationUs, v))
+}
+
+// DurationUsIn applies the In predicate on the "duration_us" field.
+func DurationUsIn(vs ...int64) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldIn(FieldDurationUs, vs...))
+}
+
+// DurationUsNotIn applies the NotIn predicate on the "duration_us" field.
+func DurationUsNotIn(vs ...int64) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldNotIn(FieldDurationUs, vs...))
+}
+
+// DurationUsGT applies the GT predicate on the "duration_us" field.
+func DurationUsGT(v int64) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldGT(FieldDurationUs, v))
+}
+
+// DurationUsGTE applies the GTE predicate on the "duration_us" field.
+func DurationUsGTE(v int64) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldGTE(FieldDurationUs, v))
+}
+
+// DurationUsLT applies the LT predicate on the "duration_us" field.
+func DurationUsLT(v int64) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldLT(FieldDurationUs, v))
+}
+
+// DurationUsLTE applies the LTE predicate on the "duration_us" field.
+func DurationUsLTE(v int64) predicate.AuditEntry {
+	return predicate.AuditEntry(sql.FieldLTE(FieldDurationUs, v))
 }
 
 // And groups predicates with the AND operator between them.

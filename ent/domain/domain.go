@@ -3,6 +3,9 @@
 package domain
 
 import (
+	"fmt"
+	"io"
+	"strconv"
 	"time"
 
 	"entgo.io/ent"
@@ -24,12 +27,24 @@ const (
 	FieldDescription = "description"
 	// FieldActive holds the string denoting the active field in the database.
 	FieldActive = "active"
+	// FieldRegistriesRestricted holds the string denoting the registries_restricted field in the database.
+	FieldRegistriesRestricted = "registries_restricted"
+	// FieldTotpRequired holds the string denoting the totp_required field in the database.
+	FieldTotpRequired = "totp_required"
+	// FieldPasswordMinLength holds the string denoting the password_min_length field in the database.
+	FieldPasswordMinLength = "password_min_length"
+	// FieldPasswordMaxAgeDays holds the string denoting the password_max_age_days field in the database.
+	FieldPasswordMaxAgeDays = "password_max_age_days"
+	// FieldSignUp holds the string denoting the sign_up field in the database.
+	FieldSignUp = "sign_up"
 	// EdgeProjects holds the string denoting the projects edge name in mutations.
 	EdgeProjects = "projects"
 	// EdgeUsers holds the string denoting the users edge name in mutations.
 	EdgeUsers = "users"
-	// EdgePolicy holds the string denoting the policy edge name in mutations.
-	EdgePolicy = "policy"
+	// EdgePolicies holds the string denoting the policies edge name in mutations.
+	EdgePolicies = "policies"
+	// EdgeRegistries holds the string denoting the registries edge name in mutations.
+	EdgeRegistries = "registries"
 	// Table holds the table name of the domain in the database.
 	Table = "domains"
 	// ProjectsTable is the table that holds the projects relation/edge.
@@ -46,13 +61,18 @@ const (
 	UsersInverseTable = "users"
 	// UsersColumn is the table column denoting the users relation/edge.
 	UsersColumn = "domain_id"
-	// PolicyTable is the table that holds the policy relation/edge.
-	PolicyTable = "domains"
-	// PolicyInverseTable is the table name for the ResourcePolicy entity.
-	// It exists in this package in order to avoid circular dependency with the "resourcepolicy" package.
-	PolicyInverseTable = "resource_policies"
-	// PolicyColumn is the table column denoting the policy relation/edge.
-	PolicyColumn = "domain_policy"
+	// PoliciesTable is the table that holds the policies relation/edge.
+	PoliciesTable = "policy_attachments"
+	// PoliciesInverseTable is the table name for the PolicyAttachment entity.
+	// It exists in this package in order to avoid circular dependency with the "policyattachment" package.
+	PoliciesInverseTable = "policy_attachments"
+	// PoliciesColumn is the table column denoting the policies relation/edge.
+	PoliciesColumn = "domain_id"
+	// RegistriesTable is the table that holds the registries relation/edge. The primary key declared below.
+	RegistriesTable = "domain_registries"
+	// RegistriesInverseTable is the table name for the Registry entity.
+	// It exists in this package in order to avoid circular dependency with the "registry" package.
+	RegistriesInverseTable = "registries"
 )
 
 // Columns holds all SQL columns for domain fields.
@@ -62,23 +82,23 @@ var Columns = []string{
 	FieldName,
 	FieldDescription,
 	FieldActive,
+	FieldRegistriesRestricted,
+	FieldTotpRequired,
+	FieldPasswordMinLength,
+	FieldPasswordMaxAgeDays,
+	FieldSignUp,
 }
 
-// ForeignKeys holds the SQL foreign-keys that are owned by the "domains"
-// table and are not defined as standalone fields in the schema.
-var ForeignKeys = []string{
-	"domain_policy",
-}
+var (
+	// RegistriesPrimaryKey and RegistriesColumn2 are the table columns denoting the
+	// primary key for the registries relation (M2M).
+	RegistriesPrimaryKey = []string{"domain_id", "registry_id"}
+)
 
 // ValidColumn reports if the column name is valid (part of the table columns).
 func ValidColumn(column string) bool {
 	for i := range Columns {
 		if column == Columns[i] {
-			return true
-		}
-	}
-	for i := range ForeignKeys {
-		if column == ForeignKeys[i] {
 			return true
 		}
 	}
@@ -100,9 +120,44 @@ var (
 	DefaultDescription string
 	// DefaultActive holds the default value on creation for the "active" field.
 	DefaultActive bool
+	// DefaultRegistriesRestricted holds the default value on creation for the "registries_restricted" field.
+	DefaultRegistriesRestricted bool
+	// DefaultTotpRequired holds the default value on creation for the "totp_required" field.
+	DefaultTotpRequired bool
+	// DefaultPasswordMinLength holds the default value on creation for the "password_min_length" field.
+	DefaultPasswordMinLength int
+	// DefaultPasswordMaxAgeDays holds the default value on creation for the "password_max_age_days" field.
+	DefaultPasswordMaxAgeDays int
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
+
+// SignUp defines the type for the "sign_up" enum field.
+type SignUp string
+
+// SignUpOff is the default value of the SignUp enum.
+const DefaultSignUp = SignUpOff
+
+// SignUp values.
+const (
+	SignUpOff        SignUp = "off"
+	SignUpInvitation SignUp = "invitation"
+	SignUpApproval   SignUp = "approval"
+)
+
+func (su SignUp) String() string {
+	return string(su)
+}
+
+// SignUpValidator is a validator for the "sign_up" field enum values. It is called by the builders before save.
+func SignUpValidator(su SignUp) error {
+	switch su {
+	case SignUpOff, SignUpInvitation, SignUpApproval:
+		return nil
+	default:
+		return fmt.Errorf("domain: invalid enum value for sign_up field: %q", su)
+	}
+}
 
 // OrderOption defines the ordering options for the Domain queries.
 type OrderOption func(*sql.Selector)
@@ -130,6 +185,31 @@ func ByDescription(opts ...sql.OrderTermOption) OrderOption {
 // ByActive orders the results by the active field.
 func ByActive(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldActive, opts...).ToFunc()
+}
+
+// ByRegistriesRestricted orders the results by the registries_restricted field.
+func ByRegistriesRestricted(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRegistriesRestricted, opts...).ToFunc()
+}
+
+// ByTotpRequired orders the results by the totp_required field.
+func ByTotpRequired(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTotpRequired, opts...).ToFunc()
+}
+
+// ByPasswordMinLength orders the results by the password_min_length field.
+func ByPasswordMinLength(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPasswordMinLength, opts...).ToFunc()
+}
+
+// ByPasswordMaxAgeDays orders the results by the password_max_age_days field.
+func ByPasswordMaxAgeDays(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPasswordMaxAgeDays, opts...).ToFunc()
+}
+
+// BySignUp orders the results by the sign_up field.
+func BySignUp(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSignUp, opts...).ToFunc()
 }
 
 // ByProjectsCount orders the results by projects count.
@@ -160,10 +240,31 @@ func ByUsers(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	}
 }
 
-// ByPolicyField orders the results by policy field.
-func ByPolicyField(field string, opts ...sql.OrderTermOption) OrderOption {
+// ByPoliciesCount orders the results by policies count.
+func ByPoliciesCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newPolicyStep(), sql.OrderByField(field, opts...))
+		sqlgraph.OrderByNeighborsCount(s, newPoliciesStep(), opts...)
+	}
+}
+
+// ByPolicies orders the results by policies terms.
+func ByPolicies(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newPoliciesStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
+// ByRegistriesCount orders the results by registries count.
+func ByRegistriesCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newRegistriesStep(), opts...)
+	}
+}
+
+// ByRegistries orders the results by registries terms.
+func ByRegistries(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newRegistriesStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
 func newProjectsStep() *sqlgraph.Step {
@@ -180,10 +281,35 @@ func newUsersStep() *sqlgraph.Step {
 		sqlgraph.Edge(sqlgraph.O2M, false, UsersTable, UsersColumn),
 	)
 }
-func newPolicyStep() *sqlgraph.Step {
+func newPoliciesStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(PolicyInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, false, PolicyTable, PolicyColumn),
+		sqlgraph.To(PoliciesInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, PoliciesTable, PoliciesColumn),
 	)
+}
+func newRegistriesStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(RegistriesInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.M2M, false, RegistriesTable, RegistriesPrimaryKey...),
+	)
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (e SignUp) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(e.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (e *SignUp) UnmarshalGQL(val interface{}) error {
+	str, ok := val.(string)
+	if !ok {
+		return fmt.Errorf("enum %T must be a string", val)
+	}
+	*e = SignUp(str)
+	if err := SignUpValidator(*e); err != nil {
+		return fmt.Errorf("%s is not a valid SignUp", str)
+	}
+	return nil
 }

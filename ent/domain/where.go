@@ -76,6 +76,26 @@ func Active(v bool) predicate.Domain {
 	return predicate.Domain(sql.FieldEQ(FieldActive, v))
 }
 
+// RegistriesRestricted applies equality check predicate on the "registries_restricted" field. It's identical to RegistriesRestrictedEQ.
+func RegistriesRestricted(v bool) predicate.Domain {
+	return predicate.Domain(sql.FieldEQ(FieldRegistriesRestricted, v))
+}
+
+// TotpRequired applies equality check predicate on the "totp_required" field. It's identical to TotpRequiredEQ.
+func TotpRequired(v bool) predicate.Domain {
+	return predicate.Domain(sql.FieldEQ(FieldTotpRequired, v))
+}
+
+// PasswordMinLength applies equality check predicate on the "password_min_length" field. It's identical to PasswordMinLengthEQ.
+func PasswordMinLength(v int) predicate.Domain {
+	return predicate.Domain(sql.FieldEQ(FieldPasswordMinLength, v))
+}
+
+// PasswordMaxAgeDays applies equality check predicate on the "password_max_age_days" field. It's identical to PasswordMaxAgeDaysEQ.
+func PasswordMaxAgeDays(v int) predicate.Domain {
+	return predicate.Domain(sql.FieldEQ(FieldPasswordMaxAgeDays, v))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.Domain {
 	return predicate.Domain(sql.FieldEQ(FieldCreatedAt, v))
@@ -256,6 +276,126 @@ func ActiveNEQ(v bool) predicate.Domain {
 	return predicate.Domain(sql.FieldNEQ(FieldActive, v))
 }
 
+// RegistriesRestrictedEQ applies the EQ predicate on the "registries_restricted" field.
+func RegistriesRestrictedEQ(v bool) predicate.Domain {
+	return predicate.Domain(sql.FieldEQ(FieldRegistriesRestricted, v))
+}
+
+// RegistriesRestrictedNEQ applies the NEQ predicate on the "registries_restricted" field.
+func RegistriesRestrictedNEQ(v bool) predicate.Domain {
+	return predicate.Domain(sql.FieldNEQ(FieldRegistriesRestricted, v))
+}
+
+// TotpRequiredEQ applies the EQ predicate on the "totp_required" field.
+func TotpRequiredEQ(v bool) predicate.Domain {
+	return predicate.Domain(sql.FieldEQ(FieldTotpRequired, v))
+}
+
+// TotpRequiredNEQ applies the NEQ predicate on the "totp_required" field.
+func TotpRequiredNEQ(v bool) predicate.Domain {
+	return predicate.Domain(sql.FieldNEQ(FieldTotpRequired, v))
+}
+
+// PasswordMinLengthEQ applies the EQ predicate on the "password_min_length" field.
+func PasswordMinLengthEQ(v int) predicate.Domain {
+	return predicate.Domain(sql.FieldEQ(FieldPasswordMinLength, v))
+}
+
+// PasswordMinLengthNEQ applies the NEQ predicate on the "password_min_length" field.
+func PasswordMinLengthNEQ(v int) predicate.Domain {
+	return predicate.Domain(sql.FieldNEQ(FieldPasswordMinLength, v))
+}
+
+// PasswordMinLengthIn applies the In predicate on the "password_min_length" field.
+func PasswordMinLengthIn(vs ...int) predicate.Domain {
+	return predicate.Domain(sql.FieldIn(FieldPasswordMinLength, vs...))
+}
+
+// PasswordMinLengthNotIn applies the NotIn predicate on the "password_min_length" field.
+func PasswordMinLengthNotIn(vs ...int) predicate.Domain {
+	return predicate.Domain(sql.FieldNotIn(FieldPasswordMinLength, vs...))
+}
+
+// PasswordMinLengthGT applies the GT predicate on the "password_min_length" field.
+func PasswordMinLengthGT(v int) predicate.Domain {
+	return predicate.Domain(sql.FieldGT(FieldPasswordMinLength, v))
+}
+
+// PasswordMinLengthGTE applies the GTE predicate on the "password_min_length" field.
+func PasswordMinLengthGTE(v int) predicate.Domain {
+	return predicate.Domain(sql.FieldGTE(FieldPasswordMinLength, v))
+}
+
+// PasswordMinLengthLT applies the LT predicate on the "password_min_length" field.
+func PasswordMinLengthLT(v int) predicate.Domain {
+	return predicate.Domain(sql.FieldLT(FieldPasswordMinLength, v))
+}
+
+// PasswordMinLengthLTE applies the LTE predicate on the "password_min_length" field.
+func PasswordMinLengthLTE(v int) predicate.Domain {
+	return predicate.Domain(sql.FieldLTE(FieldPasswordMinLength, v))
+}
+
+// PasswordMaxAgeDaysEQ applies the EQ predicate on the "password_max_age_days" field.
+func PasswordMaxAgeDaysEQ(v int) predicate.Domain {
+	return predicate.Domain(sql.FieldEQ(FieldPasswordMaxAgeDays, v))
+}
+
+// PasswordMaxAgeDaysNEQ applies the NEQ predicate on the "password_max_age_days" field.
+func PasswordMaxAgeDaysNEQ(v int) predicate.Domain {
+	return predicate.Domain(sql.FieldNEQ(FieldPasswordMaxAgeDays, v))
+}
+
+// PasswordMaxAgeDaysIn applies the In predicate on the "password_max_age_days" field.
+func PasswordMaxAgeDaysIn(vs ...int) predicate.Domain {
+	return predicate.Domain(sql.FieldIn(FieldPasswordMaxAgeDays, vs...))
+}
+
+// PasswordMaxAgeDaysNotIn applies the NotIn predicate on the "password_max_age_days" field.
+func PasswordMaxAgeDaysNotIn(vs ...int) predicate.Domain {
+	return predicate.Domain(sql.FieldNotIn(FieldPasswordMaxAgeDays, vs...))
+}
+
+// PasswordMaxAgeDaysGT applies the GT predicate on the "password_max_age_days" field.
+func PasswordMaxAgeDaysGT(v int) predicate.Domain {
+	return predicate.Domain(sql.FieldGT(FieldPasswordMaxAgeDays, v))
+}
+
+// PasswordMaxAgeDaysGTE applies the GTE predicate on the "password_max_age_days" field.
+func PasswordMaxAgeDaysGTE(v int) predicate.Domain {
+	return predicate.Domain(sql.FieldGTE(FieldPasswordMaxAgeDays, v))
+}
+
+// PasswordMaxAgeDaysLT applies the LT predicate on the "password_max_age_days" field.
+func PasswordMaxAgeDaysLT(v int) predicate.Domain {
+	return predicate.Domain(sql.FieldLT(FieldPasswordMaxAgeDays, v))
+}
+
+// PasswordMaxAgeDaysLTE applies the LTE predicate on the "password_max_age_days" field.
+func PasswordMaxAgeDaysLTE(v int) predicate.Domain {
+	return predicate.Domain(sql.FieldLTE(FieldPasswordMaxAgeDays, v))
+}
+
+// SignUpEQ applies the EQ predicate on the "sign_up" field.
+func SignUpEQ(v SignUp) predicate.Domain {
+	return predicate.Domain(sql.FieldEQ(FieldSignUp, v))
+}
+
+// SignUpNEQ applies the NEQ predicate on the "sign_up" field.
+func SignUpNEQ(v SignUp) predicate.Domain {
+	return predicate.Domain(sql.FieldNEQ(FieldSignUp, v))
+}
+
+// SignUpIn applies the In predicate on the "sign_up" field.
+func SignUpIn(vs ...SignUp) predicate.Domain {
+	return predicate.Domain(sql.FieldIn(FieldSignUp, vs...))
+}
+
+// SignUpNotIn applies the NotIn predicate on the "sign_up" field.
+func SignUpNotIn(vs ...SignUp) predicate.Domain {
+	return predicate.Domain(sql.FieldNotIn(FieldSignUp, vs...))
+}
+
 // HasProjects applies the HasEdge predicate on the "projects" edge.
 func HasProjects() predicate.Domain {
 	return predicate.Domain(func(s *sql.Selector) {
@@ -302,21 +442,44 @@ func HasUsersWith(preds ...predicate.User) predicate.Domain {
 	})
 }
 
-// HasPolicy applies the HasEdge predicate on the "policy" edge.
-func HasPolicy() predicate.Domain {
+// HasPolicies applies the HasEdge predicate on the "policies" edge.
+func HasPolicies() predicate.Domain {
 	return predicate.Domain(func(s *sql.Selector) {
 		step := sqlgraph.NewStep(
 			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, false, PolicyTable, PolicyColumn),
+			sqlgraph.Edge(sqlgraph.O2M, false, PoliciesTable, PoliciesColumn),
 		)
 		sqlgraph.HasNeighbors(s, step)
 	})
 }
 
-// HasPolicyWith applies the HasEdge predicate on the "policy" edge with a given conditions (other predicates).
-func HasPolicyWith(preds ...predicate.ResourcePolicy) predicate.Domain {
+// HasPoliciesWith applies the HasEdge predicate on the "policies" edge with a given conditions (other predicates).
+func HasPoliciesWith(preds ...predicate.PolicyAttachment) predicate.Domain {
 	return predicate.Domain(func(s *sql.Selector) {
-		step := newPolicyStep()
+		step := newPoliciesStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasRegistries applies the HasEdge predicate on the "registries" edge.
+func HasRegistries() predicate.Domain {
+	return predicate.Domain(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, false, RegistriesTable, RegistriesPrimaryKey...),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasRegistriesWith applies the HasEdge predicate on the "registries" edge with a given conditions (other predicates).
+func HasRegistriesWith(preds ...predicate.Registry) predicate.Domain {
+	return predicate.Domain(func(s *sql.Selector) {
+		step := newRegistriesStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

@@ -81,6 +81,18 @@ func (f DomainFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, erro
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.DomainMutation", m)
 }
 
+// The ExternalIdentityFunc type is an adapter to allow the use of ordinary
+// function as ExternalIdentity mutator.
+type ExternalIdentityFunc func(context.Context, *ent.ExternalIdentityMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ExternalIdentityFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ExternalIdentityMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ExternalIdentityMutation", m)
+}
+
 // The FenceFunc type is an adapter to allow the use of ordinary
 // function as Fence mutator.
 type FenceFunc func(context.Context, *ent.FenceMutation) (ent.Value, error)
@@ -93,6 +105,30 @@ func (f FenceFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.FenceMutation", m)
 }
 
+// The GroupGrantFunc type is an adapter to allow the use of ordinary
+// function as GroupGrant mutator.
+type GroupGrantFunc func(context.Context, *ent.GroupGrantMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f GroupGrantFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.GroupGrantMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.GroupGrantMutation", m)
+}
+
+// The IdentityProviderFunc type is an adapter to allow the use of ordinary
+// function as IdentityProvider mutator.
+type IdentityProviderFunc func(context.Context, *ent.IdentityProviderMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f IdentityProviderFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.IdentityProviderMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.IdentityProviderMutation", m)
+}
+
 // The ImageFunc type is an adapter to allow the use of ordinary
 // function as Image mutator.
 type ImageFunc func(context.Context, *ent.ImageMutation) (ent.Value, error)
@@ -103,6 +139,18 @@ func (f ImageFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ImageMutation", m)
+}
+
+// The InvitationFunc type is an adapter to allow the use of ordinary
+// function as Invitation mutator.
+type InvitationFunc func(context.Context, *ent.InvitationMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f InvitationFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.InvitationMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.InvitationMutation", m)
 }
 
 // The JoinTokenFunc type is an adapter to allow the use of ordinary
@@ -129,6 +177,30 @@ func (f KernelFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, erro
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.KernelMutation", m)
 }
 
+// The KeypairFunc type is an adapter to allow the use of ordinary
+// function as Keypair mutator.
+type KeypairFunc func(context.Context, *ent.KeypairMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f KeypairFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.KeypairMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.KeypairMutation", m)
+}
+
+// The LoginAttemptFunc type is an adapter to allow the use of ordinary
+// function as LoginAttempt mutator.
+type LoginAttemptFunc func(context.Context, *ent.LoginAttemptMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f LoginAttemptFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.LoginAttemptMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.LoginAttemptMutation", m)
+}
+
 // The LoginSessionFunc type is an adapter to allow the use of ordinary
 // function as LoginSession mutator.
 type LoginSessionFunc func(context.Context, *ent.LoginSessionMutation) (ent.Value, error)
@@ -153,6 +225,18 @@ func (f MembershipFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.MembershipMutation", m)
 }
 
+// The PolicyAttachmentFunc type is an adapter to allow the use of ordinary
+// function as PolicyAttachment mutator.
+type PolicyAttachmentFunc func(context.Context, *ent.PolicyAttachmentMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f PolicyAttachmentFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.PolicyAttachmentMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PolicyAttachmentMutation", m)
+}
+
 // The ProjectFunc type is an adapter to allow the use of ordinary
 // function as Project mutator.
 type ProjectFunc func(context.Context, *ent.ProjectMutation) (ent.Value, error)
@@ -175,6 +259,18 @@ func (f QuotaScopeFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.QuotaScopeMutation", m)
+}
+
+// The RecoveryCodeFunc type is an adapter to allow the use of ordinary
+// function as RecoveryCode mutator.
+type RecoveryCodeFunc func(context.Context, *ent.RecoveryCodeMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f RecoveryCodeFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.RecoveryCodeMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.RecoveryCodeMutation", m)
 }
 
 // The RegistryFunc type is an adapter to allow the use of ordinary
@@ -211,6 +307,66 @@ func (f ResourcePolicyFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Val
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ResourcePolicyMutation", m)
+}
+
+// The ResourcePresetFunc type is an adapter to allow the use of ordinary
+// function as ResourcePreset mutator.
+type ResourcePresetFunc func(context.Context, *ent.ResourcePresetMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ResourcePresetFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ResourcePresetMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ResourcePresetMutation", m)
+}
+
+// The RetentionFunc type is an adapter to allow the use of ordinary
+// function as Retention mutator.
+type RetentionFunc func(context.Context, *ent.RetentionMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f RetentionFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.RetentionMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.RetentionMutation", m)
+}
+
+// The RoleFunc type is an adapter to allow the use of ordinary
+// function as Role mutator.
+type RoleFunc func(context.Context, *ent.RoleMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f RoleFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.RoleMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.RoleMutation", m)
+}
+
+// The RoleGrantFunc type is an adapter to allow the use of ordinary
+// function as RoleGrant mutator.
+type RoleGrantFunc func(context.Context, *ent.RoleGrantMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f RoleGrantFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.RoleGrantMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.RoleGrantMutation", m)
+}
+
+// The SSHKeyFunc type is an adapter to allow the use of ordinary
+// function as SSHKey mutator.
+type SSHKeyFunc func(context.Context, *ent.SSHKeyMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SSHKeyFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.SSHKeyMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SSHKeyMutation", m)
 }
 
 // The SessionFunc type is an adapter to allow the use of ordinary
@@ -273,6 +429,18 @@ func (f StorageProxyFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.StorageProxyMutation", m)
 }
 
+// The TaskFunc type is an adapter to allow the use of ordinary
+// function as Task mutator.
+type TaskFunc func(context.Context, *ent.TaskMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f TaskFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.TaskMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskMutation", m)
+}
+
 // The UserFunc type is an adapter to allow the use of ordinary
 // function as User mutator.
 type UserFunc func(context.Context, *ent.UserMutation) (ent.Value, error)
@@ -307,6 +475,18 @@ func (f VolumeFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, erro
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.VolumeMutation", m)
+}
+
+// The VolumeGrantFunc type is an adapter to allow the use of ordinary
+// function as VolumeGrant mutator.
+type VolumeGrantFunc func(context.Context, *ent.VolumeGrantMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f VolumeGrantFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.VolumeGrantMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.VolumeGrantMutation", m)
 }
 
 // Condition is a hook condition function.

@@ -14,26 +14,41 @@ import (
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/externalidentity"
 	"github.com/berthhq/berth/ent/fence"
+	"github.com/berthhq/berth/ent/groupgrant"
+	"github.com/berthhq/berth/ent/identityprovider"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/keypair"
+	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/resourcepreset"
+	"github.com/berthhq/berth/ent/retention"
+	"github.com/berthhq/berth/ent/role"
+	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
+	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
+	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/ent/volumegrant"
 )
 
 // The Query interface represents an operation that queries a graph.
@@ -254,6 +269,33 @@ func (f TraverseDomain) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.DomainQuery", q)
 }
 
+// The ExternalIdentityFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ExternalIdentityFunc func(context.Context, *ent.ExternalIdentityQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ExternalIdentityFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ExternalIdentityQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ExternalIdentityQuery", q)
+}
+
+// The TraverseExternalIdentity type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseExternalIdentity func(context.Context, *ent.ExternalIdentityQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseExternalIdentity) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseExternalIdentity) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ExternalIdentityQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ExternalIdentityQuery", q)
+}
+
 // The FenceFunc type is an adapter to allow the use of ordinary function as a Querier.
 type FenceFunc func(context.Context, *ent.FenceQuery) (ent.Value, error)
 
@@ -281,6 +323,60 @@ func (f TraverseFence) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.FenceQuery", q)
 }
 
+// The GroupGrantFunc type is an adapter to allow the use of ordinary function as a Querier.
+type GroupGrantFunc func(context.Context, *ent.GroupGrantQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f GroupGrantFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.GroupGrantQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.GroupGrantQuery", q)
+}
+
+// The TraverseGroupGrant type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseGroupGrant func(context.Context, *ent.GroupGrantQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseGroupGrant) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseGroupGrant) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.GroupGrantQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.GroupGrantQuery", q)
+}
+
+// The IdentityProviderFunc type is an adapter to allow the use of ordinary function as a Querier.
+type IdentityProviderFunc func(context.Context, *ent.IdentityProviderQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f IdentityProviderFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.IdentityProviderQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.IdentityProviderQuery", q)
+}
+
+// The TraverseIdentityProvider type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseIdentityProvider func(context.Context, *ent.IdentityProviderQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseIdentityProvider) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseIdentityProvider) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.IdentityProviderQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.IdentityProviderQuery", q)
+}
+
 // The ImageFunc type is an adapter to allow the use of ordinary function as a Querier.
 type ImageFunc func(context.Context, *ent.ImageQuery) (ent.Value, error)
 
@@ -306,6 +402,33 @@ func (f TraverseImage) Traverse(ctx context.Context, q ent.Query) error {
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.ImageQuery", q)
+}
+
+// The InvitationFunc type is an adapter to allow the use of ordinary function as a Querier.
+type InvitationFunc func(context.Context, *ent.InvitationQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f InvitationFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.InvitationQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.InvitationQuery", q)
+}
+
+// The TraverseInvitation type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseInvitation func(context.Context, *ent.InvitationQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseInvitation) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseInvitation) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.InvitationQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.InvitationQuery", q)
 }
 
 // The JoinTokenFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -362,6 +485,60 @@ func (f TraverseKernel) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.KernelQuery", q)
 }
 
+// The KeypairFunc type is an adapter to allow the use of ordinary function as a Querier.
+type KeypairFunc func(context.Context, *ent.KeypairQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f KeypairFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.KeypairQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.KeypairQuery", q)
+}
+
+// The TraverseKeypair type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseKeypair func(context.Context, *ent.KeypairQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseKeypair) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseKeypair) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.KeypairQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.KeypairQuery", q)
+}
+
+// The LoginAttemptFunc type is an adapter to allow the use of ordinary function as a Querier.
+type LoginAttemptFunc func(context.Context, *ent.LoginAttemptQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f LoginAttemptFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.LoginAttemptQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.LoginAttemptQuery", q)
+}
+
+// The TraverseLoginAttempt type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseLoginAttempt func(context.Context, *ent.LoginAttemptQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseLoginAttempt) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseLoginAttempt) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.LoginAttemptQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.LoginAttemptQuery", q)
+}
+
 // The LoginSessionFunc type is an adapter to allow the use of ordinary function as a Querier.
 type LoginSessionFunc func(context.Context, *ent.LoginSessionQuery) (ent.Value, error)
 
@@ -416,6 +593,33 @@ func (f TraverseMembership) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.MembershipQuery", q)
 }
 
+// The PolicyAttachmentFunc type is an adapter to allow the use of ordinary function as a Querier.
+type PolicyAttachmentFunc func(context.Context, *ent.PolicyAttachmentQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f PolicyAttachmentFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.PolicyAttachmentQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.PolicyAttachmentQuery", q)
+}
+
+// The TraversePolicyAttachment type is an adapter to allow the use of ordinary function as Traverser.
+type TraversePolicyAttachment func(context.Context, *ent.PolicyAttachmentQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraversePolicyAttachment) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraversePolicyAttachment) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.PolicyAttachmentQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.PolicyAttachmentQuery", q)
+}
+
 // The ProjectFunc type is an adapter to allow the use of ordinary function as a Querier.
 type ProjectFunc func(context.Context, *ent.ProjectQuery) (ent.Value, error)
 
@@ -468,6 +672,33 @@ func (f TraverseQuotaScope) Traverse(ctx context.Context, q ent.Query) error {
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.QuotaScopeQuery", q)
+}
+
+// The RecoveryCodeFunc type is an adapter to allow the use of ordinary function as a Querier.
+type RecoveryCodeFunc func(context.Context, *ent.RecoveryCodeQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f RecoveryCodeFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.RecoveryCodeQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.RecoveryCodeQuery", q)
+}
+
+// The TraverseRecoveryCode type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseRecoveryCode func(context.Context, *ent.RecoveryCodeQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseRecoveryCode) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseRecoveryCode) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.RecoveryCodeQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.RecoveryCodeQuery", q)
 }
 
 // The RegistryFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -549,6 +780,141 @@ func (f TraverseResourcePolicy) Traverse(ctx context.Context, q ent.Query) error
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.ResourcePolicyQuery", q)
+}
+
+// The ResourcePresetFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ResourcePresetFunc func(context.Context, *ent.ResourcePresetQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ResourcePresetFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ResourcePresetQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ResourcePresetQuery", q)
+}
+
+// The TraverseResourcePreset type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseResourcePreset func(context.Context, *ent.ResourcePresetQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseResourcePreset) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseResourcePreset) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ResourcePresetQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ResourcePresetQuery", q)
+}
+
+// The RetentionFunc type is an adapter to allow the use of ordinary function as a Querier.
+type RetentionFunc func(context.Context, *ent.RetentionQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f RetentionFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.RetentionQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.RetentionQuery", q)
+}
+
+// The TraverseRetention type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseRetention func(context.Context, *ent.RetentionQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseRetention) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseRetention) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.RetentionQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.RetentionQuery", q)
+}
+
+// The RoleFunc type is an adapter to allow the use of ordinary function as a Querier.
+type RoleFunc func(context.Context, *ent.RoleQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f RoleFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.RoleQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.RoleQuery", q)
+}
+
+// The TraverseRole type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseRole func(context.Context, *ent.RoleQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseRole) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseRole) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.RoleQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.RoleQuery", q)
+}
+
+// The RoleGrantFunc type is an adapter to allow the use of ordinary function as a Querier.
+type RoleGrantFunc func(context.Context, *ent.RoleGrantQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f RoleGrantFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.RoleGrantQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.RoleGrantQuery", q)
+}
+
+// The TraverseRoleGrant type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseRoleGrant func(context.Context, *ent.RoleGrantQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseRoleGrant) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseRoleGrant) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.RoleGrantQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.RoleGrantQuery", q)
+}
+
+// The SSHKeyFunc type is an adapter to allow the use of ordinary function as a Querier.
+type SSHKeyFunc func(context.Context, *ent.SSHKeyQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f SSHKeyFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.SSHKeyQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.SSHKeyQuery", q)
+}
+
+// The TraverseSSHKey type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseSSHKey func(context.Context, *ent.SSHKeyQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseSSHKey) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseSSHKey) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.SSHKeyQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.SSHKeyQuery", q)
 }
 
 // The SessionFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -686,6 +1052,33 @@ func (f TraverseStorageProxy) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.StorageProxyQuery", q)
 }
 
+// The TaskFunc type is an adapter to allow the use of ordinary function as a Querier.
+type TaskFunc func(context.Context, *ent.TaskQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f TaskFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.TaskQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.TaskQuery", q)
+}
+
+// The TraverseTask type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseTask func(context.Context, *ent.TaskQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseTask) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseTask) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.TaskQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.TaskQuery", q)
+}
+
 // The UserFunc type is an adapter to allow the use of ordinary function as a Querier.
 type UserFunc func(context.Context, *ent.UserQuery) (ent.Value, error)
 
@@ -767,6 +1160,33 @@ func (f TraverseVolume) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.VolumeQuery", q)
 }
 
+// The VolumeGrantFunc type is an adapter to allow the use of ordinary function as a Querier.
+type VolumeGrantFunc func(context.Context, *ent.VolumeGrantQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f VolumeGrantFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.VolumeGrantQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.VolumeGrantQuery", q)
+}
+
+// The TraverseVolumeGrant type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseVolumeGrant func(context.Context, *ent.VolumeGrantQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseVolumeGrant) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseVolumeGrant) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.VolumeGrantQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.VolumeGrantQuery", q)
+}
+
 // NewQuery returns the generic Query interface for the given typed query.
 func NewQuery(q ent.Query) (Query, error) {
 	switch q := q.(type) {
@@ -782,28 +1202,54 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.DeviceQuery, predicate.Device, device.OrderOption]{typ: ent.TypeDevice, tq: q}, nil
 	case *ent.DomainQuery:
 		return &query[*ent.DomainQuery, predicate.Domain, domain.OrderOption]{typ: ent.TypeDomain, tq: q}, nil
+	case *ent.ExternalIdentityQuery:
+		return &query[*ent.ExternalIdentityQuery, predicate.ExternalIdentity, externalidentity.OrderOption]{typ: ent.TypeExternalIdentity, tq: q}, nil
 	case *ent.FenceQuery:
 		return &query[*ent.FenceQuery, predicate.Fence, fence.OrderOption]{typ: ent.TypeFence, tq: q}, nil
+	case *ent.GroupGrantQuery:
+		return &query[*ent.GroupGrantQuery, predicate.GroupGrant, groupgrant.OrderOption]{typ: ent.TypeGroupGrant, tq: q}, nil
+	case *ent.IdentityProviderQuery:
+		return &query[*ent.IdentityProviderQuery, predicate.IdentityProvider, identityprovider.OrderOption]{typ: ent.TypeIdentityProvider, tq: q}, nil
 	case *ent.ImageQuery:
 		return &query[*ent.ImageQuery, predicate.Image, image.OrderOption]{typ: ent.TypeImage, tq: q}, nil
+	case *ent.InvitationQuery:
+		return &query[*ent.InvitationQuery, predicate.Invitation, invitation.OrderOption]{typ: ent.TypeInvitation, tq: q}, nil
 	case *ent.JoinTokenQuery:
 		return &query[*ent.JoinTokenQuery, predicate.JoinToken, jointoken.OrderOption]{typ: ent.TypeJoinToken, tq: q}, nil
 	case *ent.KernelQuery:
 		return &query[*ent.KernelQuery, predicate.Kernel, kernel.OrderOption]{typ: ent.TypeKernel, tq: q}, nil
+	case *ent.KeypairQuery:
+		return &query[*ent.KeypairQuery, predicate.Keypair, keypair.OrderOption]{typ: ent.TypeKeypair, tq: q}, nil
+	case *ent.LoginAttemptQuery:
+		return &query[*ent.LoginAttemptQuery, predicate.LoginAttempt, loginattempt.OrderOption]{typ: ent.TypeLoginAttempt, tq: q}, nil
 	case *ent.LoginSessionQuery:
 		return &query[*ent.LoginSessionQuery, predicate.LoginSession, loginsession.OrderOption]{typ: ent.TypeLoginSession, tq: q}, nil
 	case *ent.MembershipQuery:
 		return &query[*ent.MembershipQuery, predicate.Membership, membership.OrderOption]{typ: ent.TypeMembership, tq: q}, nil
+	case *ent.PolicyAttachmentQuery:
+		return &query[*ent.PolicyAttachmentQuery, predicate.PolicyAttachment, policyattachment.OrderOption]{typ: ent.TypePolicyAttachment, tq: q}, nil
 	case *ent.ProjectQuery:
 		return &query[*ent.ProjectQuery, predicate.Project, project.OrderOption]{typ: ent.TypeProject, tq: q}, nil
 	case *ent.QuotaScopeQuery:
 		return &query[*ent.QuotaScopeQuery, predicate.QuotaScope, quotascope.OrderOption]{typ: ent.TypeQuotaScope, tq: q}, nil
+	case *ent.RecoveryCodeQuery:
+		return &query[*ent.RecoveryCodeQuery, predicate.RecoveryCode, recoverycode.OrderOption]{typ: ent.TypeRecoveryCode, tq: q}, nil
 	case *ent.RegistryQuery:
 		return &query[*ent.RegistryQuery, predicate.Registry, registry.OrderOption]{typ: ent.TypeRegistry, tq: q}, nil
 	case *ent.ResourceGroupQuery:
 		return &query[*ent.ResourceGroupQuery, predicate.ResourceGroup, resourcegroup.OrderOption]{typ: ent.TypeResourceGroup, tq: q}, nil
 	case *ent.ResourcePolicyQuery:
 		return &query[*ent.ResourcePolicyQuery, predicate.ResourcePolicy, resourcepolicy.OrderOption]{typ: ent.TypeResourcePolicy, tq: q}, nil
+	case *ent.ResourcePresetQuery:
+		return &query[*ent.ResourcePresetQuery, predicate.ResourcePreset, resourcepreset.OrderOption]{typ: ent.TypeResourcePreset, tq: q}, nil
+	case *ent.RetentionQuery:
+		return &query[*ent.RetentionQuery, predicate.Retention, retention.OrderOption]{typ: ent.TypeRetention, tq: q}, nil
+	case *ent.RoleQuery:
+		return &query[*ent.RoleQuery, predicate.Role, role.OrderOption]{typ: ent.TypeRole, tq: q}, nil
+	case *ent.RoleGrantQuery:
+		return &query[*ent.RoleGrantQuery, predicate.RoleGrant, rolegrant.OrderOption]{typ: ent.TypeRoleGrant, tq: q}, nil
+	case *ent.SSHKeyQuery:
+		return &query[*ent.SSHKeyQuery, predicate.SSHKey, sshkey.OrderOption]{typ: ent.TypeSSHKey, tq: q}, nil
 	case *ent.SessionQuery:
 		return &query[*ent.SessionQuery, predicate.Session, session.OrderOption]{typ: ent.TypeSession, tq: q}, nil
 	case *ent.SessionEventQuery:
@@ -814,12 +1260,16 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.SlotTypeQuery, predicate.SlotType, slottype.OrderOption]{typ: ent.TypeSlotType, tq: q}, nil
 	case *ent.StorageProxyQuery:
 		return &query[*ent.StorageProxyQuery, predicate.StorageProxy, storageproxy.OrderOption]{typ: ent.TypeStorageProxy, tq: q}, nil
+	case *ent.TaskQuery:
+		return &query[*ent.TaskQuery, predicate.Task, task.OrderOption]{typ: ent.TypeTask, tq: q}, nil
 	case *ent.UserQuery:
 		return &query[*ent.UserQuery, predicate.User, user.OrderOption]{typ: ent.TypeUser, tq: q}, nil
 	case *ent.VfolderQuery:
 		return &query[*ent.VfolderQuery, predicate.Vfolder, vfolder.OrderOption]{typ: ent.TypeVfolder, tq: q}, nil
 	case *ent.VolumeQuery:
 		return &query[*ent.VolumeQuery, predicate.Volume, volume.OrderOption]{typ: ent.TypeVolume, tq: q}, nil
+	case *ent.VolumeGrantQuery:
+		return &query[*ent.VolumeGrantQuery, predicate.VolumeGrant, volumegrant.OrderOption]{typ: ent.TypeVolumeGrant, tq: q}, nil
 	default:
 		return nil, fmt.Errorf("unknown query type %T", q)
 	}

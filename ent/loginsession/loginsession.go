@@ -3,6 +3,9 @@
 package loginsession
 
 import (
+	"fmt"
+	"io"
+	"strconv"
 	"time"
 
 	"entgo.io/ent"
@@ -26,6 +29,8 @@ const (
 	FieldLastSeenAt = "last_seen_at"
 	// FieldRevokedAt holds the string denoting the revoked_at field in the database.
 	FieldRevokedAt = "revoked_at"
+	// FieldMethod holds the string denoting the method field in the database.
+	FieldMethod = "method"
 	// FieldClientAddress holds the string denoting the client_address field in the database.
 	FieldClientAddress = "client_address"
 	// FieldUserAgent holds the string denoting the user_agent field in the database.
@@ -53,6 +58,7 @@ var Columns = []string{
 	FieldExpiresAt,
 	FieldLastSeenAt,
 	FieldRevokedAt,
+	FieldMethod,
 	FieldClientAddress,
 	FieldUserAgent,
 	FieldUserID,
@@ -87,6 +93,32 @@ var (
 	DefaultID func() uuid.UUID
 )
 
+// Method defines the type for the "method" enum field.
+type Method string
+
+// MethodPassword is the default value of the Method enum.
+const DefaultMethod = MethodPassword
+
+// Method values.
+const (
+	MethodPassword Method = "password"
+	MethodOidc     Method = "oidc"
+)
+
+func (m Method) String() string {
+	return string(m)
+}
+
+// MethodValidator is a validator for the "method" field enum values. It is called by the builders before save.
+func MethodValidator(m Method) error {
+	switch m {
+	case MethodPassword, MethodOidc:
+		return nil
+	default:
+		return fmt.Errorf("loginsession: invalid enum value for method field: %q", m)
+	}
+}
+
 // OrderOption defines the ordering options for the LoginSession queries.
 type OrderOption func(*sql.Selector)
 
@@ -113,6 +145,11 @@ func ByLastSeenAt(opts ...sql.OrderTermOption) OrderOption {
 // ByRevokedAt orders the results by the revoked_at field.
 func ByRevokedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldRevokedAt, opts...).ToFunc()
+}
+
+// ByMethod orders the results by the method field.
+func ByMethod(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMethod, opts...).ToFunc()
 }
 
 // ByClientAddress orders the results by the client_address field.
@@ -142,4 +179,22 @@ func newUserStep() *sqlgraph.Step {
 		sqlgraph.To(UserInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2O, true, UserTable, UserColumn),
 	)
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (e Method) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(e.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (e *Method) UnmarshalGQL(val interface{}) error {
+	str, ok := val.(string)
+	if !ok {
+		return fmt.Errorf("enum %T must be a string", val)
+	}
+	*e = Method(str)
+	if err := MethodValidator(*e); err != nil {
+		return fmt.Errorf("%s is not a valid Method", str)
+	}
+	return nil
 }

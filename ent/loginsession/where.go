@@ -306,6 +306,26 @@ func RevokedAtNotNil() predicate.LoginSession {
 	return predicate.LoginSession(sql.FieldNotNull(FieldRevokedAt))
 }
 
+// MethodEQ applies the EQ predicate on the "method" field.
+func MethodEQ(v Method) predicate.LoginSession {
+	return predicate.LoginSession(sql.FieldEQ(FieldMethod, v))
+}
+
+// MethodNEQ applies the NEQ predicate on the "method" field.
+func MethodNEQ(v Method) predicate.LoginSession {
+	return predicate.LoginSession(sql.FieldNEQ(FieldMethod, v))
+}
+
+// MethodIn applies the In predicate on the "method" field.
+func MethodIn(vs ...Method) predicate.LoginSession {
+	return predicate.LoginSession(sql.FieldIn(FieldMethod, vs...))
+}
+
+// MethodNotIn applies the NotIn predicate on the "method" field.
+func MethodNotIn(vs ...Method) predicate.LoginSession {
+	return predicate.LoginSession(sql.FieldNotIn(FieldMethod, vs...))
+}
+
 // ClientAddressEQ applies the EQ predicate on the "client_address" field.
 func ClientAddressEQ(v string) predicate.LoginSession {
 	return predicate.LoginSession(sql.FieldEQ(FieldClientAddress, v))

@@ -16,9 +16,11 @@ var (
 		{Name: "name", Type: field.TypeString, Size: 64},
 		{Name: "prefix", Type: field.TypeString},
 		{Name: "hash", Type: field.TypeBytes, Unique: true},
+		{Name: "scopes", Type: field.TypeJSON},
 		{Name: "expires_at", Type: field.TypeTime, Nullable: true},
 		{Name: "last_used_at", Type: field.TypeTime, Nullable: true},
 		{Name: "revoked_at", Type: field.TypeTime, Nullable: true},
+		{Name: "project_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "user_id", Type: field.TypeUUID},
 	}
 	// AccessTokensTable holds the schema information for the "access_tokens" table.
@@ -28,8 +30,14 @@ var (
 		PrimaryKey: []*schema.Column{AccessTokensColumns[0]},
 		ForeignKeys: []*schema.ForeignKey{
 			{
+				Symbol:     "access_tokens_projects_project",
+				Columns:    []*schema.Column{AccessTokensColumns[9]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
 				Symbol:     "access_tokens_users_access_tokens",
-				Columns:    []*schema.Column{AccessTokensColumns[8]},
+				Columns:    []*schema.Column{AccessTokensColumns[10]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -38,7 +46,7 @@ var (
 			{
 				Name:    "accesstoken_user_id",
 				Unique:  false,
-				Columns: []*schema.Column{AccessTokensColumns[8]},
+				Columns: []*schema.Column{AccessTokensColumns[10]},
 			},
 		},
 	}
@@ -168,11 +176,19 @@ var (
 		{Name: "id", Type: field.TypeUUID},
 		{Name: "at", Type: field.TypeTime},
 		{Name: "actor_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "actor_email", Type: field.TypeString, Default: ""},
+		{Name: "acted_as_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "credential_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "action", Type: field.TypeString},
+		{Name: "entity", Type: field.TypeString, Default: ""},
+		{Name: "entity_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "domain_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "project_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "request_id", Type: field.TypeString, Default: ""},
 		{Name: "client_address", Type: field.TypeString, Default: ""},
 		{Name: "result", Type: field.TypeString},
 		{Name: "message", Type: field.TypeString, Default: ""},
+		{Name: "duration_us", Type: field.TypeInt64, Default: 0},
 	}
 	// AuditEntriesTable holds the schema information for the "audit_entries" table.
 	AuditEntriesTable = &schema.Table{
@@ -189,6 +205,26 @@ var (
 				Name:    "auditentry_actor_id_at",
 				Unique:  false,
 				Columns: []*schema.Column{AuditEntriesColumns[2], AuditEntriesColumns[1]},
+			},
+			{
+				Name:    "auditentry_acted_as_id_at",
+				Unique:  false,
+				Columns: []*schema.Column{AuditEntriesColumns[4], AuditEntriesColumns[1]},
+			},
+			{
+				Name:    "auditentry_entity_id_at",
+				Unique:  false,
+				Columns: []*schema.Column{AuditEntriesColumns[8], AuditEntriesColumns[1]},
+			},
+			{
+				Name:    "auditentry_domain_id_at",
+				Unique:  false,
+				Columns: []*schema.Column{AuditEntriesColumns[9], AuditEntriesColumns[1]},
+			},
+			{
+				Name:    "auditentry_project_id_at",
+				Unique:  false,
+				Columns: []*schema.Column{AuditEntriesColumns[10], AuditEntriesColumns[1]},
 			},
 		},
 	}
@@ -236,19 +272,55 @@ var (
 		{Name: "name", Type: field.TypeString, Unique: true, Size: 64},
 		{Name: "description", Type: field.TypeString, Default: ""},
 		{Name: "active", Type: field.TypeBool, Default: true},
-		{Name: "domain_policy", Type: field.TypeUUID, Nullable: true},
+		{Name: "registries_restricted", Type: field.TypeBool, Default: false},
+		{Name: "totp_required", Type: field.TypeBool, Default: false},
+		{Name: "password_min_length", Type: field.TypeInt, Default: 10},
+		{Name: "password_max_age_days", Type: field.TypeInt, Default: 0},
+		{Name: "sign_up", Type: field.TypeEnum, Enums: []string{"off", "invitation", "approval"}, Default: "off"},
 	}
 	// DomainsTable holds the schema information for the "domains" table.
 	DomainsTable = &schema.Table{
 		Name:       "domains",
 		Columns:    DomainsColumns,
 		PrimaryKey: []*schema.Column{DomainsColumns[0]},
+	}
+	// ExternalIdentitiesColumns holds the columns for the "external_identities" table.
+	ExternalIdentitiesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "subject", Type: field.TypeString},
+		{Name: "provider_id", Type: field.TypeUUID},
+		{Name: "user_id", Type: field.TypeUUID},
+	}
+	// ExternalIdentitiesTable holds the schema information for the "external_identities" table.
+	ExternalIdentitiesTable = &schema.Table{
+		Name:       "external_identities",
+		Columns:    ExternalIdentitiesColumns,
+		PrimaryKey: []*schema.Column{ExternalIdentitiesColumns[0]},
 		ForeignKeys: []*schema.ForeignKey{
 			{
-				Symbol:     "domains_resource_policies_policy",
-				Columns:    []*schema.Column{DomainsColumns[5]},
-				RefColumns: []*schema.Column{ResourcePoliciesColumns[0]},
-				OnDelete:   schema.SetNull,
+				Symbol:     "external_identities_identity_providers_identities",
+				Columns:    []*schema.Column{ExternalIdentitiesColumns[3]},
+				RefColumns: []*schema.Column{IdentityProvidersColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "external_identities_users_external_identities",
+				Columns:    []*schema.Column{ExternalIdentitiesColumns[4]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "externalidentity_provider_id_subject",
+				Unique:  true,
+				Columns: []*schema.Column{ExternalIdentitiesColumns[3], ExternalIdentitiesColumns[2]},
+			},
+			{
+				Name:    "externalidentity_user_id",
+				Unique:  false,
+				Columns: []*schema.Column{ExternalIdentitiesColumns[4]},
 			},
 		},
 	}
@@ -263,6 +335,132 @@ var (
 		Name:       "fences",
 		Columns:    FencesColumns,
 		PrimaryKey: []*schema.Column{FencesColumns[0]},
+	}
+	// GroupGrantsColumns holds the columns for the "group_grants" table.
+	GroupGrantsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "domain_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "project_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "user_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "keypair_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "resource_group_id", Type: field.TypeUUID},
+	}
+	// GroupGrantsTable holds the schema information for the "group_grants" table.
+	GroupGrantsTable = &schema.Table{
+		Name:       "group_grants",
+		Columns:    GroupGrantsColumns,
+		PrimaryKey: []*schema.Column{GroupGrantsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "group_grants_domains_domain",
+				Columns:    []*schema.Column{GroupGrantsColumns[2]},
+				RefColumns: []*schema.Column{DomainsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "group_grants_projects_project",
+				Columns:    []*schema.Column{GroupGrantsColumns[3]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "group_grants_users_user",
+				Columns:    []*schema.Column{GroupGrantsColumns[4]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "group_grants_keypairs_keypair",
+				Columns:    []*schema.Column{GroupGrantsColumns[5]},
+				RefColumns: []*schema.Column{KeypairsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "group_grants_resource_groups_grants",
+				Columns:    []*schema.Column{GroupGrantsColumns[6]},
+				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "groupgrant_resource_group_id_domain_id",
+				Unique:  true,
+				Columns: []*schema.Column{GroupGrantsColumns[6], GroupGrantsColumns[2]},
+			},
+			{
+				Name:    "groupgrant_resource_group_id_project_id",
+				Unique:  true,
+				Columns: []*schema.Column{GroupGrantsColumns[6], GroupGrantsColumns[3]},
+			},
+			{
+				Name:    "groupgrant_resource_group_id_user_id",
+				Unique:  true,
+				Columns: []*schema.Column{GroupGrantsColumns[6], GroupGrantsColumns[4]},
+			},
+			{
+				Name:    "groupgrant_resource_group_id_keypair_id",
+				Unique:  true,
+				Columns: []*schema.Column{GroupGrantsColumns[6], GroupGrantsColumns[5]},
+			},
+			{
+				Name:    "groupgrant_domain_id",
+				Unique:  false,
+				Columns: []*schema.Column{GroupGrantsColumns[2]},
+			},
+			{
+				Name:    "groupgrant_project_id",
+				Unique:  false,
+				Columns: []*schema.Column{GroupGrantsColumns[3]},
+			},
+			{
+				Name:    "groupgrant_user_id",
+				Unique:  false,
+				Columns: []*schema.Column{GroupGrantsColumns[4]},
+			},
+			{
+				Name:    "groupgrant_keypair_id",
+				Unique:  false,
+				Columns: []*schema.Column{GroupGrantsColumns[5]},
+			},
+		},
+	}
+	// IdentityProvidersColumns holds the columns for the "identity_providers" table.
+	IdentityProvidersColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "name", Type: field.TypeString, Unique: true, Size: 64},
+		{Name: "display_name", Type: field.TypeString, Default: ""},
+		{Name: "issuer", Type: field.TypeString},
+		{Name: "client_id", Type: field.TypeString},
+		{Name: "client_secret_sealed", Type: field.TypeBytes},
+		{Name: "scopes", Type: field.TypeJSON},
+		{Name: "active", Type: field.TypeBool, Default: true},
+		{Name: "auto_provision", Type: field.TypeBool, Default: false},
+		{Name: "email_domains", Type: field.TypeJSON},
+		{Name: "domain_id", Type: field.TypeUUID},
+		{Name: "project_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// IdentityProvidersTable holds the schema information for the "identity_providers" table.
+	IdentityProvidersTable = &schema.Table{
+		Name:       "identity_providers",
+		Columns:    IdentityProvidersColumns,
+		PrimaryKey: []*schema.Column{IdentityProvidersColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "identity_providers_domains_domain",
+				Columns:    []*schema.Column{IdentityProvidersColumns[11]},
+				RefColumns: []*schema.Column{DomainsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "identity_providers_projects_project",
+				Columns:    []*schema.Column{IdentityProvidersColumns[12]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+		},
 	}
 	// ImagesColumns holds the columns for the "images" table.
 	ImagesColumns = []*schema.Column{
@@ -305,6 +503,46 @@ var (
 				Name:    "image_registry_id",
 				Unique:  false,
 				Columns: []*schema.Column{ImagesColumns[9]},
+			},
+		},
+	}
+	// InvitationsColumns holds the columns for the "invitations" table.
+	InvitationsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "hash", Type: field.TypeBytes, Unique: true},
+		{Name: "email", Type: field.TypeString, Size: 254},
+		{Name: "expires_at", Type: field.TypeTime},
+		{Name: "used_at", Type: field.TypeTime, Nullable: true},
+		{Name: "revoked_at", Type: field.TypeTime, Nullable: true},
+		{Name: "creator_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "domain_id", Type: field.TypeUUID},
+		{Name: "project_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// InvitationsTable holds the schema information for the "invitations" table.
+	InvitationsTable = &schema.Table{
+		Name:       "invitations",
+		Columns:    InvitationsColumns,
+		PrimaryKey: []*schema.Column{InvitationsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "invitations_domains_domain",
+				Columns:    []*schema.Column{InvitationsColumns[8]},
+				RefColumns: []*schema.Column{DomainsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "invitations_projects_project",
+				Columns:    []*schema.Column{InvitationsColumns[9]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "invitation_domain_id",
+				Unique:  false,
+				Columns: []*schema.Column{InvitationsColumns[8]},
 			},
 		},
 	}
@@ -394,6 +632,85 @@ var (
 			},
 		},
 	}
+	// KeypairsColumns holds the columns for the "keypairs" table.
+	KeypairsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "access_key", Type: field.TypeString, Unique: true},
+		{Name: "name", Type: field.TypeString, Size: 64},
+		{Name: "secret_sealed", Type: field.TypeBytes},
+		{Name: "active", Type: field.TypeBool, Default: true},
+		{Name: "is_default", Type: field.TypeBool, Default: false},
+		{Name: "rate_limit", Type: field.TypeInt, Nullable: true},
+		{Name: "last_used_at", Type: field.TypeTime, Nullable: true},
+		{Name: "rotated_at", Type: field.TypeTime, Nullable: true},
+		{Name: "user_id", Type: field.TypeUUID},
+	}
+	// KeypairsTable holds the schema information for the "keypairs" table.
+	KeypairsTable = &schema.Table{
+		Name:       "keypairs",
+		Columns:    KeypairsColumns,
+		PrimaryKey: []*schema.Column{KeypairsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "keypairs_users_keypairs",
+				Columns:    []*schema.Column{KeypairsColumns[10]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "keypair_user_id",
+				Unique:  false,
+				Columns: []*schema.Column{KeypairsColumns[10]},
+			},
+			{
+				Name:    "keypair_default",
+				Unique:  true,
+				Columns: []*schema.Column{KeypairsColumns[10]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "is_default",
+				},
+			},
+		},
+	}
+	// LoginAttemptsColumns holds the columns for the "login_attempts" table.
+	LoginAttemptsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "at", Type: field.TypeTime},
+		{Name: "user_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "domain_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "email", Type: field.TypeString, Default: ""},
+		{Name: "method", Type: field.TypeEnum, Enums: []string{"password", "oidc"}, Default: "password"},
+		{Name: "result", Type: field.TypeEnum, Enums: []string{"success", "wrong_credentials", "wrong_code", "code_needed", "throttled", "not_active", "address_refused", "too_many_logins", "logout", "revoked", "evicted", "expired"}},
+		{Name: "client_address", Type: field.TypeString, Default: ""},
+		{Name: "user_agent", Type: field.TypeString, Default: ""},
+		{Name: "login_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// LoginAttemptsTable holds the schema information for the "login_attempts" table.
+	LoginAttemptsTable = &schema.Table{
+		Name:       "login_attempts",
+		Columns:    LoginAttemptsColumns,
+		PrimaryKey: []*schema.Column{LoginAttemptsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "loginattempt_at",
+				Unique:  false,
+				Columns: []*schema.Column{LoginAttemptsColumns[1]},
+			},
+			{
+				Name:    "loginattempt_user_id_at",
+				Unique:  false,
+				Columns: []*schema.Column{LoginAttemptsColumns[2], LoginAttemptsColumns[1]},
+			},
+			{
+				Name:    "loginattempt_domain_id_at",
+				Unique:  false,
+				Columns: []*schema.Column{LoginAttemptsColumns[3], LoginAttemptsColumns[1]},
+			},
+		},
+	}
 	// LoginSessionsColumns holds the columns for the "login_sessions" table.
 	LoginSessionsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -402,6 +719,7 @@ var (
 		{Name: "expires_at", Type: field.TypeTime},
 		{Name: "last_seen_at", Type: field.TypeTime},
 		{Name: "revoked_at", Type: field.TypeTime, Nullable: true},
+		{Name: "method", Type: field.TypeEnum, Enums: []string{"password", "oidc"}, Default: "password"},
 		{Name: "client_address", Type: field.TypeString, Default: ""},
 		{Name: "user_agent", Type: field.TypeString, Default: ""},
 		{Name: "user_id", Type: field.TypeUUID},
@@ -414,7 +732,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "login_sessions_users_login_sessions",
-				Columns:    []*schema.Column{LoginSessionsColumns[8]},
+				Columns:    []*schema.Column{LoginSessionsColumns[9]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -423,7 +741,7 @@ var (
 			{
 				Name:    "loginsession_user_id",
 				Unique:  false,
-				Columns: []*schema.Column{LoginSessionsColumns[8]},
+				Columns: []*schema.Column{LoginSessionsColumns[9]},
 			},
 		},
 	}
@@ -467,6 +785,95 @@ var (
 			},
 		},
 	}
+	// PolicyAttachmentsColumns holds the columns for the "policy_attachments" table.
+	PolicyAttachmentsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "domain_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "keypair_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "within_project_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "resource_group_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "project_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "policy_id", Type: field.TypeUUID},
+		{Name: "user_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// PolicyAttachmentsTable holds the schema information for the "policy_attachments" table.
+	PolicyAttachmentsTable = &schema.Table{
+		Name:       "policy_attachments",
+		Columns:    PolicyAttachmentsColumns,
+		PrimaryKey: []*schema.Column{PolicyAttachmentsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "policy_attachments_domains_policies",
+				Columns:    []*schema.Column{PolicyAttachmentsColumns[2]},
+				RefColumns: []*schema.Column{DomainsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "policy_attachments_keypairs_policies",
+				Columns:    []*schema.Column{PolicyAttachmentsColumns[3]},
+				RefColumns: []*schema.Column{KeypairsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "policy_attachments_projects_within_project",
+				Columns:    []*schema.Column{PolicyAttachmentsColumns[4]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "policy_attachments_resource_groups_resource_group",
+				Columns:    []*schema.Column{PolicyAttachmentsColumns[5]},
+				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "policy_attachments_projects_policies",
+				Columns:    []*schema.Column{PolicyAttachmentsColumns[6]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "policy_attachments_resource_policies_attachments",
+				Columns:    []*schema.Column{PolicyAttachmentsColumns[7]},
+				RefColumns: []*schema.Column{ResourcePoliciesColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "policy_attachments_users_policies",
+				Columns:    []*schema.Column{PolicyAttachmentsColumns[8]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "policyattachment_domain_id",
+				Unique:  false,
+				Columns: []*schema.Column{PolicyAttachmentsColumns[2]},
+			},
+			{
+				Name:    "policyattachment_project_id",
+				Unique:  false,
+				Columns: []*schema.Column{PolicyAttachmentsColumns[6]},
+			},
+			{
+				Name:    "policyattachment_user_id",
+				Unique:  false,
+				Columns: []*schema.Column{PolicyAttachmentsColumns[8]},
+			},
+			{
+				Name:    "policyattachment_keypair_id",
+				Unique:  false,
+				Columns: []*schema.Column{PolicyAttachmentsColumns[3]},
+			},
+			{
+				Name:    "policyattachment_policy_id",
+				Unique:  false,
+				Columns: []*schema.Column{PolicyAttachmentsColumns[7]},
+			},
+		},
+	}
 	// ProjectsColumns holds the columns for the "projects" table.
 	ProjectsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -476,7 +883,6 @@ var (
 		{Name: "active", Type: field.TypeBool, Default: true},
 		{Name: "type", Type: field.TypeEnum, Enums: []string{"general", "model_store"}, Default: "general"},
 		{Name: "domain_id", Type: field.TypeUUID},
-		{Name: "project_policy", Type: field.TypeUUID, Nullable: true},
 	}
 	// ProjectsTable holds the schema information for the "projects" table.
 	ProjectsTable = &schema.Table{
@@ -489,12 +895,6 @@ var (
 				Columns:    []*schema.Column{ProjectsColumns[6]},
 				RefColumns: []*schema.Column{DomainsColumns[0]},
 				OnDelete:   schema.NoAction,
-			},
-			{
-				Symbol:     "projects_resource_policies_policy",
-				Columns:    []*schema.Column{ProjectsColumns[7]},
-				RefColumns: []*schema.Column{ResourcePoliciesColumns[0]},
-				OnDelete:   schema.SetNull,
 			},
 		},
 		Indexes: []*schema.Index{
@@ -544,6 +944,35 @@ var (
 			},
 		},
 	}
+	// RecoveryCodesColumns holds the columns for the "recovery_codes" table.
+	RecoveryCodesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "hash", Type: field.TypeBytes},
+		{Name: "used_at", Type: field.TypeTime, Nullable: true},
+		{Name: "user_id", Type: field.TypeUUID},
+	}
+	// RecoveryCodesTable holds the schema information for the "recovery_codes" table.
+	RecoveryCodesTable = &schema.Table{
+		Name:       "recovery_codes",
+		Columns:    RecoveryCodesColumns,
+		PrimaryKey: []*schema.Column{RecoveryCodesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "recovery_codes_users_recovery_codes",
+				Columns:    []*schema.Column{RecoveryCodesColumns[4]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "recoverycode_user_id",
+				Unique:  false,
+				Columns: []*schema.Column{RecoveryCodesColumns[4]},
+			},
+		},
+	}
 	// RegistriesColumns holds the columns for the "registries" table.
 	RegistriesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -552,7 +981,7 @@ var (
 		{Name: "host", Type: field.TypeString, Unique: true},
 		{Name: "plain_http", Type: field.TypeBool, Default: false},
 		{Name: "username", Type: field.TypeString, Default: ""},
-		{Name: "password", Type: field.TypeString, Default: ""},
+		{Name: "password_sealed", Type: field.TypeBytes, Nullable: true},
 		{Name: "last_scanned_at", Type: field.TypeTime, Nullable: true},
 	}
 	// RegistriesTable holds the schema information for the "registries" table.
@@ -569,6 +998,7 @@ var (
 		{Name: "description", Type: field.TypeString, Default: ""},
 		{Name: "active", Type: field.TypeBool, Default: true},
 		{Name: "public", Type: field.TypeBool, Default: true},
+		{Name: "session_types", Type: field.TypeJSON},
 	}
 	// ResourceGroupsTable holds the schema information for the "resource_groups" table.
 	ResourceGroupsTable = &schema.Table{
@@ -582,16 +1012,165 @@ var (
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "name", Type: field.TypeString, Unique: true, Size: 64},
 		{Name: "total_slots", Type: field.TypeJSON},
+		{Name: "unlisted_slots", Type: field.TypeEnum, Enums: []string{"unlimited", "zero"}, Default: "unlimited"},
 		{Name: "max_sessions", Type: field.TypeInt, Nullable: true},
 		{Name: "max_pending_sessions", Type: field.TypeInt, Nullable: true},
+		{Name: "max_pending_slots", Type: field.TypeJSON},
+		{Name: "max_containers_per_session", Type: field.TypeInt, Nullable: true},
+		{Name: "max_priority", Type: field.TypeInt, Nullable: true},
+		{Name: "max_session_lifetime", Type: field.TypeInt, Nullable: true},
+		{Name: "idle_timeout", Type: field.TypeInt, Nullable: true},
 		{Name: "max_vfolders", Type: field.TypeInt, Nullable: true},
 		{Name: "max_scope_bytes", Type: field.TypeInt64, Nullable: true},
+		{Name: "max_customized_images", Type: field.TypeInt, Nullable: true},
+		{Name: "max_replicas", Type: field.TypeInt, Nullable: true},
+		{Name: "max_logins", Type: field.TypeInt, Nullable: true},
+		{Name: "max_networks", Type: field.TypeInt, Nullable: true},
+		{Name: "max_ssh_sessions", Type: field.TypeInt, Nullable: true},
 	}
 	// ResourcePoliciesTable holds the schema information for the "resource_policies" table.
 	ResourcePoliciesTable = &schema.Table{
 		Name:       "resource_policies",
 		Columns:    ResourcePoliciesColumns,
 		PrimaryKey: []*schema.Column{ResourcePoliciesColumns[0]},
+	}
+	// ResourcePresetsColumns holds the columns for the "resource_presets" table.
+	ResourcePresetsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "name", Type: field.TypeString, Size: 64},
+		{Name: "description", Type: field.TypeString, Default: ""},
+		{Name: "slots", Type: field.TypeJSON},
+		{Name: "shm_bytes", Type: field.TypeInt64, Default: 0},
+		{Name: "resource_group_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// ResourcePresetsTable holds the schema information for the "resource_presets" table.
+	ResourcePresetsTable = &schema.Table{
+		Name:       "resource_presets",
+		Columns:    ResourcePresetsColumns,
+		PrimaryKey: []*schema.Column{ResourcePresetsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "resource_presets_resource_groups_presets",
+				Columns:    []*schema.Column{ResourcePresetsColumns[6]},
+				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "resourcepreset_resource_group_id_name",
+				Unique:  true,
+				Columns: []*schema.Column{ResourcePresetsColumns[6], ResourcePresetsColumns[2]},
+			},
+			{
+				Name:    "resourcepreset_global",
+				Unique:  true,
+				Columns: []*schema.Column{ResourcePresetsColumns[2]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "resource_group_id IS NULL",
+				},
+			},
+		},
+	}
+	// RetentionsColumns holds the columns for the "retentions" table.
+	RetentionsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "category", Type: field.TypeString, Unique: true},
+		{Name: "days", Type: field.TypeInt},
+		{Name: "swept_at", Type: field.TypeTime, Nullable: true},
+		{Name: "removed", Type: field.TypeInt64, Default: 0},
+	}
+	// RetentionsTable holds the schema information for the "retentions" table.
+	RetentionsTable = &schema.Table{
+		Name:       "retentions",
+		Columns:    RetentionsColumns,
+		PrimaryKey: []*schema.Column{RetentionsColumns[0]},
+	}
+	// RolesColumns holds the columns for the "roles" table.
+	RolesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "name", Type: field.TypeString, Unique: true, Size: 64},
+		{Name: "description", Type: field.TypeString, Default: ""},
+		{Name: "permissions", Type: field.TypeJSON},
+	}
+	// RolesTable holds the schema information for the "roles" table.
+	RolesTable = &schema.Table{
+		Name:       "roles",
+		Columns:    RolesColumns,
+		PrimaryKey: []*schema.Column{RolesColumns[0]},
+	}
+	// RoleGrantsColumns holds the columns for the "role_grants" table.
+	RoleGrantsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "scope", Type: field.TypeEnum, Enums: []string{"system", "domain", "project", "object"}},
+		{Name: "scope_id", Type: field.TypeUUID},
+		{Name: "role_id", Type: field.TypeUUID},
+		{Name: "user_id", Type: field.TypeUUID},
+	}
+	// RoleGrantsTable holds the schema information for the "role_grants" table.
+	RoleGrantsTable = &schema.Table{
+		Name:       "role_grants",
+		Columns:    RoleGrantsColumns,
+		PrimaryKey: []*schema.Column{RoleGrantsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "role_grants_roles_grants",
+				Columns:    []*schema.Column{RoleGrantsColumns[4]},
+				RefColumns: []*schema.Column{RolesColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "role_grants_users_role_grants",
+				Columns:    []*schema.Column{RoleGrantsColumns[5]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "rolegrant_user_id_role_id_scope_scope_id",
+				Unique:  true,
+				Columns: []*schema.Column{RoleGrantsColumns[5], RoleGrantsColumns[4], RoleGrantsColumns[2], RoleGrantsColumns[3]},
+			},
+			{
+				Name:    "rolegrant_role_id",
+				Unique:  false,
+				Columns: []*schema.Column{RoleGrantsColumns[4]},
+			},
+		},
+	}
+	// SSHKeysColumns holds the columns for the "ssh_keys" table.
+	SSHKeysColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "name", Type: field.TypeString, Size: 64},
+		{Name: "public_key", Type: field.TypeString},
+		{Name: "fingerprint", Type: field.TypeString},
+		{Name: "user_id", Type: field.TypeUUID},
+	}
+	// SSHKeysTable holds the schema information for the "ssh_keys" table.
+	SSHKeysTable = &schema.Table{
+		Name:       "ssh_keys",
+		Columns:    SSHKeysColumns,
+		PrimaryKey: []*schema.Column{SSHKeysColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "ssh_keys_users_ssh_keys",
+				Columns:    []*schema.Column{SSHKeysColumns[5]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "sshkey_user_id_fingerprint",
+				Unique:  true,
+				Columns: []*schema.Column{SSHKeysColumns[5], SSHKeysColumns[4]},
+			},
+		},
 	}
 	// SessionsColumns holds the columns for the "sessions" table.
 	SessionsColumns = []*schema.Column{
@@ -619,6 +1198,7 @@ var (
 		{Name: "retry_at", Type: field.TypeTime, Nullable: true},
 		{Name: "attempt", Type: field.TypeInt, Default: 1},
 		{Name: "pending", Type: field.TypeJSON, Nullable: true},
+		{Name: "keypair_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "domain_id", Type: field.TypeUUID},
 		{Name: "project_id", Type: field.TypeUUID},
 		{Name: "owner_id", Type: field.TypeUUID},
@@ -633,31 +1213,31 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "sessions_domains_domain",
-				Columns:    []*schema.Column{SessionsColumns[24]},
+				Columns:    []*schema.Column{SessionsColumns[25]},
 				RefColumns: []*schema.Column{DomainsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_projects_project",
-				Columns:    []*schema.Column{SessionsColumns[25]},
+				Columns:    []*schema.Column{SessionsColumns[26]},
 				RefColumns: []*schema.Column{ProjectsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_users_owner",
-				Columns:    []*schema.Column{SessionsColumns[26]},
+				Columns:    []*schema.Column{SessionsColumns[27]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_resource_groups_resource_group",
-				Columns:    []*schema.Column{SessionsColumns[27]},
+				Columns:    []*schema.Column{SessionsColumns[28]},
 				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_images_image",
-				Columns:    []*schema.Column{SessionsColumns[28]},
+				Columns:    []*schema.Column{SessionsColumns[29]},
 				RefColumns: []*schema.Column{ImagesColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -666,22 +1246,22 @@ var (
 			{
 				Name:    "session_owner_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[26]},
+				Columns: []*schema.Column{SessionsColumns[27]},
 			},
 			{
 				Name:    "session_project_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[25]},
+				Columns: []*schema.Column{SessionsColumns[26]},
 			},
 			{
 				Name:    "session_domain_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[24]},
+				Columns: []*schema.Column{SessionsColumns[25]},
 			},
 			{
 				Name:    "session_owner_id_name",
 				Unique:  true,
-				Columns: []*schema.Column{SessionsColumns[26], SessionsColumns[3]},
+				Columns: []*schema.Column{SessionsColumns[27], SessionsColumns[3]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "terminated_at IS NULL",
 				},
@@ -689,7 +1269,7 @@ var (
 			{
 				Name:    "session_owner_id_idempotency_key",
 				Unique:  true,
-				Columns: []*schema.Column{SessionsColumns[26], SessionsColumns[14]},
+				Columns: []*schema.Column{SessionsColumns[27], SessionsColumns[14]},
 			},
 			{
 				Name:    "session_status",
@@ -712,7 +1292,7 @@ var (
 			{
 				Name:    "session_owner_id_created_at",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[26], SessionsColumns[1]},
+				Columns: []*schema.Column{SessionsColumns[27], SessionsColumns[1]},
 			},
 		},
 	}
@@ -825,6 +1405,57 @@ var (
 		Columns:    StorageProxiesColumns,
 		PrimaryKey: []*schema.Column{StorageProxiesColumns[0]},
 	}
+	// TasksColumns holds the columns for the "tasks" table.
+	TasksColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "kind", Type: field.TypeString},
+		{Name: "title", Type: field.TypeString, Default: ""},
+		{Name: "status", Type: field.TypeEnum, Enums: []string{"waiting", "running", "done", "failed", "cancelled"}, Default: "waiting"},
+		{Name: "input", Type: field.TypeBytes},
+		{Name: "state", Type: field.TypeBytes, Nullable: true},
+		{Name: "done", Type: field.TypeInt64, Default: 0},
+		{Name: "total", Type: field.TypeInt64, Default: 0},
+		{Name: "message", Type: field.TypeString, Default: ""},
+		{Name: "attempt", Type: field.TypeInt, Default: 0},
+		{Name: "retry_at", Type: field.TypeTime, Nullable: true},
+		{Name: "started_at", Type: field.TypeTime, Nullable: true},
+		{Name: "ended_at", Type: field.TypeTime, Nullable: true},
+		{Name: "subject_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "domain_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "creator_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// TasksTable holds the schema information for the "tasks" table.
+	TasksTable = &schema.Table{
+		Name:       "tasks",
+		Columns:    TasksColumns,
+		PrimaryKey: []*schema.Column{TasksColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "task_creator_id",
+				Unique:  false,
+				Columns: []*schema.Column{TasksColumns[16]},
+			},
+			{
+				Name:    "task_domain_id",
+				Unique:  false,
+				Columns: []*schema.Column{TasksColumns[15]},
+			},
+			{
+				Name:    "task_subject_id",
+				Unique:  false,
+				Columns: []*schema.Column{TasksColumns[14]},
+			},
+			{
+				Name:    "task_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{TasksColumns[1]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "ended_at IS NULL",
+				},
+			},
+		},
+	}
 	// UsersColumns holds the columns for the "users" table.
 	UsersColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -836,9 +1467,17 @@ var (
 		{Name: "initial_password", Type: field.TypeBool, Default: false},
 		{Name: "role", Type: field.TypeEnum, Enums: []string{"user", "admin", "superadmin", "monitor"}, Default: "user"},
 		{Name: "status", Type: field.TypeEnum, Enums: []string{"active", "inactive", "before_verification", "deleted"}, Default: "active"},
+		{Name: "password_change_required", Type: field.TypeBool, Default: false},
+		{Name: "password_changed_at", Type: field.TypeTime, Nullable: true},
+		{Name: "allowed_addresses", Type: field.TypeJSON},
+		{Name: "container_uid", Type: field.TypeInt, Nullable: true},
+		{Name: "container_gid", Type: field.TypeInt, Nullable: true},
+		{Name: "container_gids", Type: field.TypeJSON},
+		{Name: "totp_sealed", Type: field.TypeBytes, Nullable: true},
+		{Name: "totp_enabled_at", Type: field.TypeTime, Nullable: true},
+		{Name: "totp_step", Type: field.TypeInt64, Default: 0},
 		{Name: "last_login_at", Type: field.TypeTime, Nullable: true},
 		{Name: "domain_id", Type: field.TypeUUID},
-		{Name: "user_policy", Type: field.TypeUUID, Nullable: true},
 	}
 	// UsersTable holds the schema information for the "users" table.
 	UsersTable = &schema.Table{
@@ -848,22 +1487,16 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "users_domains_users",
-				Columns:    []*schema.Column{UsersColumns[10]},
+				Columns:    []*schema.Column{UsersColumns[19]},
 				RefColumns: []*schema.Column{DomainsColumns[0]},
 				OnDelete:   schema.NoAction,
-			},
-			{
-				Symbol:     "users_resource_policies_policy",
-				Columns:    []*schema.Column{UsersColumns[11]},
-				RefColumns: []*schema.Column{ResourcePoliciesColumns[0]},
-				OnDelete:   schema.SetNull,
 			},
 		},
 		Indexes: []*schema.Index{
 			{
 				Name:    "user_domain_id",
 				Unique:  false,
-				Columns: []*schema.Column{UsersColumns[10]},
+				Columns: []*schema.Column{UsersColumns[19]},
 			},
 		},
 	}
@@ -978,6 +1611,105 @@ var (
 			},
 		},
 	}
+	// VolumeGrantsColumns holds the columns for the "volume_grants" table.
+	VolumeGrantsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "permissions", Type: field.TypeJSON},
+		{Name: "volume_id", Type: field.TypeUUID},
+		{Name: "domain_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "project_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "user_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// VolumeGrantsTable holds the schema information for the "volume_grants" table.
+	VolumeGrantsTable = &schema.Table{
+		Name:       "volume_grants",
+		Columns:    VolumeGrantsColumns,
+		PrimaryKey: []*schema.Column{VolumeGrantsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "volume_grants_volumes_grants",
+				Columns:    []*schema.Column{VolumeGrantsColumns[3]},
+				RefColumns: []*schema.Column{VolumesColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "volume_grants_domains_domain",
+				Columns:    []*schema.Column{VolumeGrantsColumns[4]},
+				RefColumns: []*schema.Column{DomainsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "volume_grants_projects_project",
+				Columns:    []*schema.Column{VolumeGrantsColumns[5]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "volume_grants_users_user",
+				Columns:    []*schema.Column{VolumeGrantsColumns[6]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "volumegrant_volume_id_domain_id",
+				Unique:  true,
+				Columns: []*schema.Column{VolumeGrantsColumns[3], VolumeGrantsColumns[4]},
+			},
+			{
+				Name:    "volumegrant_volume_id_project_id",
+				Unique:  true,
+				Columns: []*schema.Column{VolumeGrantsColumns[3], VolumeGrantsColumns[5]},
+			},
+			{
+				Name:    "volumegrant_volume_id_user_id",
+				Unique:  true,
+				Columns: []*schema.Column{VolumeGrantsColumns[3], VolumeGrantsColumns[6]},
+			},
+			{
+				Name:    "volumegrant_domain_id",
+				Unique:  false,
+				Columns: []*schema.Column{VolumeGrantsColumns[4]},
+			},
+			{
+				Name:    "volumegrant_project_id",
+				Unique:  false,
+				Columns: []*schema.Column{VolumeGrantsColumns[5]},
+			},
+			{
+				Name:    "volumegrant_user_id",
+				Unique:  false,
+				Columns: []*schema.Column{VolumeGrantsColumns[6]},
+			},
+		},
+	}
+	// DomainRegistriesColumns holds the columns for the "domain_registries" table.
+	DomainRegistriesColumns = []*schema.Column{
+		{Name: "domain_id", Type: field.TypeUUID},
+		{Name: "registry_id", Type: field.TypeUUID},
+	}
+	// DomainRegistriesTable holds the schema information for the "domain_registries" table.
+	DomainRegistriesTable = &schema.Table{
+		Name:       "domain_registries",
+		Columns:    DomainRegistriesColumns,
+		PrimaryKey: []*schema.Column{DomainRegistriesColumns[0], DomainRegistriesColumns[1]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "domain_registries_domain_id",
+				Columns:    []*schema.Column{DomainRegistriesColumns[0]},
+				RefColumns: []*schema.Column{DomainsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "domain_registries_registry_id",
+				Columns:    []*schema.Column{DomainRegistriesColumns[1]},
+				RefColumns: []*schema.Column{RegistriesColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
 		AccessTokensTable,
@@ -986,44 +1718,89 @@ var (
 		AuditEntriesTable,
 		DevicesTable,
 		DomainsTable,
+		ExternalIdentitiesTable,
 		FencesTable,
+		GroupGrantsTable,
+		IdentityProvidersTable,
 		ImagesTable,
+		InvitationsTable,
 		JoinTokensTable,
 		KernelsTable,
+		KeypairsTable,
+		LoginAttemptsTable,
 		LoginSessionsTable,
 		MembershipsTable,
+		PolicyAttachmentsTable,
 		ProjectsTable,
 		QuotaScopesTable,
+		RecoveryCodesTable,
 		RegistriesTable,
 		ResourceGroupsTable,
 		ResourcePoliciesTable,
+		ResourcePresetsTable,
+		RetentionsTable,
+		RolesTable,
+		RoleGrantsTable,
+		SSHKeysTable,
 		SessionsTable,
 		SessionEventsTable,
 		SessionMountsTable,
 		SlotTypesTable,
 		StorageProxiesTable,
+		TasksTable,
 		UsersTable,
 		VfoldersTable,
 		VolumesTable,
+		VolumeGrantsTable,
+		DomainRegistriesTable,
 	}
 )
 
 func init() {
-	AccessTokensTable.ForeignKeys[0].RefTable = UsersTable
+	AccessTokensTable.ForeignKeys[0].RefTable = ProjectsTable
+	AccessTokensTable.ForeignKeys[1].RefTable = UsersTable
 	AgentsTable.ForeignKeys[0].RefTable = ResourceGroupsTable
 	AllocationsTable.ForeignKeys[0].RefTable = DevicesTable
 	AllocationsTable.ForeignKeys[1].RefTable = KernelsTable
 	DevicesTable.ForeignKeys[0].RefTable = AgentsTable
-	DomainsTable.ForeignKeys[0].RefTable = ResourcePoliciesTable
+	ExternalIdentitiesTable.ForeignKeys[0].RefTable = IdentityProvidersTable
+	ExternalIdentitiesTable.ForeignKeys[1].RefTable = UsersTable
+	GroupGrantsTable.ForeignKeys[0].RefTable = DomainsTable
+	GroupGrantsTable.ForeignKeys[1].RefTable = ProjectsTable
+	GroupGrantsTable.ForeignKeys[2].RefTable = UsersTable
+	GroupGrantsTable.ForeignKeys[3].RefTable = KeypairsTable
+	GroupGrantsTable.ForeignKeys[4].RefTable = ResourceGroupsTable
+	GroupGrantsTable.Annotation = &entsql.Annotation{
+		Check: "num_nonnulls(domain_id, project_id, user_id, keypair_id) = 1",
+	}
+	IdentityProvidersTable.ForeignKeys[0].RefTable = DomainsTable
+	IdentityProvidersTable.ForeignKeys[1].RefTable = ProjectsTable
 	ImagesTable.ForeignKeys[0].RefTable = RegistriesTable
+	InvitationsTable.ForeignKeys[0].RefTable = DomainsTable
+	InvitationsTable.ForeignKeys[1].RefTable = ProjectsTable
 	KernelsTable.ForeignKeys[0].RefTable = AgentsTable
 	KernelsTable.ForeignKeys[1].RefTable = SessionsTable
+	KeypairsTable.ForeignKeys[0].RefTable = UsersTable
 	LoginSessionsTable.ForeignKeys[0].RefTable = UsersTable
 	MembershipsTable.ForeignKeys[0].RefTable = ProjectsTable
 	MembershipsTable.ForeignKeys[1].RefTable = UsersTable
+	PolicyAttachmentsTable.ForeignKeys[0].RefTable = DomainsTable
+	PolicyAttachmentsTable.ForeignKeys[1].RefTable = KeypairsTable
+	PolicyAttachmentsTable.ForeignKeys[2].RefTable = ProjectsTable
+	PolicyAttachmentsTable.ForeignKeys[3].RefTable = ResourceGroupsTable
+	PolicyAttachmentsTable.ForeignKeys[4].RefTable = ProjectsTable
+	PolicyAttachmentsTable.ForeignKeys[5].RefTable = ResourcePoliciesTable
+	PolicyAttachmentsTable.ForeignKeys[6].RefTable = UsersTable
+	PolicyAttachmentsTable.Annotation = &entsql.Annotation{
+		Check: "num_nonnulls(domain_id, project_id, user_id, keypair_id) = 1",
+	}
 	ProjectsTable.ForeignKeys[0].RefTable = DomainsTable
-	ProjectsTable.ForeignKeys[1].RefTable = ResourcePoliciesTable
 	QuotaScopesTable.ForeignKeys[0].RefTable = VolumesTable
+	RecoveryCodesTable.ForeignKeys[0].RefTable = UsersTable
+	ResourcePresetsTable.ForeignKeys[0].RefTable = ResourceGroupsTable
+	RoleGrantsTable.ForeignKeys[0].RefTable = RolesTable
+	RoleGrantsTable.ForeignKeys[1].RefTable = UsersTable
+	SSHKeysTable.ForeignKeys[0].RefTable = UsersTable
 	SessionsTable.ForeignKeys[0].RefTable = DomainsTable
 	SessionsTable.ForeignKeys[1].RefTable = ProjectsTable
 	SessionsTable.ForeignKeys[2].RefTable = UsersTable
@@ -1033,10 +1810,18 @@ func init() {
 	SessionMountsTable.ForeignKeys[0].RefTable = SessionsTable
 	SessionMountsTable.ForeignKeys[1].RefTable = VfoldersTable
 	UsersTable.ForeignKeys[0].RefTable = DomainsTable
-	UsersTable.ForeignKeys[1].RefTable = ResourcePoliciesTable
 	VfoldersTable.ForeignKeys[0].RefTable = QuotaScopesTable
 	VfoldersTable.ForeignKeys[1].RefTable = UsersTable
 	VfoldersTable.ForeignKeys[2].RefTable = ProjectsTable
 	VfoldersTable.ForeignKeys[3].RefTable = UsersTable
 	VolumesTable.ForeignKeys[0].RefTable = StorageProxiesTable
+	VolumeGrantsTable.ForeignKeys[0].RefTable = VolumesTable
+	VolumeGrantsTable.ForeignKeys[1].RefTable = DomainsTable
+	VolumeGrantsTable.ForeignKeys[2].RefTable = ProjectsTable
+	VolumeGrantsTable.ForeignKeys[3].RefTable = UsersTable
+	VolumeGrantsTable.Annotation = &entsql.Annotation{
+		Check: "num_nonnulls(domain_id, project_id, user_id) <= 1",
+	}
+	DomainRegistriesTable.ForeignKeys[0].RefTable = DomainsTable
+	DomainRegistriesTable.ForeignKeys[1].RefTable = RegistriesTable
 }

@@ -24,11 +24,23 @@ type Device func(*sql.Selector)
 // Domain is the predicate function for domain builders.
 type Domain func(*sql.Selector)
 
+// ExternalIdentity is the predicate function for externalidentity builders.
+type ExternalIdentity func(*sql.Selector)
+
 // Fence is the predicate function for fence builders.
 type Fence func(*sql.Selector)
 
+// GroupGrant is the predicate function for groupgrant builders.
+type GroupGrant func(*sql.Selector)
+
+// IdentityProvider is the predicate function for identityprovider builders.
+type IdentityProvider func(*sql.Selector)
+
 // Image is the predicate function for image builders.
 type Image func(*sql.Selector)
+
+// Invitation is the predicate function for invitation builders.
+type Invitation func(*sql.Selector)
 
 // JoinToken is the predicate function for jointoken builders.
 type JoinToken func(*sql.Selector)
@@ -36,17 +48,29 @@ type JoinToken func(*sql.Selector)
 // Kernel is the predicate function for kernel builders.
 type Kernel func(*sql.Selector)
 
+// Keypair is the predicate function for keypair builders.
+type Keypair func(*sql.Selector)
+
+// LoginAttempt is the predicate function for loginattempt builders.
+type LoginAttempt func(*sql.Selector)
+
 // LoginSession is the predicate function for loginsession builders.
 type LoginSession func(*sql.Selector)
 
 // Membership is the predicate function for membership builders.
 type Membership func(*sql.Selector)
 
+// PolicyAttachment is the predicate function for policyattachment builders.
+type PolicyAttachment func(*sql.Selector)
+
 // Project is the predicate function for project builders.
 type Project func(*sql.Selector)
 
 // QuotaScope is the predicate function for quotascope builders.
 type QuotaScope func(*sql.Selector)
+
+// RecoveryCode is the predicate function for recoverycode builders.
+type RecoveryCode func(*sql.Selector)
 
 // Registry is the predicate function for registry builders.
 type Registry func(*sql.Selector)
@@ -56,6 +80,21 @@ type ResourceGroup func(*sql.Selector)
 
 // ResourcePolicy is the predicate function for resourcepolicy builders.
 type ResourcePolicy func(*sql.Selector)
+
+// ResourcePreset is the predicate function for resourcepreset builders.
+type ResourcePreset func(*sql.Selector)
+
+// Retention is the predicate function for retention builders.
+type Retention func(*sql.Selector)
+
+// Role is the predicate function for role builders.
+type Role func(*sql.Selector)
+
+// RoleGrant is the predicate function for rolegrant builders.
+type RoleGrant func(*sql.Selector)
+
+// SSHKey is the predicate function for sshkey builders.
+type SSHKey func(*sql.Selector)
 
 // Session is the predicate function for session builders.
 type Session func(*sql.Selector)
@@ -72,6 +111,9 @@ type SlotType func(*sql.Selector)
 // StorageProxy is the predicate function for storageproxy builders.
 type StorageProxy func(*sql.Selector)
 
+// Task is the predicate function for task builders.
+type Task func(*sql.Selector)
+
 // User is the predicate function for user builders.
 type User func(*sql.Selector)
 
@@ -80,3 +122,6 @@ type Vfolder func(*sql.Selector)
 
 // Volume is the predicate function for volume builders.
 type Volume func(*sql.Selector)
+
+// VolumeGrant is the predicate function for volumegrant builders.
+type VolumeGrant func(*sql.Selector)

@@ -35,8 +35,8 @@ const (
 	EdgeDomain = "domain"
 	// EdgeMemberships holds the string denoting the memberships edge name in mutations.
 	EdgeMemberships = "memberships"
-	// EdgePolicy holds the string denoting the policy edge name in mutations.
-	EdgePolicy = "policy"
+	// EdgePolicies holds the string denoting the policies edge name in mutations.
+	EdgePolicies = "policies"
 	// Table holds the table name of the project in the database.
 	Table = "projects"
 	// DomainTable is the table that holds the domain relation/edge.
@@ -53,13 +53,13 @@ const (
 	MembershipsInverseTable = "memberships"
 	// MembershipsColumn is the table column denoting the memberships relation/edge.
 	MembershipsColumn = "project_id"
-	// PolicyTable is the table that holds the policy relation/edge.
-	PolicyTable = "projects"
-	// PolicyInverseTable is the table name for the ResourcePolicy entity.
-	// It exists in this package in order to avoid circular dependency with the "resourcepolicy" package.
-	PolicyInverseTable = "resource_policies"
-	// PolicyColumn is the table column denoting the policy relation/edge.
-	PolicyColumn = "project_policy"
+	// PoliciesTable is the table that holds the policies relation/edge.
+	PoliciesTable = "policy_attachments"
+	// PoliciesInverseTable is the table name for the PolicyAttachment entity.
+	// It exists in this package in order to avoid circular dependency with the "policyattachment" package.
+	PoliciesInverseTable = "policy_attachments"
+	// PoliciesColumn is the table column denoting the policies relation/edge.
+	PoliciesColumn = "project_id"
 )
 
 // Columns holds all SQL columns for project fields.
@@ -73,21 +73,10 @@ var Columns = []string{
 	FieldDomainID,
 }
 
-// ForeignKeys holds the SQL foreign-keys that are owned by the "projects"
-// table and are not defined as standalone fields in the schema.
-var ForeignKeys = []string{
-	"project_policy",
-}
-
 // ValidColumn reports if the column name is valid (part of the table columns).
 func ValidColumn(column string) bool {
 	for i := range Columns {
 		if column == Columns[i] {
-			return true
-		}
-	}
-	for i := range ForeignKeys {
-		if column == ForeignKeys[i] {
 			return true
 		}
 	}
@@ -198,10 +187,17 @@ func ByMemberships(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	}
 }
 
-// ByPolicyField orders the results by policy field.
-func ByPolicyField(field string, opts ...sql.OrderTermOption) OrderOption {
+// ByPoliciesCount orders the results by policies count.
+func ByPoliciesCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newPolicyStep(), sql.OrderByField(field, opts...))
+		sqlgraph.OrderByNeighborsCount(s, newPoliciesStep(), opts...)
+	}
+}
+
+// ByPolicies orders the results by policies terms.
+func ByPolicies(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newPoliciesStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
 func newDomainStep() *sqlgraph.Step {
@@ -218,11 +214,11 @@ func newMembershipsStep() *sqlgraph.Step {
 		sqlgraph.Edge(sqlgraph.O2M, false, MembershipsTable, MembershipsColumn),
 	)
 }
-func newPolicyStep() *sqlgraph.Step {
+func newPoliciesStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(PolicyInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, false, PolicyTable, PolicyColumn),
+		sqlgraph.To(PoliciesInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, PoliciesTable, PoliciesColumn),
 	)
 }
 

@@ -347,21 +347,21 @@ func HasMembershipsWith(preds ...predicate.Membership) predicate.Project {
 	})
 }
 
-// HasPolicy applies the HasEdge predicate on the "policy" edge.
-func HasPolicy() predicate.Project {
+// HasPolicies applies the HasEdge predicate on the "policies" edge.
+func HasPolicies() predicate.Project {
 	return predicate.Project(func(s *sql.Selector) {
 		step := sqlgraph.NewStep(
 			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, false, PolicyTable, PolicyColumn),
+			sqlgraph.Edge(sqlgraph.O2M, false, PoliciesTable, PoliciesColumn),
 		)
 		sqlgraph.HasNeighbors(s, step)
 	})
 }
 
-// HasPolicyWith applies the HasEdge predicate on the "policy" edge with a given conditions (other predicates).
-func HasPolicyWith(preds ...predicate.ResourcePolicy) predicate.Project {
+// HasPoliciesWith applies the HasEdge predicate on the "policies" edge with a given conditions (other predicates).
+func HasPoliciesWith(preds ...predicate.PolicyAttachment) predicate.Project {
 	return predicate.Project(func(s *sql.Selector) {
-		step := newPolicyStep()
+		step := newPoliciesStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

@@ -26,12 +26,14 @@ const (
 	FieldPlainHTTP = "plain_http"
 	// FieldUsername holds the string denoting the username field in the database.
 	FieldUsername = "username"
-	// FieldPassword holds the string denoting the password field in the database.
-	FieldPassword = "password"
+	// FieldPasswordSealed holds the string denoting the password_sealed field in the database.
+	FieldPasswordSealed = "password_sealed"
 	// FieldLastScannedAt holds the string denoting the last_scanned_at field in the database.
 	FieldLastScannedAt = "last_scanned_at"
 	// EdgeImages holds the string denoting the images edge name in mutations.
 	EdgeImages = "images"
+	// EdgeDomains holds the string denoting the domains edge name in mutations.
+	EdgeDomains = "domains"
 	// Table holds the table name of the registry in the database.
 	Table = "registries"
 	// ImagesTable is the table that holds the images relation/edge.
@@ -41,6 +43,11 @@ const (
 	ImagesInverseTable = "images"
 	// ImagesColumn is the table column denoting the images relation/edge.
 	ImagesColumn = "registry_id"
+	// DomainsTable is the table that holds the domains relation/edge. The primary key declared below.
+	DomainsTable = "domain_registries"
+	// DomainsInverseTable is the table name for the Domain entity.
+	// It exists in this package in order to avoid circular dependency with the "domain" package.
+	DomainsInverseTable = "domains"
 )
 
 // Columns holds all SQL columns for registry fields.
@@ -51,9 +58,15 @@ var Columns = []string{
 	FieldHost,
 	FieldPlainHTTP,
 	FieldUsername,
-	FieldPassword,
+	FieldPasswordSealed,
 	FieldLastScannedAt,
 }
+
+var (
+	// DomainsPrimaryKey and DomainsColumn2 are the table columns denoting the
+	// primary key for the domains relation (M2M).
+	DomainsPrimaryKey = []string{"domain_id", "registry_id"}
+)
 
 // ValidColumn reports if the column name is valid (part of the table columns).
 func ValidColumn(column string) bool {
@@ -82,8 +95,6 @@ var (
 	DefaultPlainHTTP bool
 	// DefaultUsername holds the default value on creation for the "username" field.
 	DefaultUsername string
-	// DefaultPassword holds the default value on creation for the "password" field.
-	DefaultPassword string
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
@@ -121,11 +132,6 @@ func ByUsername(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldUsername, opts...).ToFunc()
 }
 
-// ByPassword orders the results by the password field.
-func ByPassword(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldPassword, opts...).ToFunc()
-}
-
 // ByLastScannedAt orders the results by the last_scanned_at field.
 func ByLastScannedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldLastScannedAt, opts...).ToFunc()
@@ -144,10 +150,31 @@ func ByImages(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newImagesStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
+
+// ByDomainsCount orders the results by domains count.
+func ByDomainsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newDomainsStep(), opts...)
+	}
+}
+
+// ByDomains orders the results by domains terms.
+func ByDomains(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newDomainsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
 func newImagesStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(ImagesInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, ImagesTable, ImagesColumn),
+	)
+}
+func newDomainsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(DomainsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.M2M, true, DomainsTable, DomainsPrimaryKey...),
 	)
 }

@@ -81,9 +81,9 @@ func Username(v string) predicate.Registry {
 	return predicate.Registry(sql.FieldEQ(FieldUsername, v))
 }
 
-// Password applies equality check predicate on the "password" field. It's identical to PasswordEQ.
-func Password(v string) predicate.Registry {
-	return predicate.Registry(sql.FieldEQ(FieldPassword, v))
+// PasswordSealed applies equality check predicate on the "password_sealed" field. It's identical to PasswordSealedEQ.
+func PasswordSealed(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldPasswordSealed, v))
 }
 
 // LastScannedAt applies equality check predicate on the "last_scanned_at" field. It's identical to LastScannedAtEQ.
@@ -336,69 +336,54 @@ func UsernameContainsFold(v string) predicate.Registry {
 	return predicate.Registry(sql.FieldContainsFold(FieldUsername, v))
 }
 
-// PasswordEQ applies the EQ predicate on the "password" field.
-func PasswordEQ(v string) predicate.Registry {
-	return predicate.Registry(sql.FieldEQ(FieldPassword, v))
+// PasswordSealedEQ applies the EQ predicate on the "password_sealed" field.
+func PasswordSealedEQ(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldPasswordSealed, v))
 }
 
-// PasswordNEQ applies the NEQ predicate on the "password" field.
-func PasswordNEQ(v string) predicate.Registry {
-	return predicate.Registry(sql.FieldNEQ(FieldPassword, v))
+// PasswordSealedNEQ applies the NEQ predicate on the "password_sealed" field.
+func PasswordSealedNEQ(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldNEQ(FieldPasswordSealed, v))
 }
 
-// PasswordIn applies the In predicate on the "password" field.
-func PasswordIn(vs ...string) predicate.Registry {
-	return predicate.Registry(sql.FieldIn(FieldPassword, vs...))
+// PasswordSealedIn applies the In predicate on the "password_sealed" field.
+func PasswordSealedIn(vs ...[]byte) predicate.Registry {
+	return predicate.Registry(sql.FieldIn(FieldPasswordSealed, vs...))
 }
 
-// PasswordNotIn applies the NotIn predicate on the "password" field.
-func PasswordNotIn(vs ...string) predicate.Registry {
-	return predicate.Registry(sql.FieldNotIn(FieldPassword, vs...))
+// PasswordSealedNotIn applies the NotIn predicate on the "password_sealed" field.
+func PasswordSealedNotIn(vs ...[]byte) predicate.Registry {
+	return predicate.Registry(sql.FieldNotIn(FieldPasswordSealed, vs...))
 }
 
-// PasswordGT applies the GT predicate on the "password" field.
-func PasswordGT(v string) predicate.Registry {
-	return predicate.Registry(sql.FieldGT(FieldPassword, v))
+// PasswordSealedGT applies the GT predicate on the "password_sealed" field.
+func PasswordSealedGT(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldGT(FieldPasswordSealed, v))
 }
 
-// PasswordGTE applies the GTE predicate on the "password" field.
-func PasswordGTE(v string) predicate.Registry {
-	return predicate.Registry(sql.FieldGTE(FieldPassword, v))
+// PasswordSealedGTE applies the GTE predicate on the "password_sealed" field.
+func PasswordSealedGTE(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldGTE(FieldPasswordSealed, v))
 }
 
-// PasswordLT applies the LT predicate on the "password" field.
-func PasswordLT(v string) predicate.Registry {
-	return predicate.Registry(sql.FieldLT(FieldPassword, v))
+// PasswordSealedLT applies the LT predicate on the "password_sealed" field.
+func PasswordSealedLT(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldLT(FieldPasswordSealed, v))
 }
 
-// PasswordLTE applies the LTE predicate on the "password" field.
-func PasswordLTE(v string) predicate.Registry {
-	return predicate.Registry(sql.FieldLTE(FieldPassword, v))
+// PasswordSealedLTE applies the LTE predicate on the "password_sealed" field.
+func PasswordSealedLTE(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldLTE(FieldPasswordSealed, v))
 }
 
-// PasswordContains applies the Contains predicate on the "password" field.
-func PasswordContains(v string) predicate.Registry {
-	return predicate.Registry(sql.FieldContains(FieldPassword, v))
+// PasswordSealedIsNil applies the IsNil predicate on the "password_sealed" field.
+func PasswordSealedIsNil() predicate.Registry {
+	return predicate.Registry(sql.FieldIsNull(FieldPasswordSealed))
 }
 
-// PasswordHasPrefix applies the HasPrefix predicate on the "password" field.
-func PasswordHasPrefix(v string) predicate.Registry {
-	return predicate.Registry(sql.FieldHasPrefix(FieldPassword, v))
-}
-
-// PasswordHasSuffix applies the HasSuffix predicate on the "password" field.
-func PasswordHasSuffix(v string) predicate.Registry {
-	return predicate.Registry(sql.FieldHasSuffix(FieldPassword, v))
-}
-
-// PasswordEqualFold applies the EqualFold predicate on the "password" field.
-func PasswordEqualFold(v string) predicate.Registry {
-	return predicate.Registry(sql.FieldEqualFold(FieldPassword, v))
-}
-
-// PasswordContainsFold applies the ContainsFold predicate on the "password" field.
-func PasswordContainsFold(v string) predicate.Registry {
-	return predicate.Registry(sql.FieldContainsFold(FieldPassword, v))
+// PasswordSealedNotNil applies the NotNil predicate on the "password_sealed" field.
+func PasswordSealedNotNil() predicate.Registry {
+	return predicate.Registry(sql.FieldNotNull(FieldPasswordSealed))
 }
 
 // LastScannedAtEQ applies the EQ predicate on the "last_scanned_at" field.
@@ -466,6 +451,29 @@ func HasImages() predicate.Registry {
 func HasImagesWith(preds ...predicate.Image) predicate.Registry {
 	return predicate.Registry(func(s *sql.Selector) {
 		step := newImagesStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasDomains applies the HasEdge predicate on the "domains" edge.
+func HasDomains() predicate.Registry {
+	return predicate.Registry(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, true, DomainsTable, DomainsPrimaryKey...),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasDomainsWith applies the HasEdge predicate on the "domains" edge with a given conditions (other predicates).
+func HasDomainsWith(preds ...predicate.Domain) predicate.Registry {
+	return predicate.Registry(func(s *sql.Selector) {
+		step := newDomainsStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

@@ -26,8 +26,14 @@ const (
 	FieldActive = "active"
 	// FieldPublic holds the string denoting the public field in the database.
 	FieldPublic = "public"
+	// FieldSessionTypes holds the string denoting the session_types field in the database.
+	FieldSessionTypes = "session_types"
 	// EdgeAgents holds the string denoting the agents edge name in mutations.
 	EdgeAgents = "agents"
+	// EdgeGrants holds the string denoting the grants edge name in mutations.
+	EdgeGrants = "grants"
+	// EdgePresets holds the string denoting the presets edge name in mutations.
+	EdgePresets = "presets"
 	// Table holds the table name of the resourcegroup in the database.
 	Table = "resource_groups"
 	// AgentsTable is the table that holds the agents relation/edge.
@@ -37,6 +43,20 @@ const (
 	AgentsInverseTable = "agents"
 	// AgentsColumn is the table column denoting the agents relation/edge.
 	AgentsColumn = "resource_group_id"
+	// GrantsTable is the table that holds the grants relation/edge.
+	GrantsTable = "group_grants"
+	// GrantsInverseTable is the table name for the GroupGrant entity.
+	// It exists in this package in order to avoid circular dependency with the "groupgrant" package.
+	GrantsInverseTable = "group_grants"
+	// GrantsColumn is the table column denoting the grants relation/edge.
+	GrantsColumn = "resource_group_id"
+	// PresetsTable is the table that holds the presets relation/edge.
+	PresetsTable = "resource_presets"
+	// PresetsInverseTable is the table name for the ResourcePreset entity.
+	// It exists in this package in order to avoid circular dependency with the "resourcepreset" package.
+	PresetsInverseTable = "resource_presets"
+	// PresetsColumn is the table column denoting the presets relation/edge.
+	PresetsColumn = "resource_group_id"
 )
 
 // Columns holds all SQL columns for resourcegroup fields.
@@ -47,6 +67,7 @@ var Columns = []string{
 	FieldDescription,
 	FieldActive,
 	FieldPublic,
+	FieldSessionTypes,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -76,6 +97,8 @@ var (
 	DefaultActive bool
 	// DefaultPublic holds the default value on creation for the "public" field.
 	DefaultPublic bool
+	// DefaultSessionTypes holds the default value on creation for the "session_types" field.
+	DefaultSessionTypes []string
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
@@ -126,10 +149,52 @@ func ByAgents(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newAgentsStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
+
+// ByGrantsCount orders the results by grants count.
+func ByGrantsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newGrantsStep(), opts...)
+	}
+}
+
+// ByGrants orders the results by grants terms.
+func ByGrants(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newGrantsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
+// ByPresetsCount orders the results by presets count.
+func ByPresetsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newPresetsStep(), opts...)
+	}
+}
+
+// ByPresets orders the results by presets terms.
+func ByPresets(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newPresetsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
 func newAgentsStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(AgentsInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, AgentsTable, AgentsColumn),
+	)
+}
+func newGrantsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(GrantsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, GrantsTable, GrantsColumn),
+	)
+}
+func newPresetsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(PresetsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, PresetsTable, PresetsColumn),
 	)
 }

@@ -294,6 +294,52 @@ func HasAgentsWith(preds ...predicate.Agent) predicate.ResourceGroup {
 	})
 }
 
+// HasGrants applies the HasEdge predicate on the "grants" edge.
+func HasGrants() predicate.ResourceGroup {
+	return predicate.ResourceGroup(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, GrantsTable, GrantsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasGrantsWith applies the HasEdge predicate on the "grants" edge with a given conditions (other predicates).
+func HasGrantsWith(preds ...predicate.GroupGrant) predicate.ResourceGroup {
+	return predicate.ResourceGroup(func(s *sql.Selector) {
+		step := newGrantsStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasPresets applies the HasEdge predicate on the "presets" edge.
+func HasPresets() predicate.ResourceGroup {
+	return predicate.ResourceGroup(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, PresetsTable, PresetsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasPresetsWith applies the HasEdge predicate on the "presets" edge with a given conditions (other predicates).
+func HasPresetsWith(preds ...predicate.ResourcePreset) predicate.ResourceGroup {
+	return predicate.ResourceGroup(func(s *sql.Selector) {
+		step := newPresetsStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // And groups predicates with the AND operator between them.
 func And(predicates ...predicate.ResourceGroup) predicate.ResourceGroup {
 	return predicate.ResourceGroup(sql.AndPredicates(predicates...))

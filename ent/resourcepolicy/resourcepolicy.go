@@ -3,10 +3,14 @@
 package resourcepolicy
 
 import (
+	"fmt"
+	"io"
+	"strconv"
 	"time"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
+	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
 )
@@ -22,16 +26,47 @@ const (
 	FieldName = "name"
 	// FieldTotalSlots holds the string denoting the total_slots field in the database.
 	FieldTotalSlots = "total_slots"
+	// FieldUnlistedSlots holds the string denoting the unlisted_slots field in the database.
+	FieldUnlistedSlots = "unlisted_slots"
 	// FieldMaxSessions holds the string denoting the max_sessions field in the database.
 	FieldMaxSessions = "max_sessions"
 	// FieldMaxPendingSessions holds the string denoting the max_pending_sessions field in the database.
 	FieldMaxPendingSessions = "max_pending_sessions"
+	// FieldMaxPendingSlots holds the string denoting the max_pending_slots field in the database.
+	FieldMaxPendingSlots = "max_pending_slots"
+	// FieldMaxContainersPerSession holds the string denoting the max_containers_per_session field in the database.
+	FieldMaxContainersPerSession = "max_containers_per_session"
+	// FieldMaxPriority holds the string denoting the max_priority field in the database.
+	FieldMaxPriority = "max_priority"
+	// FieldMaxSessionLifetime holds the string denoting the max_session_lifetime field in the database.
+	FieldMaxSessionLifetime = "max_session_lifetime"
+	// FieldIdleTimeout holds the string denoting the idle_timeout field in the database.
+	FieldIdleTimeout = "idle_timeout"
 	// FieldMaxVfolders holds the string denoting the max_vfolders field in the database.
 	FieldMaxVfolders = "max_vfolders"
 	// FieldMaxScopeBytes holds the string denoting the max_scope_bytes field in the database.
 	FieldMaxScopeBytes = "max_scope_bytes"
+	// FieldMaxCustomizedImages holds the string denoting the max_customized_images field in the database.
+	FieldMaxCustomizedImages = "max_customized_images"
+	// FieldMaxReplicas holds the string denoting the max_replicas field in the database.
+	FieldMaxReplicas = "max_replicas"
+	// FieldMaxLogins holds the string denoting the max_logins field in the database.
+	FieldMaxLogins = "max_logins"
+	// FieldMaxNetworks holds the string denoting the max_networks field in the database.
+	FieldMaxNetworks = "max_networks"
+	// FieldMaxSSHSessions holds the string denoting the max_ssh_sessions field in the database.
+	FieldMaxSSHSessions = "max_ssh_sessions"
+	// EdgeAttachments holds the string denoting the attachments edge name in mutations.
+	EdgeAttachments = "attachments"
 	// Table holds the table name of the resourcepolicy in the database.
 	Table = "resource_policies"
+	// AttachmentsTable is the table that holds the attachments relation/edge.
+	AttachmentsTable = "policy_attachments"
+	// AttachmentsInverseTable is the table name for the PolicyAttachment entity.
+	// It exists in this package in order to avoid circular dependency with the "policyattachment" package.
+	AttachmentsInverseTable = "policy_attachments"
+	// AttachmentsColumn is the table column denoting the attachments relation/edge.
+	AttachmentsColumn = "policy_id"
 )
 
 // Columns holds all SQL columns for resourcepolicy fields.
@@ -40,10 +75,21 @@ var Columns = []string{
 	FieldCreatedAt,
 	FieldName,
 	FieldTotalSlots,
+	FieldUnlistedSlots,
 	FieldMaxSessions,
 	FieldMaxPendingSessions,
+	FieldMaxPendingSlots,
+	FieldMaxContainersPerSession,
+	FieldMaxPriority,
+	FieldMaxSessionLifetime,
+	FieldIdleTimeout,
 	FieldMaxVfolders,
 	FieldMaxScopeBytes,
+	FieldMaxCustomizedImages,
+	FieldMaxReplicas,
+	FieldMaxLogins,
+	FieldMaxNetworks,
+	FieldMaxSSHSessions,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -69,9 +115,37 @@ var (
 	NameValidator func(string) error
 	// DefaultTotalSlots holds the default value on creation for the "total_slots" field.
 	DefaultTotalSlots resource.Slots
+	// DefaultMaxPendingSlots holds the default value on creation for the "max_pending_slots" field.
+	DefaultMaxPendingSlots resource.Slots
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
+
+// UnlistedSlots defines the type for the "unlisted_slots" enum field.
+type UnlistedSlots string
+
+// UnlistedSlotsUnlimited is the default value of the UnlistedSlots enum.
+const DefaultUnlistedSlots = UnlistedSlotsUnlimited
+
+// UnlistedSlots values.
+const (
+	UnlistedSlotsUnlimited UnlistedSlots = "unlimited"
+	UnlistedSlotsZero      UnlistedSlots = "zero"
+)
+
+func (us UnlistedSlots) String() string {
+	return string(us)
+}
+
+// UnlistedSlotsValidator is a validator for the "unlisted_slots" field enum values. It is called by the builders before save.
+func UnlistedSlotsValidator(us UnlistedSlots) error {
+	switch us {
+	case UnlistedSlotsUnlimited, UnlistedSlotsZero:
+		return nil
+	default:
+		return fmt.Errorf("resourcepolicy: invalid enum value for unlisted_slots field: %q", us)
+	}
+}
 
 // OrderOption defines the ordering options for the ResourcePolicy queries.
 type OrderOption func(*sql.Selector)
@@ -91,6 +165,11 @@ func ByName(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldName, opts...).ToFunc()
 }
 
+// ByUnlistedSlots orders the results by the unlisted_slots field.
+func ByUnlistedSlots(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldUnlistedSlots, opts...).ToFunc()
+}
+
 // ByMaxSessions orders the results by the max_sessions field.
 func ByMaxSessions(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldMaxSessions, opts...).ToFunc()
@@ -101,6 +180,26 @@ func ByMaxPendingSessions(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldMaxPendingSessions, opts...).ToFunc()
 }
 
+// ByMaxContainersPerSession orders the results by the max_containers_per_session field.
+func ByMaxContainersPerSession(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMaxContainersPerSession, opts...).ToFunc()
+}
+
+// ByMaxPriority orders the results by the max_priority field.
+func ByMaxPriority(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMaxPriority, opts...).ToFunc()
+}
+
+// ByMaxSessionLifetime orders the results by the max_session_lifetime field.
+func ByMaxSessionLifetime(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMaxSessionLifetime, opts...).ToFunc()
+}
+
+// ByIdleTimeout orders the results by the idle_timeout field.
+func ByIdleTimeout(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldIdleTimeout, opts...).ToFunc()
+}
+
 // ByMaxVfolders orders the results by the max_vfolders field.
 func ByMaxVfolders(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldMaxVfolders, opts...).ToFunc()
@@ -109,4 +208,68 @@ func ByMaxVfolders(opts ...sql.OrderTermOption) OrderOption {
 // ByMaxScopeBytes orders the results by the max_scope_bytes field.
 func ByMaxScopeBytes(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldMaxScopeBytes, opts...).ToFunc()
+}
+
+// ByMaxCustomizedImages orders the results by the max_customized_images field.
+func ByMaxCustomizedImages(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMaxCustomizedImages, opts...).ToFunc()
+}
+
+// ByMaxReplicas orders the results by the max_replicas field.
+func ByMaxReplicas(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMaxReplicas, opts...).ToFunc()
+}
+
+// ByMaxLogins orders the results by the max_logins field.
+func ByMaxLogins(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMaxLogins, opts...).ToFunc()
+}
+
+// ByMaxNetworks orders the results by the max_networks field.
+func ByMaxNetworks(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMaxNetworks, opts...).ToFunc()
+}
+
+// ByMaxSSHSessions orders the results by the max_ssh_sessions field.
+func ByMaxSSHSessions(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMaxSSHSessions, opts...).ToFunc()
+}
+
+// ByAttachmentsCount orders the results by attachments count.
+func ByAttachmentsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newAttachmentsStep(), opts...)
+	}
+}
+
+// ByAttachments orders the results by attachments terms.
+func ByAttachments(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newAttachmentsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+func newAttachmentsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(AttachmentsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, AttachmentsTable, AttachmentsColumn),
+	)
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (e UnlistedSlots) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(e.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (e *UnlistedSlots) UnmarshalGQL(val interface{}) error {
+	str, ok := val.(string)
+	if !ok {
+		return fmt.Errorf("enum %T must be a string", val)
+	}
+	*e = UnlistedSlots(str)
+	if err := UnlistedSlotsValidator(*e); err != nil {
+		return fmt.Errorf("%s is not a valid UnlistedSlots", str)
+	}
+	return nil
 }

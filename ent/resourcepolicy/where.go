@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"entgo.io/ent/dialect/sql"
+	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/google/uuid"
 )
@@ -75,6 +76,26 @@ func MaxPendingSessions(v int) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxPendingSessions, v))
 }
 
+// MaxContainersPerSession applies equality check predicate on the "max_containers_per_session" field. It's identical to MaxContainersPerSessionEQ.
+func MaxContainersPerSession(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxContainersPerSession, v))
+}
+
+// MaxPriority applies equality check predicate on the "max_priority" field. It's identical to MaxPriorityEQ.
+func MaxPriority(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxPriority, v))
+}
+
+// MaxSessionLifetime applies equality check predicate on the "max_session_lifetime" field. It's identical to MaxSessionLifetimeEQ.
+func MaxSessionLifetime(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxSessionLifetime, v))
+}
+
+// IdleTimeout applies equality check predicate on the "idle_timeout" field. It's identical to IdleTimeoutEQ.
+func IdleTimeout(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldIdleTimeout, v))
+}
+
 // MaxVfolders applies equality check predicate on the "max_vfolders" field. It's identical to MaxVfoldersEQ.
 func MaxVfolders(v int) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxVfolders, v))
@@ -83,6 +104,31 @@ func MaxVfolders(v int) predicate.ResourcePolicy {
 // MaxScopeBytes applies equality check predicate on the "max_scope_bytes" field. It's identical to MaxScopeBytesEQ.
 func MaxScopeBytes(v int64) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxScopeBytes, v))
+}
+
+// MaxCustomizedImages applies equality check predicate on the "max_customized_images" field. It's identical to MaxCustomizedImagesEQ.
+func MaxCustomizedImages(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxCustomizedImages, v))
+}
+
+// MaxReplicas applies equality check predicate on the "max_replicas" field. It's identical to MaxReplicasEQ.
+func MaxReplicas(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxReplicas, v))
+}
+
+// MaxLogins applies equality check predicate on the "max_logins" field. It's identical to MaxLoginsEQ.
+func MaxLogins(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxLogins, v))
+}
+
+// MaxNetworks applies equality check predicate on the "max_networks" field. It's identical to MaxNetworksEQ.
+func MaxNetworks(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxNetworks, v))
+}
+
+// MaxSSHSessions applies equality check predicate on the "max_ssh_sessions" field. It's identical to MaxSSHSessionsEQ.
+func MaxSSHSessions(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxSSHSessions, v))
 }
 
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
@@ -190,6 +236,26 @@ func NameContainsFold(v string) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldContainsFold(FieldName, v))
 }
 
+// UnlistedSlotsEQ applies the EQ predicate on the "unlisted_slots" field.
+func UnlistedSlotsEQ(v UnlistedSlots) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldUnlistedSlots, v))
+}
+
+// UnlistedSlotsNEQ applies the NEQ predicate on the "unlisted_slots" field.
+func UnlistedSlotsNEQ(v UnlistedSlots) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNEQ(FieldUnlistedSlots, v))
+}
+
+// UnlistedSlotsIn applies the In predicate on the "unlisted_slots" field.
+func UnlistedSlotsIn(vs ...UnlistedSlots) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIn(FieldUnlistedSlots, vs...))
+}
+
+// UnlistedSlotsNotIn applies the NotIn predicate on the "unlisted_slots" field.
+func UnlistedSlotsNotIn(vs ...UnlistedSlots) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotIn(FieldUnlistedSlots, vs...))
+}
+
 // MaxSessionsEQ applies the EQ predicate on the "max_sessions" field.
 func MaxSessionsEQ(v int) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxSessions, v))
@@ -290,6 +356,206 @@ func MaxPendingSessionsNotNil() predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxPendingSessions))
 }
 
+// MaxContainersPerSessionEQ applies the EQ predicate on the "max_containers_per_session" field.
+func MaxContainersPerSessionEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxContainersPerSession, v))
+}
+
+// MaxContainersPerSessionNEQ applies the NEQ predicate on the "max_containers_per_session" field.
+func MaxContainersPerSessionNEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNEQ(FieldMaxContainersPerSession, v))
+}
+
+// MaxContainersPerSessionIn applies the In predicate on the "max_containers_per_session" field.
+func MaxContainersPerSessionIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIn(FieldMaxContainersPerSession, vs...))
+}
+
+// MaxContainersPerSessionNotIn applies the NotIn predicate on the "max_containers_per_session" field.
+func MaxContainersPerSessionNotIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotIn(FieldMaxContainersPerSession, vs...))
+}
+
+// MaxContainersPerSessionGT applies the GT predicate on the "max_containers_per_session" field.
+func MaxContainersPerSessionGT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGT(FieldMaxContainersPerSession, v))
+}
+
+// MaxContainersPerSessionGTE applies the GTE predicate on the "max_containers_per_session" field.
+func MaxContainersPerSessionGTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGTE(FieldMaxContainersPerSession, v))
+}
+
+// MaxContainersPerSessionLT applies the LT predicate on the "max_containers_per_session" field.
+func MaxContainersPerSessionLT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLT(FieldMaxContainersPerSession, v))
+}
+
+// MaxContainersPerSessionLTE applies the LTE predicate on the "max_containers_per_session" field.
+func MaxContainersPerSessionLTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLTE(FieldMaxContainersPerSession, v))
+}
+
+// MaxContainersPerSessionIsNil applies the IsNil predicate on the "max_containers_per_session" field.
+func MaxContainersPerSessionIsNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIsNull(FieldMaxContainersPerSession))
+}
+
+// MaxContainersPerSessionNotNil applies the NotNil predicate on the "max_containers_per_session" field.
+func MaxContainersPerSessionNotNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxContainersPerSession))
+}
+
+// MaxPriorityEQ applies the EQ predicate on the "max_priority" field.
+func MaxPriorityEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxPriority, v))
+}
+
+// MaxPriorityNEQ applies the NEQ predicate on the "max_priority" field.
+func MaxPriorityNEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNEQ(FieldMaxPriority, v))
+}
+
+// MaxPriorityIn applies the In predicate on the "max_priority" field.
+func MaxPriorityIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIn(FieldMaxPriority, vs...))
+}
+
+// MaxPriorityNotIn applies the NotIn predicate on the "max_priority" field.
+func MaxPriorityNotIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotIn(FieldMaxPriority, vs...))
+}
+
+// MaxPriorityGT applies the GT predicate on the "max_priority" field.
+func MaxPriorityGT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGT(FieldMaxPriority, v))
+}
+
+// MaxPriorityGTE applies the GTE predicate on the "max_priority" field.
+func MaxPriorityGTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGTE(FieldMaxPriority, v))
+}
+
+// MaxPriorityLT applies the LT predicate on the "max_priority" field.
+func MaxPriorityLT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLT(FieldMaxPriority, v))
+}
+
+// MaxPriorityLTE applies the LTE predicate on the "max_priority" field.
+func MaxPriorityLTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLTE(FieldMaxPriority, v))
+}
+
+// MaxPriorityIsNil applies the IsNil predicate on the "max_priority" field.
+func MaxPriorityIsNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIsNull(FieldMaxPriority))
+}
+
+// MaxPriorityNotNil applies the NotNil predicate on the "max_priority" field.
+func MaxPriorityNotNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxPriority))
+}
+
+// MaxSessionLifetimeEQ applies the EQ predicate on the "max_session_lifetime" field.
+func MaxSessionLifetimeEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxSessionLifetime, v))
+}
+
+// MaxSessionLifetimeNEQ applies the NEQ predicate on the "max_session_lifetime" field.
+func MaxSessionLifetimeNEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNEQ(FieldMaxSessionLifetime, v))
+}
+
+// MaxSessionLifetimeIn applies the In predicate on the "max_session_lifetime" field.
+func MaxSessionLifetimeIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIn(FieldMaxSessionLifetime, vs...))
+}
+
+// MaxSessionLifetimeNotIn applies the NotIn predicate on the "max_session_lifetime" field.
+func MaxSessionLifetimeNotIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotIn(FieldMaxSessionLifetime, vs...))
+}
+
+// MaxSessionLifetimeGT applies the GT predicate on the "max_session_lifetime" field.
+func MaxSessionLifetimeGT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGT(FieldMaxSessionLifetime, v))
+}
+
+// MaxSessionLifetimeGTE applies the GTE predicate on the "max_session_lifetime" field.
+func MaxSessionLifetimeGTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGTE(FieldMaxSessionLifetime, v))
+}
+
+// MaxSessionLifetimeLT applies the LT predicate on the "max_session_lifetime" field.
+func MaxSessionLifetimeLT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLT(FieldMaxSessionLifetime, v))
+}
+
+// MaxSessionLifetimeLTE applies the LTE predicate on the "max_session_lifetime" field.
+func MaxSessionLifetimeLTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLTE(FieldMaxSessionLifetime, v))
+}
+
+// MaxSessionLifetimeIsNil applies the IsNil predicate on the "max_session_lifetime" field.
+func MaxSessionLifetimeIsNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIsNull(FieldMaxSessionLifetime))
+}
+
+// MaxSessionLifetimeNotNil applies the NotNil predicate on the "max_session_lifetime" field.
+func MaxSessionLifetimeNotNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxSessionLifetime))
+}
+
+// IdleTimeoutEQ applies the EQ predicate on the "idle_timeout" field.
+func IdleTimeoutEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldIdleTimeout, v))
+}
+
+// IdleTimeoutNEQ applies the NEQ predicate on the "idle_timeout" field.
+func IdleTimeoutNEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNEQ(FieldIdleTimeout, v))
+}
+
+// IdleTimeoutIn applies the In predicate on the "idle_timeout" field.
+func IdleTimeoutIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIn(FieldIdleTimeout, vs...))
+}
+
+// IdleTimeoutNotIn applies the NotIn predicate on the "idle_timeout" field.
+func IdleTimeoutNotIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotIn(FieldIdleTimeout, vs...))
+}
+
+// IdleTimeoutGT applies the GT predicate on the "idle_timeout" field.
+func IdleTimeoutGT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGT(FieldIdleTimeout, v))
+}
+
+// IdleTimeoutGTE applies the GTE predicate on the "idle_timeout" field.
+func IdleTimeoutGTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGTE(FieldIdleTimeout, v))
+}
+
+// IdleTimeoutLT applies the LT predicate on the "idle_timeout" field.
+func IdleTimeoutLT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLT(FieldIdleTimeout, v))
+}
+
+// IdleTimeoutLTE applies the LTE predicate on the "idle_timeout" field.
+func IdleTimeoutLTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLTE(FieldIdleTimeout, v))
+}
+
+// IdleTimeoutIsNil applies the IsNil predicate on the "idle_timeout" field.
+func IdleTimeoutIsNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIsNull(FieldIdleTimeout))
+}
+
+// IdleTimeoutNotNil applies the NotNil predicate on the "idle_timeout" field.
+func IdleTimeoutNotNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotNull(FieldIdleTimeout))
+}
+
 // MaxVfoldersEQ applies the EQ predicate on the "max_vfolders" field.
 func MaxVfoldersEQ(v int) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxVfolders, v))
@@ -388,6 +654,279 @@ func MaxScopeBytesIsNil() predicate.ResourcePolicy {
 // MaxScopeBytesNotNil applies the NotNil predicate on the "max_scope_bytes" field.
 func MaxScopeBytesNotNil() predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxScopeBytes))
+}
+
+// MaxCustomizedImagesEQ applies the EQ predicate on the "max_customized_images" field.
+func MaxCustomizedImagesEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxCustomizedImages, v))
+}
+
+// MaxCustomizedImagesNEQ applies the NEQ predicate on the "max_customized_images" field.
+func MaxCustomizedImagesNEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNEQ(FieldMaxCustomizedImages, v))
+}
+
+// MaxCustomizedImagesIn applies the In predicate on the "max_customized_images" field.
+func MaxCustomizedImagesIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIn(FieldMaxCustomizedImages, vs...))
+}
+
+// MaxCustomizedImagesNotIn applies the NotIn predicate on the "max_customized_images" field.
+func MaxCustomizedImagesNotIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotIn(FieldMaxCustomizedImages, vs...))
+}
+
+// MaxCustomizedImagesGT applies the GT predicate on the "max_customized_images" field.
+func MaxCustomizedImagesGT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGT(FieldMaxCustomizedImages, v))
+}
+
+// MaxCustomizedImagesGTE applies the GTE predicate on the "max_customized_images" field.
+func MaxCustomizedImagesGTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGTE(FieldMaxCustomizedImages, v))
+}
+
+// MaxCustomizedImagesLT applies the LT predicate on the "max_customized_images" field.
+func MaxCustomizedImagesLT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLT(FieldMaxCustomizedImages, v))
+}
+
+// MaxCustomizedImagesLTE applies the LTE predicate on the "max_customized_images" field.
+func MaxCustomizedImagesLTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLTE(FieldMaxCustomizedImages, v))
+}
+
+// MaxCustomizedImagesIsNil applies the IsNil predicate on the "max_customized_images" field.
+func MaxCustomizedImagesIsNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIsNull(FieldMaxCustomizedImages))
+}
+
+// MaxCustomizedImagesNotNil applies the NotNil predicate on the "max_customized_images" field.
+func MaxCustomizedImagesNotNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxCustomizedImages))
+}
+
+// MaxReplicasEQ applies the EQ predicate on the "max_replicas" field.
+func MaxReplicasEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxReplicas, v))
+}
+
+// MaxReplicasNEQ applies the NEQ predicate on the "max_replicas" field.
+func MaxReplicasNEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNEQ(FieldMaxReplicas, v))
+}
+
+// MaxReplicasIn applies the In predicate on the "max_replicas" field.
+func MaxReplicasIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIn(FieldMaxReplicas, vs...))
+}
+
+// MaxReplicasNotIn applies the NotIn predicate on the "max_replicas" field.
+func MaxReplicasNotIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotIn(FieldMaxReplicas, vs...))
+}
+
+// MaxReplicasGT applies the GT predicate on the "max_replicas" field.
+func MaxReplicasGT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGT(FieldMaxReplicas, v))
+}
+
+// MaxReplicasGTE applies the GTE predicate on the "max_replicas" field.
+func MaxReplicasGTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGTE(FieldMaxReplicas, v))
+}
+
+// MaxReplicasLT applies the LT predicate on the "max_replicas" field.
+func MaxReplicasLT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLT(FieldMaxReplicas, v))
+}
+
+// MaxReplicasLTE applies the LTE predicate on the "max_replicas" field.
+func MaxReplicasLTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLTE(FieldMaxReplicas, v))
+}
+
+// MaxReplicasIsNil applies the IsNil predicate on the "max_replicas" field.
+func MaxReplicasIsNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIsNull(FieldMaxReplicas))
+}
+
+// MaxReplicasNotNil applies the NotNil predicate on the "max_replicas" field.
+func MaxReplicasNotNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxReplicas))
+}
+
+// MaxLoginsEQ applies the EQ predicate on the "max_logins" field.
+func MaxLoginsEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxLogins, v))
+}
+
+// MaxLoginsNEQ applies the NEQ predicate on the "max_logins" field.
+func MaxLoginsNEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNEQ(FieldMaxLogins, v))
+}
+
+// MaxLoginsIn applies the In predicate on the "max_logins" field.
+func MaxLoginsIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIn(FieldMaxLogins, vs...))
+}
+
+// MaxLoginsNotIn applies the NotIn predicate on the "max_logins" field.
+func MaxLoginsNotIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotIn(FieldMaxLogins, vs...))
+}
+
+// MaxLoginsGT applies the GT predicate on the "max_logins" field.
+func MaxLoginsGT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGT(FieldMaxLogins, v))
+}
+
+// MaxLoginsGTE applies the GTE predicate on the "max_logins" field.
+func MaxLoginsGTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGTE(FieldMaxLogins, v))
+}
+
+// MaxLoginsLT applies the LT predicate on the "max_logins" field.
+func MaxLoginsLT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLT(FieldMaxLogins, v))
+}
+
+// MaxLoginsLTE applies the LTE predicate on the "max_logins" field.
+func MaxLoginsLTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLTE(FieldMaxLogins, v))
+}
+
+// MaxLoginsIsNil applies the IsNil predicate on the "max_logins" field.
+func MaxLoginsIsNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIsNull(FieldMaxLogins))
+}
+
+// MaxLoginsNotNil applies the NotNil predicate on the "max_logins" field.
+func MaxLoginsNotNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxLogins))
+}
+
+// MaxNetworksEQ applies the EQ predicate on the "max_networks" field.
+func MaxNetworksEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxNetworks, v))
+}
+
+// MaxNetworksNEQ applies the NEQ predicate on the "max_networks" field.
+func MaxNetworksNEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNEQ(FieldMaxNetworks, v))
+}
+
+// MaxNetworksIn applies the In predicate on the "max_networks" field.
+func MaxNetworksIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIn(FieldMaxNetworks, vs...))
+}
+
+// MaxNetworksNotIn applies the NotIn predicate on the "max_networks" field.
+func MaxNetworksNotIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotIn(FieldMaxNetworks, vs...))
+}
+
+// MaxNetworksGT applies the GT predicate on the "max_networks" field.
+func MaxNetworksGT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGT(FieldMaxNetworks, v))
+}
+
+// MaxNetworksGTE applies the GTE predicate on the "max_networks" field.
+func MaxNetworksGTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGTE(FieldMaxNetworks, v))
+}
+
+// MaxNetworksLT applies the LT predicate on the "max_networks" field.
+func MaxNetworksLT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLT(FieldMaxNetworks, v))
+}
+
+// MaxNetworksLTE applies the LTE predicate on the "max_networks" field.
+func MaxNetworksLTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLTE(FieldMaxNetworks, v))
+}
+
+// MaxNetworksIsNil applies the IsNil predicate on the "max_networks" field.
+func MaxNetworksIsNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIsNull(FieldMaxNetworks))
+}
+
+// MaxNetworksNotNil applies the NotNil predicate on the "max_networks" field.
+func MaxNetworksNotNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxNetworks))
+}
+
+// MaxSSHSessionsEQ applies the EQ predicate on the "max_ssh_sessions" field.
+func MaxSSHSessionsEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxSSHSessions, v))
+}
+
+// MaxSSHSessionsNEQ applies the NEQ predicate on the "max_ssh_sessions" field.
+func MaxSSHSessionsNEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNEQ(FieldMaxSSHSessions, v))
+}
+
+// MaxSSHSessionsIn applies the In predicate on the "max_ssh_sessions" field.
+func MaxSSHSessionsIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIn(FieldMaxSSHSessions, vs...))
+}
+
+// MaxSSHSessionsNotIn applies the NotIn predicate on the "max_ssh_sessions" field.
+func MaxSSHSessionsNotIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotIn(FieldMaxSSHSessions, vs...))
+}
+
+// MaxSSHSessionsGT applies the GT predicate on the "max_ssh_sessions" field.
+func MaxSSHSessionsGT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGT(FieldMaxSSHSessions, v))
+}
+
+// MaxSSHSessionsGTE applies the GTE predicate on the "max_ssh_sessions" field.
+func MaxSSHSessionsGTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGTE(FieldMaxSSHSessions, v))
+}
+
+// MaxSSHSessionsLT applies the LT predicate on the "max_ssh_sessions" field.
+func MaxSSHSessionsLT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLT(FieldMaxSSHSessions, v))
+}
+
+// MaxSSHSessionsLTE applies the LTE predicate on the "max_ssh_sessions" field.
+func MaxSSHSessionsLTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLTE(FieldMaxSSHSessions, v))
+}
+
+// MaxSSHSessionsIsNil applies the IsNil predicate on the "max_ssh_sessions" field.
+func MaxSSHSessionsIsNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIsNull(FieldMaxSSHSessions))
+}
+
+// MaxSSHSessionsNotNil applies the NotNil predicate on the "max_ssh_sessions" field.
+func MaxSSHSessionsNotNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxSSHSessions))
+}
+
+// HasAttachments applies the HasEdge predicate on the "attachments" edge.
+func HasAttachments() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, AttachmentsTable, AttachmentsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasAttachmentsWith applies the HasEdge predicate on the "attachments" edge with a given conditions (other predicates).
+func HasAttachmentsWith(preds ...predicate.PolicyAttachment) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(func(s *sql.Selector) {
+		step := newAttachmentsStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
 }
 
 // And groups predicates with the AND operator between them.

@@ -11,26 +11,42 @@ import (
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/externalidentity"
 	"github.com/berthhq/berth/ent/fence"
+	"github.com/berthhq/berth/ent/groupgrant"
+	"github.com/berthhq/berth/ent/identityprovider"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/keypair"
+	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/resourcepreset"
+	"github.com/berthhq/berth/ent/retention"
+	"github.com/berthhq/berth/ent/role"
+	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/schema"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
+	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
+	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/ent/volumegrant"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
@@ -71,6 +87,10 @@ func init() {
 			return nil
 		}
 	}()
+	// accesstokenDescScopes is the schema descriptor for scopes field.
+	accesstokenDescScopes := accesstokenFields[3].Descriptor()
+	// accesstoken.DefaultScopes holds the default value on creation for the scopes field.
+	accesstoken.DefaultScopes = accesstokenDescScopes.Default.([]string)
 	// accesstokenDescID is the schema descriptor for id field.
 	accesstokenDescID := accesstokenMixinFields0[0].Descriptor()
 	// accesstoken.DefaultID holds the default value on creation for the id field.
@@ -176,18 +196,30 @@ func init() {
 	auditentryDescAt := auditentryFields[0].Descriptor()
 	// auditentry.DefaultAt holds the default value on creation for the at field.
 	auditentry.DefaultAt = auditentryDescAt.Default.(func() time.Time)
+	// auditentryDescActorEmail is the schema descriptor for actor_email field.
+	auditentryDescActorEmail := auditentryFields[2].Descriptor()
+	// auditentry.DefaultActorEmail holds the default value on creation for the actor_email field.
+	auditentry.DefaultActorEmail = auditentryDescActorEmail.Default.(string)
+	// auditentryDescEntity is the schema descriptor for entity field.
+	auditentryDescEntity := auditentryFields[6].Descriptor()
+	// auditentry.DefaultEntity holds the default value on creation for the entity field.
+	auditentry.DefaultEntity = auditentryDescEntity.Default.(string)
 	// auditentryDescRequestID is the schema descriptor for request_id field.
-	auditentryDescRequestID := auditentryFields[3].Descriptor()
+	auditentryDescRequestID := auditentryFields[10].Descriptor()
 	// auditentry.DefaultRequestID holds the default value on creation for the request_id field.
 	auditentry.DefaultRequestID = auditentryDescRequestID.Default.(string)
 	// auditentryDescClientAddress is the schema descriptor for client_address field.
-	auditentryDescClientAddress := auditentryFields[4].Descriptor()
+	auditentryDescClientAddress := auditentryFields[11].Descriptor()
 	// auditentry.DefaultClientAddress holds the default value on creation for the client_address field.
 	auditentry.DefaultClientAddress = auditentryDescClientAddress.Default.(string)
 	// auditentryDescMessage is the schema descriptor for message field.
-	auditentryDescMessage := auditentryFields[6].Descriptor()
+	auditentryDescMessage := auditentryFields[13].Descriptor()
 	// auditentry.DefaultMessage holds the default value on creation for the message field.
 	auditentry.DefaultMessage = auditentryDescMessage.Default.(string)
+	// auditentryDescDurationUs is the schema descriptor for duration_us field.
+	auditentryDescDurationUs := auditentryFields[14].Descriptor()
+	// auditentry.DefaultDurationUs holds the default value on creation for the duration_us field.
+	auditentry.DefaultDurationUs = auditentryDescDurationUs.Default.(int64)
 	// auditentryDescID is the schema descriptor for id field.
 	auditentryDescID := auditentryMixinFields0[0].Descriptor()
 	// auditentry.DefaultID holds the default value on creation for the id field.
@@ -274,10 +306,47 @@ func init() {
 	domainDescActive := domainFields[2].Descriptor()
 	// domain.DefaultActive holds the default value on creation for the active field.
 	domain.DefaultActive = domainDescActive.Default.(bool)
+	// domainDescRegistriesRestricted is the schema descriptor for registries_restricted field.
+	domainDescRegistriesRestricted := domainFields[3].Descriptor()
+	// domain.DefaultRegistriesRestricted holds the default value on creation for the registries_restricted field.
+	domain.DefaultRegistriesRestricted = domainDescRegistriesRestricted.Default.(bool)
+	// domainDescTotpRequired is the schema descriptor for totp_required field.
+	domainDescTotpRequired := domainFields[4].Descriptor()
+	// domain.DefaultTotpRequired holds the default value on creation for the totp_required field.
+	domain.DefaultTotpRequired = domainDescTotpRequired.Default.(bool)
+	// domainDescPasswordMinLength is the schema descriptor for password_min_length field.
+	domainDescPasswordMinLength := domainFields[5].Descriptor()
+	// domain.DefaultPasswordMinLength holds the default value on creation for the password_min_length field.
+	domain.DefaultPasswordMinLength = domainDescPasswordMinLength.Default.(int)
+	// domainDescPasswordMaxAgeDays is the schema descriptor for password_max_age_days field.
+	domainDescPasswordMaxAgeDays := domainFields[6].Descriptor()
+	// domain.DefaultPasswordMaxAgeDays holds the default value on creation for the password_max_age_days field.
+	domain.DefaultPasswordMaxAgeDays = domainDescPasswordMaxAgeDays.Default.(int)
 	// domainDescID is the schema descriptor for id field.
 	domainDescID := domainMixinFields0[0].Descriptor()
 	// domain.DefaultID holds the default value on creation for the id field.
 	domain.DefaultID = domainDescID.Default.(func() uuid.UUID)
+	externalidentityMixin := schema.ExternalIdentity{}.Mixin()
+	externalidentityInters := schema.ExternalIdentity{}.Interceptors()
+	externalidentity.Interceptors[0] = externalidentityInters[0]
+	externalidentityMixinFields0 := externalidentityMixin[0].Fields()
+	_ = externalidentityMixinFields0
+	externalidentityMixinFields1 := externalidentityMixin[1].Fields()
+	_ = externalidentityMixinFields1
+	externalidentityFields := schema.ExternalIdentity{}.Fields()
+	_ = externalidentityFields
+	// externalidentityDescCreatedAt is the schema descriptor for created_at field.
+	externalidentityDescCreatedAt := externalidentityMixinFields1[0].Descriptor()
+	// externalidentity.DefaultCreatedAt holds the default value on creation for the created_at field.
+	externalidentity.DefaultCreatedAt = externalidentityDescCreatedAt.Default.(func() time.Time)
+	// externalidentityDescSubject is the schema descriptor for subject field.
+	externalidentityDescSubject := externalidentityFields[0].Descriptor()
+	// externalidentity.SubjectValidator is a validator for the "subject" field. It is called by the builders before save.
+	externalidentity.SubjectValidator = externalidentityDescSubject.Validators[0].(func(string) error)
+	// externalidentityDescID is the schema descriptor for id field.
+	externalidentityDescID := externalidentityMixinFields0[0].Descriptor()
+	// externalidentity.DefaultID holds the default value on creation for the id field.
+	externalidentity.DefaultID = externalidentityDescID.Default.(func() uuid.UUID)
 	fenceMixin := schema.Fence{}.Mixin()
 	fenceInters := schema.Fence{}.Interceptors()
 	fence.Interceptors[0] = fenceInters[0]
@@ -293,6 +362,86 @@ func init() {
 	fenceDescID := fenceMixinFields0[0].Descriptor()
 	// fence.DefaultID holds the default value on creation for the id field.
 	fence.DefaultID = fenceDescID.Default.(func() uuid.UUID)
+	groupgrantMixin := schema.GroupGrant{}.Mixin()
+	groupgrantInters := schema.GroupGrant{}.Interceptors()
+	groupgrant.Interceptors[0] = groupgrantInters[0]
+	groupgrantMixinFields0 := groupgrantMixin[0].Fields()
+	_ = groupgrantMixinFields0
+	groupgrantMixinFields1 := groupgrantMixin[1].Fields()
+	_ = groupgrantMixinFields1
+	groupgrantFields := schema.GroupGrant{}.Fields()
+	_ = groupgrantFields
+	// groupgrantDescCreatedAt is the schema descriptor for created_at field.
+	groupgrantDescCreatedAt := groupgrantMixinFields1[0].Descriptor()
+	// groupgrant.DefaultCreatedAt holds the default value on creation for the created_at field.
+	groupgrant.DefaultCreatedAt = groupgrantDescCreatedAt.Default.(func() time.Time)
+	// groupgrantDescID is the schema descriptor for id field.
+	groupgrantDescID := groupgrantMixinFields0[0].Descriptor()
+	// groupgrant.DefaultID holds the default value on creation for the id field.
+	groupgrant.DefaultID = groupgrantDescID.Default.(func() uuid.UUID)
+	identityproviderMixin := schema.IdentityProvider{}.Mixin()
+	identityproviderInters := schema.IdentityProvider{}.Interceptors()
+	identityprovider.Interceptors[0] = identityproviderInters[0]
+	identityproviderMixinFields0 := identityproviderMixin[0].Fields()
+	_ = identityproviderMixinFields0
+	identityproviderMixinFields1 := identityproviderMixin[1].Fields()
+	_ = identityproviderMixinFields1
+	identityproviderFields := schema.IdentityProvider{}.Fields()
+	_ = identityproviderFields
+	// identityproviderDescCreatedAt is the schema descriptor for created_at field.
+	identityproviderDescCreatedAt := identityproviderMixinFields1[0].Descriptor()
+	// identityprovider.DefaultCreatedAt holds the default value on creation for the created_at field.
+	identityprovider.DefaultCreatedAt = identityproviderDescCreatedAt.Default.(func() time.Time)
+	// identityproviderDescName is the schema descriptor for name field.
+	identityproviderDescName := identityproviderFields[0].Descriptor()
+	// identityprovider.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	identityprovider.NameValidator = func() func(string) error {
+		validators := identityproviderDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// identityproviderDescDisplayName is the schema descriptor for display_name field.
+	identityproviderDescDisplayName := identityproviderFields[1].Descriptor()
+	// identityprovider.DefaultDisplayName holds the default value on creation for the display_name field.
+	identityprovider.DefaultDisplayName = identityproviderDescDisplayName.Default.(string)
+	// identityproviderDescIssuer is the schema descriptor for issuer field.
+	identityproviderDescIssuer := identityproviderFields[2].Descriptor()
+	// identityprovider.IssuerValidator is a validator for the "issuer" field. It is called by the builders before save.
+	identityprovider.IssuerValidator = identityproviderDescIssuer.Validators[0].(func(string) error)
+	// identityproviderDescClientID is the schema descriptor for client_id field.
+	identityproviderDescClientID := identityproviderFields[3].Descriptor()
+	// identityprovider.ClientIDValidator is a validator for the "client_id" field. It is called by the builders before save.
+	identityprovider.ClientIDValidator = identityproviderDescClientID.Validators[0].(func(string) error)
+	// identityproviderDescScopes is the schema descriptor for scopes field.
+	identityproviderDescScopes := identityproviderFields[5].Descriptor()
+	// identityprovider.DefaultScopes holds the default value on creation for the scopes field.
+	identityprovider.DefaultScopes = identityproviderDescScopes.Default.([]string)
+	// identityproviderDescActive is the schema descriptor for active field.
+	identityproviderDescActive := identityproviderFields[6].Descriptor()
+	// identityprovider.DefaultActive holds the default value on creation for the active field.
+	identityprovider.DefaultActive = identityproviderDescActive.Default.(bool)
+	// identityproviderDescAutoProvision is the schema descriptor for auto_provision field.
+	identityproviderDescAutoProvision := identityproviderFields[7].Descriptor()
+	// identityprovider.DefaultAutoProvision holds the default value on creation for the auto_provision field.
+	identityprovider.DefaultAutoProvision = identityproviderDescAutoProvision.Default.(bool)
+	// identityproviderDescEmailDomains is the schema descriptor for email_domains field.
+	identityproviderDescEmailDomains := identityproviderFields[8].Descriptor()
+	// identityprovider.DefaultEmailDomains holds the default value on creation for the email_domains field.
+	identityprovider.DefaultEmailDomains = identityproviderDescEmailDomains.Default.([]string)
+	// identityproviderDescID is the schema descriptor for id field.
+	identityproviderDescID := identityproviderMixinFields0[0].Descriptor()
+	// identityprovider.DefaultID holds the default value on creation for the id field.
+	identityprovider.DefaultID = identityproviderDescID.Default.(func() uuid.UUID)
 	imageMixin := schema.Image{}.Mixin()
 	imageInters := schema.Image{}.Interceptors()
 	image.Interceptors[0] = imageInters[0]
@@ -318,6 +467,41 @@ func init() {
 	imageDescID := imageMixinFields0[0].Descriptor()
 	// image.DefaultID holds the default value on creation for the id field.
 	image.DefaultID = imageDescID.Default.(func() uuid.UUID)
+	invitationMixin := schema.Invitation{}.Mixin()
+	invitationInters := schema.Invitation{}.Interceptors()
+	invitation.Interceptors[0] = invitationInters[0]
+	invitationMixinFields0 := invitationMixin[0].Fields()
+	_ = invitationMixinFields0
+	invitationMixinFields1 := invitationMixin[1].Fields()
+	_ = invitationMixinFields1
+	invitationFields := schema.Invitation{}.Fields()
+	_ = invitationFields
+	// invitationDescCreatedAt is the schema descriptor for created_at field.
+	invitationDescCreatedAt := invitationMixinFields1[0].Descriptor()
+	// invitation.DefaultCreatedAt holds the default value on creation for the created_at field.
+	invitation.DefaultCreatedAt = invitationDescCreatedAt.Default.(func() time.Time)
+	// invitationDescEmail is the schema descriptor for email field.
+	invitationDescEmail := invitationFields[1].Descriptor()
+	// invitation.EmailValidator is a validator for the "email" field. It is called by the builders before save.
+	invitation.EmailValidator = func() func(string) error {
+		validators := invitationDescEmail.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(email string) error {
+			for _, fn := range fns {
+				if err := fn(email); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// invitationDescID is the schema descriptor for id field.
+	invitationDescID := invitationMixinFields0[0].Descriptor()
+	// invitation.DefaultID holds the default value on creation for the id field.
+	invitation.DefaultID = invitationDescID.Default.(func() uuid.UUID)
 	jointokenMixin := schema.JoinToken{}.Mixin()
 	jointokenInters := schema.JoinToken{}.Interceptors()
 	jointoken.Interceptors[0] = jointokenInters[0]
@@ -380,6 +564,76 @@ func init() {
 	kernelDescID := kernelMixinFields0[0].Descriptor()
 	// kernel.DefaultID holds the default value on creation for the id field.
 	kernel.DefaultID = kernelDescID.Default.(func() uuid.UUID)
+	keypairMixin := schema.Keypair{}.Mixin()
+	keypairInters := schema.Keypair{}.Interceptors()
+	keypair.Interceptors[0] = keypairInters[0]
+	keypairMixinFields0 := keypairMixin[0].Fields()
+	_ = keypairMixinFields0
+	keypairMixinFields1 := keypairMixin[1].Fields()
+	_ = keypairMixinFields1
+	keypairFields := schema.Keypair{}.Fields()
+	_ = keypairFields
+	// keypairDescCreatedAt is the schema descriptor for created_at field.
+	keypairDescCreatedAt := keypairMixinFields1[0].Descriptor()
+	// keypair.DefaultCreatedAt holds the default value on creation for the created_at field.
+	keypair.DefaultCreatedAt = keypairDescCreatedAt.Default.(func() time.Time)
+	// keypairDescName is the schema descriptor for name field.
+	keypairDescName := keypairFields[1].Descriptor()
+	// keypair.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	keypair.NameValidator = func() func(string) error {
+		validators := keypairDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// keypairDescActive is the schema descriptor for active field.
+	keypairDescActive := keypairFields[3].Descriptor()
+	// keypair.DefaultActive holds the default value on creation for the active field.
+	keypair.DefaultActive = keypairDescActive.Default.(bool)
+	// keypairDescIsDefault is the schema descriptor for is_default field.
+	keypairDescIsDefault := keypairFields[4].Descriptor()
+	// keypair.DefaultIsDefault holds the default value on creation for the is_default field.
+	keypair.DefaultIsDefault = keypairDescIsDefault.Default.(bool)
+	// keypairDescID is the schema descriptor for id field.
+	keypairDescID := keypairMixinFields0[0].Descriptor()
+	// keypair.DefaultID holds the default value on creation for the id field.
+	keypair.DefaultID = keypairDescID.Default.(func() uuid.UUID)
+	loginattemptMixin := schema.LoginAttempt{}.Mixin()
+	loginattemptInters := schema.LoginAttempt{}.Interceptors()
+	loginattempt.Interceptors[0] = loginattemptInters[0]
+	loginattemptMixinFields0 := loginattemptMixin[0].Fields()
+	_ = loginattemptMixinFields0
+	loginattemptFields := schema.LoginAttempt{}.Fields()
+	_ = loginattemptFields
+	// loginattemptDescAt is the schema descriptor for at field.
+	loginattemptDescAt := loginattemptFields[0].Descriptor()
+	// loginattempt.DefaultAt holds the default value on creation for the at field.
+	loginattempt.DefaultAt = loginattemptDescAt.Default.(func() time.Time)
+	// loginattemptDescEmail is the schema descriptor for email field.
+	loginattemptDescEmail := loginattemptFields[3].Descriptor()
+	// loginattempt.DefaultEmail holds the default value on creation for the email field.
+	loginattempt.DefaultEmail = loginattemptDescEmail.Default.(string)
+	// loginattemptDescClientAddress is the schema descriptor for client_address field.
+	loginattemptDescClientAddress := loginattemptFields[6].Descriptor()
+	// loginattempt.DefaultClientAddress holds the default value on creation for the client_address field.
+	loginattempt.DefaultClientAddress = loginattemptDescClientAddress.Default.(string)
+	// loginattemptDescUserAgent is the schema descriptor for user_agent field.
+	loginattemptDescUserAgent := loginattemptFields[7].Descriptor()
+	// loginattempt.DefaultUserAgent holds the default value on creation for the user_agent field.
+	loginattempt.DefaultUserAgent = loginattemptDescUserAgent.Default.(string)
+	// loginattemptDescID is the schema descriptor for id field.
+	loginattemptDescID := loginattemptMixinFields0[0].Descriptor()
+	// loginattempt.DefaultID holds the default value on creation for the id field.
+	loginattempt.DefaultID = loginattemptDescID.Default.(func() uuid.UUID)
 	loginsessionMixin := schema.LoginSession{}.Mixin()
 	loginsessionInters := schema.LoginSession{}.Interceptors()
 	loginsession.Interceptors[0] = loginsessionInters[0]
@@ -398,11 +652,11 @@ func init() {
 	// loginsession.DefaultLastSeenAt holds the default value on creation for the last_seen_at field.
 	loginsession.DefaultLastSeenAt = loginsessionDescLastSeenAt.Default.(func() time.Time)
 	// loginsessionDescClientAddress is the schema descriptor for client_address field.
-	loginsessionDescClientAddress := loginsessionFields[4].Descriptor()
+	loginsessionDescClientAddress := loginsessionFields[5].Descriptor()
 	// loginsession.DefaultClientAddress holds the default value on creation for the client_address field.
 	loginsession.DefaultClientAddress = loginsessionDescClientAddress.Default.(string)
 	// loginsessionDescUserAgent is the schema descriptor for user_agent field.
-	loginsessionDescUserAgent := loginsessionFields[5].Descriptor()
+	loginsessionDescUserAgent := loginsessionFields[6].Descriptor()
 	// loginsession.DefaultUserAgent holds the default value on creation for the user_agent field.
 	loginsession.DefaultUserAgent = loginsessionDescUserAgent.Default.(string)
 	// loginsessionDescID is the schema descriptor for id field.
@@ -430,6 +684,23 @@ func init() {
 	membershipDescID := membershipMixinFields0[0].Descriptor()
 	// membership.DefaultID holds the default value on creation for the id field.
 	membership.DefaultID = membershipDescID.Default.(func() uuid.UUID)
+	policyattachmentMixin := schema.PolicyAttachment{}.Mixin()
+	policyattachmentInters := schema.PolicyAttachment{}.Interceptors()
+	policyattachment.Interceptors[0] = policyattachmentInters[0]
+	policyattachmentMixinFields0 := policyattachmentMixin[0].Fields()
+	_ = policyattachmentMixinFields0
+	policyattachmentMixinFields1 := policyattachmentMixin[1].Fields()
+	_ = policyattachmentMixinFields1
+	policyattachmentFields := schema.PolicyAttachment{}.Fields()
+	_ = policyattachmentFields
+	// policyattachmentDescCreatedAt is the schema descriptor for created_at field.
+	policyattachmentDescCreatedAt := policyattachmentMixinFields1[0].Descriptor()
+	// policyattachment.DefaultCreatedAt holds the default value on creation for the created_at field.
+	policyattachment.DefaultCreatedAt = policyattachmentDescCreatedAt.Default.(func() time.Time)
+	// policyattachmentDescID is the schema descriptor for id field.
+	policyattachmentDescID := policyattachmentMixinFields0[0].Descriptor()
+	// policyattachment.DefaultID holds the default value on creation for the id field.
+	policyattachment.DefaultID = policyattachmentDescID.Default.(func() uuid.UUID)
 	projectMixin := schema.Project{}.Mixin()
 	projectInters := schema.Project{}.Interceptors()
 	project.Interceptors[0] = projectInters[0]
@@ -494,6 +765,23 @@ func init() {
 	quotascopeDescID := quotascopeMixinFields0[0].Descriptor()
 	// quotascope.DefaultID holds the default value on creation for the id field.
 	quotascope.DefaultID = quotascopeDescID.Default.(func() uuid.UUID)
+	recoverycodeMixin := schema.RecoveryCode{}.Mixin()
+	recoverycodeInters := schema.RecoveryCode{}.Interceptors()
+	recoverycode.Interceptors[0] = recoverycodeInters[0]
+	recoverycodeMixinFields0 := recoverycodeMixin[0].Fields()
+	_ = recoverycodeMixinFields0
+	recoverycodeMixinFields1 := recoverycodeMixin[1].Fields()
+	_ = recoverycodeMixinFields1
+	recoverycodeFields := schema.RecoveryCode{}.Fields()
+	_ = recoverycodeFields
+	// recoverycodeDescCreatedAt is the schema descriptor for created_at field.
+	recoverycodeDescCreatedAt := recoverycodeMixinFields1[0].Descriptor()
+	// recoverycode.DefaultCreatedAt holds the default value on creation for the created_at field.
+	recoverycode.DefaultCreatedAt = recoverycodeDescCreatedAt.Default.(func() time.Time)
+	// recoverycodeDescID is the schema descriptor for id field.
+	recoverycodeDescID := recoverycodeMixinFields0[0].Descriptor()
+	// recoverycode.DefaultID holds the default value on creation for the id field.
+	recoverycode.DefaultID = recoverycodeDescID.Default.(func() uuid.UUID)
 	registryMixin := schema.Registry{}.Mixin()
 	registryInters := schema.Registry{}.Interceptors()
 	registry.Interceptors[0] = registryInters[0]
@@ -537,10 +825,6 @@ func init() {
 	registryDescUsername := registryFields[3].Descriptor()
 	// registry.DefaultUsername holds the default value on creation for the username field.
 	registry.DefaultUsername = registryDescUsername.Default.(string)
-	// registryDescPassword is the schema descriptor for password field.
-	registryDescPassword := registryFields[4].Descriptor()
-	// registry.DefaultPassword holds the default value on creation for the password field.
-	registry.DefaultPassword = registryDescPassword.Default.(string)
 	// registryDescID is the schema descriptor for id field.
 	registryDescID := registryMixinFields0[0].Descriptor()
 	// registry.DefaultID holds the default value on creation for the id field.
@@ -588,6 +872,10 @@ func init() {
 	resourcegroupDescPublic := resourcegroupFields[3].Descriptor()
 	// resourcegroup.DefaultPublic holds the default value on creation for the public field.
 	resourcegroup.DefaultPublic = resourcegroupDescPublic.Default.(bool)
+	// resourcegroupDescSessionTypes is the schema descriptor for session_types field.
+	resourcegroupDescSessionTypes := resourcegroupFields[4].Descriptor()
+	// resourcegroup.DefaultSessionTypes holds the default value on creation for the session_types field.
+	resourcegroup.DefaultSessionTypes = resourcegroupDescSessionTypes.Default.([]string)
 	// resourcegroupDescID is the schema descriptor for id field.
 	resourcegroupDescID := resourcegroupMixinFields0[0].Descriptor()
 	// resourcegroup.DefaultID holds the default value on creation for the id field.
@@ -627,10 +915,171 @@ func init() {
 	resourcepolicyDescTotalSlots := resourcepolicyFields[1].Descriptor()
 	// resourcepolicy.DefaultTotalSlots holds the default value on creation for the total_slots field.
 	resourcepolicy.DefaultTotalSlots = resourcepolicyDescTotalSlots.Default.(resource.Slots)
+	// resourcepolicyDescMaxPendingSlots is the schema descriptor for max_pending_slots field.
+	resourcepolicyDescMaxPendingSlots := resourcepolicyFields[5].Descriptor()
+	// resourcepolicy.DefaultMaxPendingSlots holds the default value on creation for the max_pending_slots field.
+	resourcepolicy.DefaultMaxPendingSlots = resourcepolicyDescMaxPendingSlots.Default.(resource.Slots)
 	// resourcepolicyDescID is the schema descriptor for id field.
 	resourcepolicyDescID := resourcepolicyMixinFields0[0].Descriptor()
 	// resourcepolicy.DefaultID holds the default value on creation for the id field.
 	resourcepolicy.DefaultID = resourcepolicyDescID.Default.(func() uuid.UUID)
+	resourcepresetMixin := schema.ResourcePreset{}.Mixin()
+	resourcepresetInters := schema.ResourcePreset{}.Interceptors()
+	resourcepreset.Interceptors[0] = resourcepresetInters[0]
+	resourcepresetMixinFields0 := resourcepresetMixin[0].Fields()
+	_ = resourcepresetMixinFields0
+	resourcepresetMixinFields1 := resourcepresetMixin[1].Fields()
+	_ = resourcepresetMixinFields1
+	resourcepresetFields := schema.ResourcePreset{}.Fields()
+	_ = resourcepresetFields
+	// resourcepresetDescCreatedAt is the schema descriptor for created_at field.
+	resourcepresetDescCreatedAt := resourcepresetMixinFields1[0].Descriptor()
+	// resourcepreset.DefaultCreatedAt holds the default value on creation for the created_at field.
+	resourcepreset.DefaultCreatedAt = resourcepresetDescCreatedAt.Default.(func() time.Time)
+	// resourcepresetDescName is the schema descriptor for name field.
+	resourcepresetDescName := resourcepresetFields[0].Descriptor()
+	// resourcepreset.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	resourcepreset.NameValidator = func() func(string) error {
+		validators := resourcepresetDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// resourcepresetDescDescription is the schema descriptor for description field.
+	resourcepresetDescDescription := resourcepresetFields[1].Descriptor()
+	// resourcepreset.DefaultDescription holds the default value on creation for the description field.
+	resourcepreset.DefaultDescription = resourcepresetDescDescription.Default.(string)
+	// resourcepresetDescShmBytes is the schema descriptor for shm_bytes field.
+	resourcepresetDescShmBytes := resourcepresetFields[3].Descriptor()
+	// resourcepreset.DefaultShmBytes holds the default value on creation for the shm_bytes field.
+	resourcepreset.DefaultShmBytes = resourcepresetDescShmBytes.Default.(int64)
+	// resourcepresetDescID is the schema descriptor for id field.
+	resourcepresetDescID := resourcepresetMixinFields0[0].Descriptor()
+	// resourcepreset.DefaultID holds the default value on creation for the id field.
+	resourcepreset.DefaultID = resourcepresetDescID.Default.(func() uuid.UUID)
+	retentionMixin := schema.Retention{}.Mixin()
+	retentionInters := schema.Retention{}.Interceptors()
+	retention.Interceptors[0] = retentionInters[0]
+	retentionMixinFields0 := retentionMixin[0].Fields()
+	_ = retentionMixinFields0
+	retentionFields := schema.Retention{}.Fields()
+	_ = retentionFields
+	// retentionDescRemoved is the schema descriptor for removed field.
+	retentionDescRemoved := retentionFields[3].Descriptor()
+	// retention.DefaultRemoved holds the default value on creation for the removed field.
+	retention.DefaultRemoved = retentionDescRemoved.Default.(int64)
+	// retentionDescID is the schema descriptor for id field.
+	retentionDescID := retentionMixinFields0[0].Descriptor()
+	// retention.DefaultID holds the default value on creation for the id field.
+	retention.DefaultID = retentionDescID.Default.(func() uuid.UUID)
+	roleMixin := schema.Role{}.Mixin()
+	roleInters := schema.Role{}.Interceptors()
+	role.Interceptors[0] = roleInters[0]
+	roleMixinFields0 := roleMixin[0].Fields()
+	_ = roleMixinFields0
+	roleMixinFields1 := roleMixin[1].Fields()
+	_ = roleMixinFields1
+	roleFields := schema.Role{}.Fields()
+	_ = roleFields
+	// roleDescCreatedAt is the schema descriptor for created_at field.
+	roleDescCreatedAt := roleMixinFields1[0].Descriptor()
+	// role.DefaultCreatedAt holds the default value on creation for the created_at field.
+	role.DefaultCreatedAt = roleDescCreatedAt.Default.(func() time.Time)
+	// roleDescName is the schema descriptor for name field.
+	roleDescName := roleFields[0].Descriptor()
+	// role.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	role.NameValidator = func() func(string) error {
+		validators := roleDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// roleDescDescription is the schema descriptor for description field.
+	roleDescDescription := roleFields[1].Descriptor()
+	// role.DefaultDescription holds the default value on creation for the description field.
+	role.DefaultDescription = roleDescDescription.Default.(string)
+	// roleDescPermissions is the schema descriptor for permissions field.
+	roleDescPermissions := roleFields[2].Descriptor()
+	// role.DefaultPermissions holds the default value on creation for the permissions field.
+	role.DefaultPermissions = roleDescPermissions.Default.(access.Permissions)
+	// roleDescID is the schema descriptor for id field.
+	roleDescID := roleMixinFields0[0].Descriptor()
+	// role.DefaultID holds the default value on creation for the id field.
+	role.DefaultID = roleDescID.Default.(func() uuid.UUID)
+	rolegrantMixin := schema.RoleGrant{}.Mixin()
+	rolegrantInters := schema.RoleGrant{}.Interceptors()
+	rolegrant.Interceptors[0] = rolegrantInters[0]
+	rolegrantMixinFields0 := rolegrantMixin[0].Fields()
+	_ = rolegrantMixinFields0
+	rolegrantMixinFields1 := rolegrantMixin[1].Fields()
+	_ = rolegrantMixinFields1
+	rolegrantFields := schema.RoleGrant{}.Fields()
+	_ = rolegrantFields
+	// rolegrantDescCreatedAt is the schema descriptor for created_at field.
+	rolegrantDescCreatedAt := rolegrantMixinFields1[0].Descriptor()
+	// rolegrant.DefaultCreatedAt holds the default value on creation for the created_at field.
+	rolegrant.DefaultCreatedAt = rolegrantDescCreatedAt.Default.(func() time.Time)
+	// rolegrantDescID is the schema descriptor for id field.
+	rolegrantDescID := rolegrantMixinFields0[0].Descriptor()
+	// rolegrant.DefaultID holds the default value on creation for the id field.
+	rolegrant.DefaultID = rolegrantDescID.Default.(func() uuid.UUID)
+	sshkeyMixin := schema.SSHKey{}.Mixin()
+	sshkeyInters := schema.SSHKey{}.Interceptors()
+	sshkey.Interceptors[0] = sshkeyInters[0]
+	sshkeyMixinFields0 := sshkeyMixin[0].Fields()
+	_ = sshkeyMixinFields0
+	sshkeyMixinFields1 := sshkeyMixin[1].Fields()
+	_ = sshkeyMixinFields1
+	sshkeyFields := schema.SSHKey{}.Fields()
+	_ = sshkeyFields
+	// sshkeyDescCreatedAt is the schema descriptor for created_at field.
+	sshkeyDescCreatedAt := sshkeyMixinFields1[0].Descriptor()
+	// sshkey.DefaultCreatedAt holds the default value on creation for the created_at field.
+	sshkey.DefaultCreatedAt = sshkeyDescCreatedAt.Default.(func() time.Time)
+	// sshkeyDescName is the schema descriptor for name field.
+	sshkeyDescName := sshkeyFields[0].Descriptor()
+	// sshkey.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	sshkey.NameValidator = func() func(string) error {
+		validators := sshkeyDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// sshkeyDescPublicKey is the schema descriptor for public_key field.
+	sshkeyDescPublicKey := sshkeyFields[1].Descriptor()
+	// sshkey.PublicKeyValidator is a validator for the "public_key" field. It is called by the builders before save.
+	sshkey.PublicKeyValidator = sshkeyDescPublicKey.Validators[0].(func(string) error)
+	// sshkeyDescID is the schema descriptor for id field.
+	sshkeyDescID := sshkeyMixinFields0[0].Descriptor()
+	// sshkey.DefaultID holds the default value on creation for the id field.
+	sshkey.DefaultID = sshkeyDescID.Default.(func() uuid.UUID)
 	sessionMixin := schema.Session{}.Mixin()
 	sessionInters := schema.Session{}.Interceptors()
 	session.Interceptors[0] = sessionInters[0]
@@ -816,6 +1265,47 @@ func init() {
 	storageproxyDescID := storageproxyMixinFields0[0].Descriptor()
 	// storageproxy.DefaultID holds the default value on creation for the id field.
 	storageproxy.DefaultID = storageproxyDescID.Default.(func() uuid.UUID)
+	taskMixin := schema.Task{}.Mixin()
+	taskInters := schema.Task{}.Interceptors()
+	task.Interceptors[0] = taskInters[0]
+	taskMixinFields0 := taskMixin[0].Fields()
+	_ = taskMixinFields0
+	taskMixinFields1 := taskMixin[1].Fields()
+	_ = taskMixinFields1
+	taskFields := schema.Task{}.Fields()
+	_ = taskFields
+	// taskDescCreatedAt is the schema descriptor for created_at field.
+	taskDescCreatedAt := taskMixinFields1[0].Descriptor()
+	// task.DefaultCreatedAt holds the default value on creation for the created_at field.
+	task.DefaultCreatedAt = taskDescCreatedAt.Default.(func() time.Time)
+	// taskDescKind is the schema descriptor for kind field.
+	taskDescKind := taskFields[0].Descriptor()
+	// task.KindValidator is a validator for the "kind" field. It is called by the builders before save.
+	task.KindValidator = taskDescKind.Validators[0].(func(string) error)
+	// taskDescTitle is the schema descriptor for title field.
+	taskDescTitle := taskFields[1].Descriptor()
+	// task.DefaultTitle holds the default value on creation for the title field.
+	task.DefaultTitle = taskDescTitle.Default.(string)
+	// taskDescDone is the schema descriptor for done field.
+	taskDescDone := taskFields[5].Descriptor()
+	// task.DefaultDone holds the default value on creation for the done field.
+	task.DefaultDone = taskDescDone.Default.(int64)
+	// taskDescTotal is the schema descriptor for total field.
+	taskDescTotal := taskFields[6].Descriptor()
+	// task.DefaultTotal holds the default value on creation for the total field.
+	task.DefaultTotal = taskDescTotal.Default.(int64)
+	// taskDescMessage is the schema descriptor for message field.
+	taskDescMessage := taskFields[7].Descriptor()
+	// task.DefaultMessage holds the default value on creation for the message field.
+	task.DefaultMessage = taskDescMessage.Default.(string)
+	// taskDescAttempt is the schema descriptor for attempt field.
+	taskDescAttempt := taskFields[8].Descriptor()
+	// task.DefaultAttempt holds the default value on creation for the attempt field.
+	task.DefaultAttempt = taskDescAttempt.Default.(int)
+	// taskDescID is the schema descriptor for id field.
+	taskDescID := taskMixinFields0[0].Descriptor()
+	// task.DefaultID holds the default value on creation for the id field.
+	task.DefaultID = taskDescID.Default.(func() uuid.UUID)
 	userMixin := schema.User{}.Mixin()
 	userInters := schema.User{}.Interceptors()
 	user.Interceptors[0] = userInters[0]
@@ -873,6 +1363,22 @@ func init() {
 	userDescInitialPassword := userFields[4].Descriptor()
 	// user.DefaultInitialPassword holds the default value on creation for the initial_password field.
 	user.DefaultInitialPassword = userDescInitialPassword.Default.(bool)
+	// userDescPasswordChangeRequired is the schema descriptor for password_change_required field.
+	userDescPasswordChangeRequired := userFields[7].Descriptor()
+	// user.DefaultPasswordChangeRequired holds the default value on creation for the password_change_required field.
+	user.DefaultPasswordChangeRequired = userDescPasswordChangeRequired.Default.(bool)
+	// userDescAllowedAddresses is the schema descriptor for allowed_addresses field.
+	userDescAllowedAddresses := userFields[9].Descriptor()
+	// user.DefaultAllowedAddresses holds the default value on creation for the allowed_addresses field.
+	user.DefaultAllowedAddresses = userDescAllowedAddresses.Default.([]string)
+	// userDescContainerGids is the schema descriptor for container_gids field.
+	userDescContainerGids := userFields[12].Descriptor()
+	// user.DefaultContainerGids holds the default value on creation for the container_gids field.
+	user.DefaultContainerGids = userDescContainerGids.Default.([]int)
+	// userDescTotpStep is the schema descriptor for totp_step field.
+	userDescTotpStep := userFields[15].Descriptor()
+	// user.DefaultTotpStep holds the default value on creation for the totp_step field.
+	user.DefaultTotpStep = userDescTotpStep.Default.(int64)
 	// userDescID is the schema descriptor for id field.
 	userDescID := userMixinFields0[0].Descriptor()
 	// user.DefaultID holds the default value on creation for the id field.
@@ -961,6 +1467,23 @@ func init() {
 	volumeDescID := volumeMixinFields0[0].Descriptor()
 	// volume.DefaultID holds the default value on creation for the id field.
 	volume.DefaultID = volumeDescID.Default.(func() uuid.UUID)
+	volumegrantMixin := schema.VolumeGrant{}.Mixin()
+	volumegrantInters := schema.VolumeGrant{}.Interceptors()
+	volumegrant.Interceptors[0] = volumegrantInters[0]
+	volumegrantMixinFields0 := volumegrantMixin[0].Fields()
+	_ = volumegrantMixinFields0
+	volumegrantMixinFields1 := volumegrantMixin[1].Fields()
+	_ = volumegrantMixinFields1
+	volumegrantFields := schema.VolumeGrant{}.Fields()
+	_ = volumegrantFields
+	// volumegrantDescCreatedAt is the schema descriptor for created_at field.
+	volumegrantDescCreatedAt := volumegrantMixinFields1[0].Descriptor()
+	// volumegrant.DefaultCreatedAt holds the default value on creation for the created_at field.
+	volumegrant.DefaultCreatedAt = volumegrantDescCreatedAt.Default.(func() time.Time)
+	// volumegrantDescID is the schema descriptor for id field.
+	volumegrantDescID := volumegrantMixinFields0[0].Descriptor()
+	// volumegrant.DefaultID holds the default value on creation for the id field.
+	volumegrant.DefaultID = volumegrantDescID.Default.(func() uuid.UUID)
 }
 
 const (

@@ -3,6 +3,7 @@ package schema
 import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
@@ -24,6 +25,8 @@ func (AccessToken) Fields() []ent.Field {
 		field.String("name").NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
 		field.String("prefix").Immutable(),
 		field.Bytes("hash").Unique().Immutable().Sensitive().Annotations(entgql.Skip()),
+		field.Strings("scopes").Default([]string{}).Immutable(),                 // of internal/access
+		field.UUID("project_id", uuid.UUID{}).Optional().Nillable().Immutable(), // nothing outside it
 		field.Time("expires_at").Optional().Nillable().Immutable(),
 		field.Time("last_used_at").Optional().Nillable(),
 		field.Time("revoked_at").Optional().Nillable(),
@@ -34,6 +37,7 @@ func (AccessToken) Fields() []ent.Field {
 func (AccessToken) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.From("user", User.Type).Ref("access_tokens").Field("user_id").Unique().Required().Immutable(),
+		edge.To("project", Project.Type).Field("project_id").Unique().Immutable().Annotations(entsql.OnDelete(entsql.Cascade)),
 	}
 }
 

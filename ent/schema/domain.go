@@ -3,6 +3,7 @@ package schema
 import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
@@ -22,6 +23,11 @@ func (Domain) Fields() []ent.Field {
 		field.String("name").Unique().NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
 		field.String("description").Default(""),
 		field.Bool("active").Default(true),
+		field.Bool("registries_restricted").Default(false), // to those of the edge
+		field.Bool("totp_required").Default(false),
+		field.Int("password_min_length").Default(10),  // characters
+		field.Int("password_max_age_days").Default(0), // 0: passwords do not age
+		field.Enum("sign_up").Values("off", "invitation", "approval").Default("off"),
 	}
 }
 
@@ -29,7 +35,8 @@ func (Domain) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.To("projects", Project.Type).Annotations(entgql.RelayConnection()),
 		edge.To("users", User.Type).Annotations(entgql.RelayConnection()),
-		edge.To("policy", ResourcePolicy.Type).Unique(),
+		edge.To("policies", PolicyAttachment.Type).Annotations(entsql.OnDelete(entsql.Cascade)),
+		edge.To("registries", Registry.Type),
 	}
 }
 

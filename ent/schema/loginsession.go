@@ -24,6 +24,7 @@ func (LoginSession) Fields() []ent.Field {
 		field.Time("expires_at").Immutable(),
 		field.Time("last_seen_at").Default(now),
 		field.Time("revoked_at").Optional().Nillable(),
+		field.Enum("method").Values("password", "oidc").Default("password").Immutable(),
 		field.String("client_address").Default("").Immutable(),
 		field.String("user_agent").Default("").Immutable(),
 		field.UUID("user_id", uuid.UUID{}).Immutable(),

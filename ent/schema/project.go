@@ -3,6 +3,7 @@ package schema
 import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
@@ -33,7 +34,7 @@ func (Project) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.From("domain", Domain.Type).Ref("projects").Field("domain_id").Unique().Required().Immutable(),
 		edge.To("memberships", Membership.Type),
-		edge.To("policy", ResourcePolicy.Type).Unique(),
+		edge.To("policies", PolicyAttachment.Type).Annotations(entsql.OnDelete(entsql.Cascade)),
 	}
 }
 

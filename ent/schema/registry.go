@@ -22,11 +22,14 @@ func (Registry) Fields() []ent.Field {
 		field.String("host").Unique().NotEmpty(),
 		field.Bool("plain_http").Default(false),
 		field.String("username").Default("").Annotations(entgql.Skip()),
-		field.String("password").Default("").Sensitive().Annotations(entgql.Skip()),
+		field.Bytes("password_sealed").Optional().Sensitive().Annotations(entgql.Skip()),
 		field.Time("last_scanned_at").Optional().Nillable(),
 	}
 }
 
 func (Registry) Edges() []ent.Edge {
-	return []ent.Edge{edge.To("images", Image.Type).Annotations(entgql.Skip())}
+	return []ent.Edge{
+		edge.To("images", Image.Type).Annotations(entgql.Skip()),
+		edge.From("domains", Domain.Type).Ref("registries").Annotations(entgql.Skip()),
+	}
 }

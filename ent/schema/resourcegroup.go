@@ -3,6 +3,7 @@ package schema
 import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
@@ -23,12 +24,15 @@ func (ResourceGroup) Fields() []ent.Field {
 		field.String("description").Default(""),
 		field.Bool("active").Default(true),
 		field.Bool("public").Default(true),
+		field.Strings("session_types").Default([]string{"interactive", "batch", "inference"}), // allowed ones
 	}
 }
 
 func (ResourceGroup) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.To("agents", Agent.Type).Annotations(entgql.RelayConnection()),
+		edge.To("grants", GroupGrant.Type).Annotations(entsql.OnDelete(entsql.Cascade)),
+		edge.To("presets", ResourcePreset.Type).Annotations(entgql.Skip(), entsql.OnDelete(entsql.Cascade)),
 	}
 }
 

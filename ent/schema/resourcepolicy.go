@@ -4,6 +4,7 @@ import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
 	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
 
 	"github.com/berthhq/berth/internal/id"
@@ -21,11 +22,26 @@ func (ResourcePolicy) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("name").Unique().NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
 		field.JSON("total_slots", resource.Slots{}).Default(resource.Slots{}),
+		field.Enum("unlisted_slots").Values("unlimited", "zero").Default("unlimited"), // of total_slots
 		field.Int("max_sessions").Optional().Nillable(),
 		field.Int("max_pending_sessions").Optional().Nillable(),
+		field.JSON("max_pending_slots", resource.Slots{}).Default(resource.Slots{}),
+		field.Int("max_containers_per_session").Optional().Nillable(),
+		field.Int("max_priority").Optional().Nillable(),
+		field.Int("max_session_lifetime").Optional().Nillable(), // seconds
+		field.Int("idle_timeout").Optional().Nillable(),         // seconds
 		field.Int("max_vfolders").Optional().Nillable(),
 		field.Int64("max_scope_bytes").Optional().Nillable(),
+		field.Int("max_customized_images").Optional().Nillable(),
+		field.Int("max_replicas").Optional().Nillable(),
+		field.Int("max_logins").Optional().Nillable(),
+		field.Int("max_networks").Optional().Nillable(),
+		field.Int("max_ssh_sessions").Optional().Nillable(),
 	}
+}
+
+func (ResourcePolicy) Edges() []ent.Edge {
+	return []ent.Edge{edge.To("attachments", PolicyAttachment.Type)}
 }
 
 func (ResourcePolicy) Annotations() []schema.Annotation {

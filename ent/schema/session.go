@@ -49,6 +49,7 @@ func (Session) Fields() []ent.Field {
 		field.Time("retry_at").Optional().Nillable().Annotations(entgql.Skip()), // not tried again before
 		field.Int("attempt").Default(1).Annotations(entgql.Skip()),
 		field.JSON("pending", &report.Pending{}).Optional(),
+		field.UUID("keypair_id", uuid.UUID{}).Optional().Nillable().Immutable().Annotations(entgql.Skip()), // that asked for it
 		field.UUID("resource_group_id", uuid.UUID{}),
 		field.UUID("image_id", uuid.UUID{}).Immutable(),
 	}

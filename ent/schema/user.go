@@ -3,6 +3,7 @@ package schema
 import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
@@ -28,6 +29,15 @@ func (User) Fields() []ent.Field {
 		field.Bool("initial_password").Default(false).Annotations(entgql.Skip()),
 		field.Enum("role").Values("user", "admin", "superadmin", "monitor").Default("user"),
 		field.Enum("status").Values("active", "inactive", "before_verification", "deleted").Default("active"),
+		field.Bool("password_change_required").Default(false),
+		field.Time("password_changed_at").Optional().Nillable(),
+		field.Strings("allowed_addresses").Default([]string{}), // prefixes; empty: from everywhere
+		field.Int("container_uid").Optional().Nillable(),
+		field.Int("container_gid").Optional().Nillable(),
+		field.Ints("container_gids").Default([]int{}), // supplementary
+		field.Bytes("totp_sealed").Optional().Sensitive().Annotations(entgql.Skip()),
+		field.Time("totp_enabled_at").Optional().Nillable(),            // a sealed secret without it is not confirmed yet
+		field.Int64("totp_step").Default(0).Annotations(entgql.Skip()), // the last one used
 		field.Time("last_login_at").Optional().Nillable(),
 		field.UUID("domain_id", uuid.UUID{}).Immutable(),
 	}
@@ -37,7 +47,12 @@ func (User) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.From("domain", Domain.Type).Ref("users").Field("domain_id").Unique().Required().Immutable(),
 		edge.To("memberships", Membership.Type),
-		edge.To("policy", ResourcePolicy.Type).Unique(),
+		edge.To("policies", PolicyAttachment.Type).Annotations(entsql.OnDelete(entsql.Cascade)),
+		edge.To("keypairs", Keypair.Type).Annotations(entgql.Skip()),
+		edge.To("ssh_keys", SSHKey.Type).Annotations(entgql.Skip()),
+		edge.To("recovery_codes", RecoveryCode.Type).Annotations(entgql.Skip()),
+		edge.To("external_identities", ExternalIdentity.Type).Annotations(entgql.Skip()),
+		edge.To("role_grants", RoleGrant.Type).Annotations(entsql.OnDelete(entsql.Cascade)),
 		edge.To("access_tokens", AccessToken.Type).Annotations(entgql.Skip()),
 		edge.To("login_sessions", LoginSession.Type).Annotations(entgql.Skip()),
 	}

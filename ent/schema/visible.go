@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent/intercept"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/viewer"
 )
 
@@ -17,16 +18,17 @@ import (
 // rows of one table.
 type rule func(v *viewer.Viewer, s *sql.Selector) *sql.Predicate
 
-// visible scopes every read of an entity, nested ones included, to what the
-// viewer in the context may see. Without a viewer the read fails; an
-// anonymous one sees nothing.
-func visible(r rule) []ent.Interceptor {
+// visible scopes every read of a table, nested ones included, to what the
+// viewer in the context may see: the rule for the built-in roles, or a custom
+// role that reads the entity. Without a viewer the read fails; an anonymous one
+// sees nothing.
+func visible(e access.Entity, r rule) []ent.Interceptor {
 	return []ent.Interceptor{ent.TraverseFunc(func(ctx context.Context, query ent.Query) error {
 		v := viewer.From(ctx)
 		if v == nil {
 			return fmt.Errorf("read without a viewer: %w", errdefs.ErrUnauthenticated)
 		}
-		if v.SeesAll() {
+		if v.SeesAll() && v.Within == uuid.Nil {
 			return nil
 		}
 		q, err := intercept.NewQuery(query)
@@ -38,10 +40,63 @@ func visible(r rule) []ent.Interceptor {
 				s.Where(sql.False())
 				return
 			}
-			s.Where(r(v, s))
+			s.Where(bound(v, s, sql.Or(r(v, s), granted(v, e, s))))
 		})
 		return nil
 	})}
+}
+
+// granted is true for rows of scopes on which a custom role reads the entity.
+func granted(v *viewer.Viewer, e access.Entity, s *sql.Selector) *sql.Predicate {
+	if len(v.Grants) == 0 {
+		return sql.False()
+	}
+	if len(v.Granted(access.Read, e, access.OnSystem)) > 0 {
+		return sql.ExprP("TRUE")
+	}
+	p := sql.False()
+	for _, on := range []struct {
+		scope  access.Scope
+		column string
+	}{
+		{access.OnDomain, domainColumns[s.TableName()]},
+		{access.OnProject, projectColumns[s.TableName()]},
+		{access.OnObject, objectColumns[s.TableName()]},
+	} {
+		if list := v.Granted(access.Read, e, on.scope); len(list) > 0 && on.column != "" {
+			p = sql.Or(p, sql.In(s.C(on.column), ids(list)...))
+		}
+	}
+	return p
+}
+
+// The columns that say which scope a row is in, for tables that have one.
+var (
+	domainColumns = map[string]string{
+		"domains": "id", "projects": "domain_id", "users": "domain_id", "sessions": "domain_id", "kernels": "domain_id",
+		"allocations": "domain_id", "vfolders": "domain_id", "quota_scopes": "domain_id", "audit_entries": "domain_id",
+		"tasks": "domain_id", "invitations": "domain_id", "login_attempts": "domain_id", "identity_providers": "domain_id",
+	}
+	projectColumns = map[string]string{
+		"projects": "id", "memberships": "project_id", "sessions": "project_id", "kernels": "project_id",
+		"allocations": "project_id", "vfolders": "project_id", "audit_entries": "project_id", "invitations": "project_id",
+	}
+	objectColumns = map[string]string{
+		"domains": "id", "projects": "id", "memberships": "project_id", "users": "id", "roles": "id", "role_grants": "role_id",
+		"resource_policies": "id", "resource_groups": "id", "group_grants": "resource_group_id", "resource_presets": "id",
+		"agents": "id", "devices": "agent_id", "registries": "id", "images": "id", "volumes": "id", "volume_grants": "volume_id",
+		"sessions": "id", "kernels": "session_id", "allocations": "session_id", "session_events": "session_id",
+		"session_mounts": "session_id", "vfolders": "id", "tasks": "id",
+	}
+)
+
+// bound narrows what a token of one project reaches to the project.
+func bound(v *viewer.Viewer, s *sql.Selector, p *sql.Predicate) *sql.Predicate {
+	column := projectColumns[s.TableName()]
+	if v.Within == uuid.Nil || column == "" || s.TableName() == "audit_entries" {
+		return p
+	}
+	return sql.And(p, sql.EQ(s.C(column), v.Within))
 }
 
 // anyone is the rule of entities that every logged-in user may read.
@@ -71,10 +126,19 @@ func throughSession(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("session_id"), sub)
 }
 
-// publicGroups selects the ids of resource groups open to everybody.
-func publicGroups() *sql.Selector {
+// openGroups selects the ids of resource groups that the viewer may use.
+func openGroups(v *viewer.Viewer) *sql.Selector {
+	keypairs := sql.Table("keypairs")
+	own := sql.Select(keypairs.C("id")).From(keypairs).Where(sql.EQ(keypairs.C("user_id"), v.User))
+	grants := sql.Table("group_grants")
+	granted := sql.Select(grants.C("resource_group_id")).From(grants).Where(sql.Or(
+		sql.EQ(grants.C("domain_id"), v.Domain), sql.EQ(grants.C("user_id"), v.User),
+		sql.In(grants.C("project_id"), ids(v.Projects)...), sql.In(grants.C("keypair_id"), own),
+	))
 	groups := sql.Table("resource_groups")
-	return sql.Select(groups.C("id")).From(groups).Where(sql.And(sql.IsTrue(groups.C("public")), sql.IsTrue(groups.C("active"))))
+	return sql.Select(groups.C("id")).From(groups).Where(sql.And(
+		sql.IsTrue(groups.C("active")), sql.Or(sql.IsTrue(groups.C("public")), sql.In(groups.C("id"), granted)),
+	))
 }
 
 func visibleDomain(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
@@ -112,28 +176,88 @@ func visiblePolicy(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	if v.Role == viewer.RoleAdmin {
 		return anyone(v, s)
 	}
-	bound := func(table string, p func(*sql.SelectTable) *sql.Predicate, column string) *sql.Predicate {
-		t := sql.Table(table)
-		return sql.In(s.C("id"), sql.Select(t.C(column)).From(t).Where(sql.And(sql.NotNull(t.C(column)), p(t))))
+	t := sql.Table("policy_attachments")
+	return sql.In(s.C("id"), sql.Select(t.C("policy_id")).From(t).Where(bindsViewer(v, t.C)))
+}
+
+// visibleAttachment: those that bind the viewer, his projects and his domain,
+// and for admins all that bind the domain and what is in it.
+func visibleAttachment(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	p := bindsViewer(v, s.C)
+	if v.Role != viewer.RoleAdmin {
+		return p
 	}
-	return sql.Or(
-		bound("users", func(t *sql.SelectTable) *sql.Predicate { return sql.EQ(t.C("id"), v.User) }, "user_policy"),
-		bound("projects", func(t *sql.SelectTable) *sql.Predicate { return sql.In(t.C("id"), ids(v.Projects)...) }, "project_policy"),
-		bound("domains", func(t *sql.SelectTable) *sql.Predicate { return sql.EQ(t.C("id"), v.Domain) }, "domain_policy"),
+	users, projects := sql.Table("users"), sql.Table("projects")
+	return sql.Or(p,
+		sql.In(s.C("user_id"), sql.Select(users.C("id")).From(users).Where(sql.EQ(users.C("domain_id"), v.Domain))),
+		sql.In(s.C("project_id"), sql.Select(projects.C("id")).From(projects).Where(sql.EQ(projects.C("domain_id"), v.Domain))),
 	)
 }
 
-func visibleGroup(_ *viewer.Viewer, s *sql.Selector) *sql.Predicate {
-	return sql.And(sql.IsTrue(s.C("public")), sql.IsTrue(s.C("active")))
+func bindsViewer(v *viewer.Viewer, c func(string) string) *sql.Predicate {
+	keypairs := sql.Table("keypairs")
+	own := sql.Select(keypairs.C("id")).From(keypairs).Where(sql.EQ(keypairs.C("user_id"), v.User))
+	return sql.Or(
+		sql.EQ(c("domain_id"), v.Domain), sql.EQ(c("user_id"), v.User),
+		sql.In(c("project_id"), ids(v.Projects)...), sql.In(c("keypair_id"), own),
+	)
 }
 
-func visibleAgent(_ *viewer.Viewer, s *sql.Selector) *sql.Predicate {
-	return sql.In(s.C("resource_group_id"), publicGroups())
+// heldBy is the rule of grants to a domain, project or user: those that reach
+// the viewer.
+func heldBy(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.Or(
+		sql.EQ(s.C("domain_id"), v.Domain), sql.EQ(s.C("user_id"), v.User), sql.In(s.C("project_id"), ids(v.Projects)...),
+	)
 }
 
-func visibleDevice(_ *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+// heldOrOpen is heldBy, with what everybody holds.
+func heldOrOpen(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.Or(heldBy(v, s), sql.And(sql.IsNull(s.C("domain_id")), sql.IsNull(s.C("project_id")), sql.IsNull(s.C("user_id"))))
+}
+
+// visiblePreset: the global ones, and those of groups that the viewer may use.
+func visiblePreset(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.Or(sql.IsNull(s.C("resource_group_id")), sql.In(s.C("resource_group_id"), openGroups(v)))
+}
+
+// visibleRole: those one holds.
+func visibleRole(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	t := sql.Table("role_grants")
+	return sql.In(s.C("id"), sql.Select(t.C("role_id")).From(t).Where(sql.EQ(t.C("user_id"), v.User)))
+}
+
+// visibleTask: what one started, and for a domain admin all of the domain.
+func visibleTask(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.Or(sql.EQ(s.C("creator_id"), v.User), inDomain(v, s))
+}
+
+// visibleAttempt: one's own logins, and for a domain admin those of the domain.
+func visibleAttempt(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.Or(sql.EQ(s.C("user_id"), v.User), inDomain(v, s))
+}
+
+// visibleAudit: what one did, what others did as or to oneself, and for a
+// domain admin what happened in the domain.
+func visibleAudit(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.Or(
+		sql.EQ(s.C("actor_id"), v.User), sql.EQ(s.C("acted_as_id"), v.User), sql.EQ(s.C("entity_id"), v.User), inDomain(v, s),
+	)
+}
+
+// visibleGroup: the active groups that are public or granted to the viewer's
+// domain, to a project of his, to him or to a keypair of his.
+func visibleGroup(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.In(s.C("id"), openGroups(v))
+}
+
+func visibleAgent(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.In(s.C("resource_group_id"), openGroups(v))
+}
+
+func visibleDevice(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	agents := sql.Table("agents")
-	sub := sql.Select(agents.C("id")).From(agents).Where(sql.In(agents.C("resource_group_id"), publicGroups()))
+	sub := sql.Select(agents.C("id")).From(agents).Where(sql.In(agents.C("resource_group_id"), openGroups(v)))
 	return sql.In(s.C("agent_id"), sub)
 }
 
@@ -162,28 +286,55 @@ func ids(list []uuid.UUID) []any {
 }
 
 // Interceptors, one line an entity: who reads it.
-func (Domain) Interceptors() []ent.Interceptor         { return visible(visibleDomain) }
-func (Project) Interceptors() []ent.Interceptor        { return visible(visibleProject) }
-func (Membership) Interceptors() []ent.Interceptor     { return visible(visibleMembership) }
-func (User) Interceptors() []ent.Interceptor           { return visible(visibleUser) }
-func (ResourcePolicy) Interceptors() []ent.Interceptor { return visible(visiblePolicy) }
-func (AccessToken) Interceptors() []ent.Interceptor    { return visible(visibleOwn) }
-func (LoginSession) Interceptors() []ent.Interceptor   { return visible(visibleOwn) }
-func (ResourceGroup) Interceptors() []ent.Interceptor  { return visible(visibleGroup) }
-func (Agent) Interceptors() []ent.Interceptor          { return visible(visibleAgent) }
-func (Device) Interceptors() []ent.Interceptor         { return visible(visibleDevice) }
-func (SlotType) Interceptors() []ent.Interceptor       { return visible(anyone) }
-func (Registry) Interceptors() []ent.Interceptor       { return visible(anyone) }
-func (Image) Interceptors() []ent.Interceptor          { return visible(anyone) }
-func (Session) Interceptors() []ent.Interceptor        { return visible(charged) }
-func (Kernel) Interceptors() []ent.Interceptor         { return visible(charged) }
-func (Allocation) Interceptors() []ent.Interceptor     { return visible(charged) }
-func (SessionEvent) Interceptors() []ent.Interceptor   { return visible(throughSession) }
-func (SessionMount) Interceptors() []ent.Interceptor   { return visible(throughSession) }
-func (StorageProxy) Interceptors() []ent.Interceptor   { return visible(nobody) }
-func (Volume) Interceptors() []ent.Interceptor         { return visible(anyone) }
-func (QuotaScope) Interceptors() []ent.Interceptor     { return visible(visibleScope) }
-func (Vfolder) Interceptors() []ent.Interceptor        { return visible(visibleVfolder) }
-func (AuditEntry) Interceptors() []ent.Interceptor     { return visible(nobody) }
-func (JoinToken) Interceptors() []ent.Interceptor      { return visible(nobody) }
-func (Fence) Interceptors() []ent.Interceptor          { return visible(nobody) }
+func (Domain) Interceptors() []ent.Interceptor     { return visible(access.Domain, visibleDomain) }
+func (Project) Interceptors() []ent.Interceptor    { return visible(access.Project, visibleProject) }
+func (Membership) Interceptors() []ent.Interceptor { return visible(access.Project, visibleMembership) }
+func (User) Interceptors() []ent.Interceptor       { return visible(access.User, visibleUser) }
+func (RoleGrant) Interceptors() []ent.Interceptor  { return visible(access.Role, visibleOwn) }
+func (Role) Interceptors() []ent.Interceptor       { return visible(access.Role, visibleRole) }
+func (ResourcePolicy) Interceptors() []ent.Interceptor {
+	return visible(access.ResourcePolicy, visiblePolicy)
+}
+func (PolicyAttachment) Interceptors() []ent.Interceptor {
+	return visible(access.ResourcePolicy, visibleAttachment)
+}
+func (AccessToken) Interceptors() []ent.Interceptor  { return visible(access.Credential, visibleOwn) }
+func (LoginSession) Interceptors() []ent.Interceptor { return visible(access.Credential, visibleOwn) }
+func (Keypair) Interceptors() []ent.Interceptor      { return visible(access.Credential, visibleOwn) }
+func (SSHKey) Interceptors() []ent.Interceptor       { return visible(access.Credential, visibleOwn) }
+func (RecoveryCode) Interceptors() []ent.Interceptor { return visible(access.Credential, nobody) }
+func (ExternalIdentity) Interceptors() []ent.Interceptor {
+	return visible(access.Credential, visibleOwn)
+}
+func (LoginAttempt) Interceptors() []ent.Interceptor {
+	return visible(access.Credential, visibleAttempt)
+}
+func (IdentityProvider) Interceptors() []ent.Interceptor { return visible(access.Provider, nobody) }
+func (Invitation) Interceptors() []ent.Interceptor       { return visible(access.Invitation, inDomain) }
+func (ResourceGroup) Interceptors() []ent.Interceptor {
+	return visible(access.ResourceGroup, visibleGroup)
+}
+func (GroupGrant) Interceptors() []ent.Interceptor { return visible(access.ResourceGroup, heldBy) }
+func (ResourcePreset) Interceptors() []ent.Interceptor {
+	return visible(access.ResourcePreset, visiblePreset)
+}
+func (Agent) Interceptors() []ent.Interceptor        { return visible(access.Agent, visibleAgent) }
+func (Device) Interceptors() []ent.Interceptor       { return visible(access.Agent, visibleDevice) }
+func (SlotType) Interceptors() []ent.Interceptor     { return visible(access.Agent, anyone) }
+func (Registry) Interceptors() []ent.Interceptor     { return visible(access.Registry, anyone) }
+func (Image) Interceptors() []ent.Interceptor        { return visible(access.Image, anyone) }
+func (Session) Interceptors() []ent.Interceptor      { return visible(access.Session, charged) }
+func (Kernel) Interceptors() []ent.Interceptor       { return visible(access.Session, charged) }
+func (Allocation) Interceptors() []ent.Interceptor   { return visible(access.Session, charged) }
+func (SessionEvent) Interceptors() []ent.Interceptor { return visible(access.Session, throughSession) }
+func (SessionMount) Interceptors() []ent.Interceptor { return visible(access.Session, throughSession) }
+func (StorageProxy) Interceptors() []ent.Interceptor { return visible(access.Volume, nobody) }
+func (Volume) Interceptors() []ent.Interceptor       { return visible(access.Volume, anyone) }
+func (VolumeGrant) Interceptors() []ent.Interceptor  { return visible(access.Volume, heldOrOpen) }
+func (QuotaScope) Interceptors() []ent.Interceptor   { return visible(access.Vfolder, visibleScope) }
+func (Vfolder) Interceptors() []ent.Interceptor      { return visible(access.Vfolder, visibleVfolder) }
+func (AuditEntry) Interceptors() []ent.Interceptor   { return visible(access.Audit, visibleAudit) }
+func (Task) Interceptors() []ent.Interceptor         { return visible(access.Task, visibleTask) }
+func (JoinToken) Interceptors() []ent.Interceptor    { return visible(access.System, nobody) }
+func (Retention) Interceptors() []ent.Interceptor    { return visible(access.System, nobody) }
+func (Fence) Interceptors() []ent.Interceptor        { return visible(access.System, nobody) }

@@ -3,6 +3,7 @@ package schema
 import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
@@ -35,6 +36,7 @@ func (Volume) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.From("proxy", StorageProxy.Type).Ref("volumes").Field("proxy_id").Unique().Required().
 			Annotations(entgql.Skip()),
+		edge.To("grants", VolumeGrant.Type).Annotations(entsql.OnDelete(entsql.Cascade)),
 	}
 }
 

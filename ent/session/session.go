@@ -73,6 +73,8 @@ const (
 	FieldAttempt = "attempt"
 	// FieldPending holds the string denoting the pending field in the database.
 	FieldPending = "pending"
+	// FieldKeypairID holds the string denoting the keypair_id field in the database.
+	FieldKeypairID = "keypair_id"
 	// FieldResourceGroupID holds the string denoting the resource_group_id field in the database.
 	FieldResourceGroupID = "resource_group_id"
 	// FieldImageID holds the string denoting the image_id field in the database.
@@ -182,6 +184,7 @@ var Columns = []string{
 	FieldRetryAt,
 	FieldAttempt,
 	FieldPending,
+	FieldKeypairID,
 	FieldResourceGroupID,
 	FieldImageID,
 }
@@ -436,6 +439,11 @@ func ByRetryAt(opts ...sql.OrderTermOption) OrderOption {
 // ByAttempt orders the results by the attempt field.
 func ByAttempt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldAttempt, opts...).ToFunc()
+}
+
+// ByKeypairID orders the results by the keypair_id field.
+func ByKeypairID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldKeypairID, opts...).ToFunc()
 }
 
 // ByResourceGroupID orders the results by the resource_group_id field.

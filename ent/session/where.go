@@ -147,6 +147,11 @@ func Attempt(v int) predicate.Session {
 	return predicate.Session(sql.FieldEQ(FieldAttempt, v))
 }
 
+// KeypairID applies equality check predicate on the "keypair_id" field. It's identical to KeypairIDEQ.
+func KeypairID(v uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldKeypairID, v))
+}
+
 // ResourceGroupID applies equality check predicate on the "resource_group_id" field. It's identical to ResourceGroupIDEQ.
 func ResourceGroupID(v uuid.UUID) predicate.Session {
 	return predicate.Session(sql.FieldEQ(FieldResourceGroupID, v))
@@ -1095,6 +1100,56 @@ func PendingIsNil() predicate.Session {
 // PendingNotNil applies the NotNil predicate on the "pending" field.
 func PendingNotNil() predicate.Session {
 	return predicate.Session(sql.FieldNotNull(FieldPending))
+}
+
+// KeypairIDEQ applies the EQ predicate on the "keypair_id" field.
+func KeypairIDEQ(v uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldKeypairID, v))
+}
+
+// KeypairIDNEQ applies the NEQ predicate on the "keypair_id" field.
+func KeypairIDNEQ(v uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldNEQ(FieldKeypairID, v))
+}
+
+// KeypairIDIn applies the In predicate on the "keypair_id" field.
+func KeypairIDIn(vs ...uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldIn(FieldKeypairID, vs...))
+}
+
+// KeypairIDNotIn applies the NotIn predicate on the "keypair_id" field.
+func KeypairIDNotIn(vs ...uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldNotIn(FieldKeypairID, vs...))
+}
+
+// KeypairIDGT applies the GT predicate on the "keypair_id" field.
+func KeypairIDGT(v uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldGT(FieldKeypairID, v))
+}
+
+// KeypairIDGTE applies the GTE predicate on the "keypair_id" field.
+func KeypairIDGTE(v uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldGTE(FieldKeypairID, v))
+}
+
+// KeypairIDLT applies the LT predicate on the "keypair_id" field.
+func KeypairIDLT(v uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldLT(FieldKeypairID, v))
+}
+
+// KeypairIDLTE applies the LTE predicate on the "keypair_id" field.
+func KeypairIDLTE(v uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldLTE(FieldKeypairID, v))
+}
+
+// KeypairIDIsNil applies the IsNil predicate on the "keypair_id" field.
+func KeypairIDIsNil() predicate.Session {
+	return predicate.Session(sql.FieldIsNull(FieldKeypairID))
+}
+
+// KeypairIDNotNil applies the NotNil predicate on the "keypair_id" field.
+func KeypairIDNotNil() predicate.Session {
+	return predicate.Session(sql.FieldNotNull(FieldKeypairID))
 }
 
 // ResourceGroupIDEQ applies the EQ predicate on the "resource_group_id" field.

@@ -35,6 +35,24 @@ const (
 	FieldRole = "role"
 	// FieldStatus holds the string denoting the status field in the database.
 	FieldStatus = "status"
+	// FieldPasswordChangeRequired holds the string denoting the password_change_required field in the database.
+	FieldPasswordChangeRequired = "password_change_required"
+	// FieldPasswordChangedAt holds the string denoting the password_changed_at field in the database.
+	FieldPasswordChangedAt = "password_changed_at"
+	// FieldAllowedAddresses holds the string denoting the allowed_addresses field in the database.
+	FieldAllowedAddresses = "allowed_addresses"
+	// FieldContainerUID holds the string denoting the container_uid field in the database.
+	FieldContainerUID = "container_uid"
+	// FieldContainerGid holds the string denoting the container_gid field in the database.
+	FieldContainerGid = "container_gid"
+	// FieldContainerGids holds the string denoting the container_gids field in the database.
+	FieldContainerGids = "container_gids"
+	// FieldTotpSealed holds the string denoting the totp_sealed field in the database.
+	FieldTotpSealed = "totp_sealed"
+	// FieldTotpEnabledAt holds the string denoting the totp_enabled_at field in the database.
+	FieldTotpEnabledAt = "totp_enabled_at"
+	// FieldTotpStep holds the string denoting the totp_step field in the database.
+	FieldTotpStep = "totp_step"
 	// FieldLastLoginAt holds the string denoting the last_login_at field in the database.
 	FieldLastLoginAt = "last_login_at"
 	// FieldDomainID holds the string denoting the domain_id field in the database.
@@ -43,8 +61,18 @@ const (
 	EdgeDomain = "domain"
 	// EdgeMemberships holds the string denoting the memberships edge name in mutations.
 	EdgeMemberships = "memberships"
-	// EdgePolicy holds the string denoting the policy edge name in mutations.
-	EdgePolicy = "policy"
+	// EdgePolicies holds the string denoting the policies edge name in mutations.
+	EdgePolicies = "policies"
+	// EdgeKeypairs holds the string denoting the keypairs edge name in mutations.
+	EdgeKeypairs = "keypairs"
+	// EdgeSSHKeys holds the string denoting the ssh_keys edge name in mutations.
+	EdgeSSHKeys = "ssh_keys"
+	// EdgeRecoveryCodes holds the string denoting the recovery_codes edge name in mutations.
+	EdgeRecoveryCodes = "recovery_codes"
+	// EdgeExternalIdentities holds the string denoting the external_identities edge name in mutations.
+	EdgeExternalIdentities = "external_identities"
+	// EdgeRoleGrants holds the string denoting the role_grants edge name in mutations.
+	EdgeRoleGrants = "role_grants"
 	// EdgeAccessTokens holds the string denoting the access_tokens edge name in mutations.
 	EdgeAccessTokens = "access_tokens"
 	// EdgeLoginSessions holds the string denoting the login_sessions edge name in mutations.
@@ -65,13 +93,48 @@ const (
 	MembershipsInverseTable = "memberships"
 	// MembershipsColumn is the table column denoting the memberships relation/edge.
 	MembershipsColumn = "user_id"
-	// PolicyTable is the table that holds the policy relation/edge.
-	PolicyTable = "users"
-	// PolicyInverseTable is the table name for the ResourcePolicy entity.
-	// It exists in this package in order to avoid circular dependency with the "resourcepolicy" package.
-	PolicyInverseTable = "resource_policies"
-	// PolicyColumn is the table column denoting the policy relation/edge.
-	PolicyColumn = "user_policy"
+	// PoliciesTable is the table that holds the policies relation/edge.
+	PoliciesTable = "policy_attachments"
+	// PoliciesInverseTable is the table name for the PolicyAttachment entity.
+	// It exists in this package in order to avoid circular dependency with the "policyattachment" package.
+	PoliciesInverseTable = "policy_attachments"
+	// PoliciesColumn is the table column denoting the policies relation/edge.
+	PoliciesColumn = "user_id"
+	// KeypairsTable is the table that holds the keypairs relation/edge.
+	KeypairsTable = "keypairs"
+	// KeypairsInverseTable is the table name for the Keypair entity.
+	// It exists in this package in order to avoid circular dependency with the "keypair" package.
+	KeypairsInverseTable = "keypairs"
+	// KeypairsColumn is the table column denoting the keypairs relation/edge.
+	KeypairsColumn = "user_id"
+	// SSHKeysTable is the table that holds the ssh_keys relation/edge.
+	SSHKeysTable = "ssh_keys"
+	// SSHKeysInverseTable is the table name for the SSHKey entity.
+	// It exists in this package in order to avoid circular dependency with the "sshkey" package.
+	SSHKeysInverseTable = "ssh_keys"
+	// SSHKeysColumn is the table column denoting the ssh_keys relation/edge.
+	SSHKeysColumn = "user_id"
+	// RecoveryCodesTable is the table that holds the recovery_codes relation/edge.
+	RecoveryCodesTable = "recovery_codes"
+	// RecoveryCodesInverseTable is the table name for the RecoveryCode entity.
+	// It exists in this package in order to avoid circular dependency with the "recoverycode" package.
+	RecoveryCodesInverseTable = "recovery_codes"
+	// RecoveryCodesColumn is the table column denoting the recovery_codes relation/edge.
+	RecoveryCodesColumn = "user_id"
+	// ExternalIdentitiesTable is the table that holds the external_identities relation/edge.
+	ExternalIdentitiesTable = "external_identities"
+	// ExternalIdentitiesInverseTable is the table name for the ExternalIdentity entity.
+	// It exists in this package in order to avoid circular dependency with the "externalidentity" package.
+	ExternalIdentitiesInverseTable = "external_identities"
+	// ExternalIdentitiesColumn is the table column denoting the external_identities relation/edge.
+	ExternalIdentitiesColumn = "user_id"
+	// RoleGrantsTable is the table that holds the role_grants relation/edge.
+	RoleGrantsTable = "role_grants"
+	// RoleGrantsInverseTable is the table name for the RoleGrant entity.
+	// It exists in this package in order to avoid circular dependency with the "rolegrant" package.
+	RoleGrantsInverseTable = "role_grants"
+	// RoleGrantsColumn is the table column denoting the role_grants relation/edge.
+	RoleGrantsColumn = "user_id"
 	// AccessTokensTable is the table that holds the access_tokens relation/edge.
 	AccessTokensTable = "access_tokens"
 	// AccessTokensInverseTable is the table name for the AccessToken entity.
@@ -99,25 +162,23 @@ var Columns = []string{
 	FieldInitialPassword,
 	FieldRole,
 	FieldStatus,
+	FieldPasswordChangeRequired,
+	FieldPasswordChangedAt,
+	FieldAllowedAddresses,
+	FieldContainerUID,
+	FieldContainerGid,
+	FieldContainerGids,
+	FieldTotpSealed,
+	FieldTotpEnabledAt,
+	FieldTotpStep,
 	FieldLastLoginAt,
 	FieldDomainID,
-}
-
-// ForeignKeys holds the SQL foreign-keys that are owned by the "users"
-// table and are not defined as standalone fields in the schema.
-var ForeignKeys = []string{
-	"user_policy",
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
 func ValidColumn(column string) bool {
 	for i := range Columns {
 		if column == Columns[i] {
-			return true
-		}
-	}
-	for i := range ForeignKeys {
-		if column == ForeignKeys[i] {
 			return true
 		}
 	}
@@ -141,6 +202,14 @@ var (
 	DefaultFullName string
 	// DefaultInitialPassword holds the default value on creation for the "initial_password" field.
 	DefaultInitialPassword bool
+	// DefaultPasswordChangeRequired holds the default value on creation for the "password_change_required" field.
+	DefaultPasswordChangeRequired bool
+	// DefaultAllowedAddresses holds the default value on creation for the "allowed_addresses" field.
+	DefaultAllowedAddresses []string
+	// DefaultContainerGids holds the default value on creation for the "container_gids" field.
+	DefaultContainerGids []int
+	// DefaultTotpStep holds the default value on creation for the "totp_step" field.
+	DefaultTotpStep int64
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
@@ -249,6 +318,36 @@ func ByStatus(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldStatus, opts...).ToFunc()
 }
 
+// ByPasswordChangeRequired orders the results by the password_change_required field.
+func ByPasswordChangeRequired(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPasswordChangeRequired, opts...).ToFunc()
+}
+
+// ByPasswordChangedAt orders the results by the password_changed_at field.
+func ByPasswordChangedAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPasswordChangedAt, opts...).ToFunc()
+}
+
+// ByContainerUID orders the results by the container_uid field.
+func ByContainerUID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldContainerUID, opts...).ToFunc()
+}
+
+// ByContainerGid orders the results by the container_gid field.
+func ByContainerGid(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldContainerGid, opts...).ToFunc()
+}
+
+// ByTotpEnabledAt orders the results by the totp_enabled_at field.
+func ByTotpEnabledAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTotpEnabledAt, opts...).ToFunc()
+}
+
+// ByTotpStep orders the results by the totp_step field.
+func ByTotpStep(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTotpStep, opts...).ToFunc()
+}
+
 // ByLastLoginAt orders the results by the last_login_at field.
 func ByLastLoginAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldLastLoginAt, opts...).ToFunc()
@@ -280,10 +379,87 @@ func ByMemberships(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	}
 }
 
-// ByPolicyField orders the results by policy field.
-func ByPolicyField(field string, opts ...sql.OrderTermOption) OrderOption {
+// ByPoliciesCount orders the results by policies count.
+func ByPoliciesCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newPolicyStep(), sql.OrderByField(field, opts...))
+		sqlgraph.OrderByNeighborsCount(s, newPoliciesStep(), opts...)
+	}
+}
+
+// ByPolicies orders the results by policies terms.
+func ByPolicies(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newPoliciesStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
+// ByKeypairsCount orders the results by keypairs count.
+func ByKeypairsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newKeypairsStep(), opts...)
+	}
+}
+
+// ByKeypairs orders the results by keypairs terms.
+func ByKeypairs(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newKeypairsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
+// BySSHKeysCount orders the results by ssh_keys count.
+func BySSHKeysCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newSSHKeysStep(), opts...)
+	}
+}
+
+// BySSHKeys orders the results by ssh_keys terms.
+func BySSHKeys(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newSSHKeysStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
+// ByRecoveryCodesCount orders the results by recovery_codes count.
+func ByRecoveryCodesCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newRecoveryCodesStep(), opts...)
+	}
+}
+
+// ByRecoveryCodes orders the results by recovery_codes terms.
+func ByRecoveryCodes(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newRecoveryCodesStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
+// ByExternalIdentitiesCount orders the results by external_identities count.
+func ByExternalIdentitiesCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newExternalIdentitiesStep(), opts...)
+	}
+}
+
+// ByExternalIdentities orders the results by external_identities terms.
+func ByExternalIdentities(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newExternalIdentitiesStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
+// ByRoleGrantsCount orders the results by role_grants count.
+func ByRoleGrantsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newRoleGrantsStep(), opts...)
+	}
+}
+
+// ByRoleGrants orders the results by role_grants terms.
+func ByRoleGrants(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newRoleGrantsStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
 
@@ -328,11 +504,46 @@ func newMembershipsStep() *sqlgraph.Step {
 		sqlgraph.Edge(sqlgraph.O2M, false, MembershipsTable, MembershipsColumn),
 	)
 }
-func newPolicyStep() *sqlgraph.Step {
+func newPoliciesStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(PolicyInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, false, PolicyTable, PolicyColumn),
+		sqlgraph.To(PoliciesInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, PoliciesTable, PoliciesColumn),
+	)
+}
+func newKeypairsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(KeypairsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, KeypairsTable, KeypairsColumn),
+	)
+}
+func newSSHKeysStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(SSHKeysInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, SSHKeysTable, SSHKeysColumn),
+	)
+}
+func newRecoveryCodesStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(RecoveryCodesInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, RecoveryCodesTable, RecoveryCodesColumn),
+	)
+}
+func newExternalIdentitiesStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(ExternalIdentitiesInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, ExternalIdentitiesTable, ExternalIdentitiesColumn),
+	)
+}
+func newRoleGrantsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(RoleGrantsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, RoleGrantsTable, RoleGrantsColumn),
 	)
 }
 func newAccessTokensStep() *sqlgraph.Step {

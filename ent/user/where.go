@@ -86,6 +86,41 @@ func InitialPassword(v bool) predicate.User {
 	return predicate.User(sql.FieldEQ(FieldInitialPassword, v))
 }
 
+// PasswordChangeRequired applies equality check predicate on the "password_change_required" field. It's identical to PasswordChangeRequiredEQ.
+func PasswordChangeRequired(v bool) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldPasswordChangeRequired, v))
+}
+
+// PasswordChangedAt applies equality check predicate on the "password_changed_at" field. It's identical to PasswordChangedAtEQ.
+func PasswordChangedAt(v time.Time) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldPasswordChangedAt, v))
+}
+
+// ContainerUID applies equality check predicate on the "container_uid" field. It's identical to ContainerUIDEQ.
+func ContainerUID(v int) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldContainerUID, v))
+}
+
+// ContainerGid applies equality check predicate on the "container_gid" field. It's identical to ContainerGidEQ.
+func ContainerGid(v int) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldContainerGid, v))
+}
+
+// TotpSealed applies equality check predicate on the "totp_sealed" field. It's identical to TotpSealedEQ.
+func TotpSealed(v []byte) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldTotpSealed, v))
+}
+
+// TotpEnabledAt applies equality check predicate on the "totp_enabled_at" field. It's identical to TotpEnabledAtEQ.
+func TotpEnabledAt(v time.Time) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldTotpEnabledAt, v))
+}
+
+// TotpStep applies equality check predicate on the "totp_step" field. It's identical to TotpStepEQ.
+func TotpStep(v int64) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldTotpStep, v))
+}
+
 // LastLoginAt applies equality check predicate on the "last_login_at" field. It's identical to LastLoginAtEQ.
 func LastLoginAt(v time.Time) predicate.User {
 	return predicate.User(sql.FieldEQ(FieldLastLoginAt, v))
@@ -446,6 +481,306 @@ func StatusNotIn(vs ...Status) predicate.User {
 	return predicate.User(sql.FieldNotIn(FieldStatus, vs...))
 }
 
+// PasswordChangeRequiredEQ applies the EQ predicate on the "password_change_required" field.
+func PasswordChangeRequiredEQ(v bool) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldPasswordChangeRequired, v))
+}
+
+// PasswordChangeRequiredNEQ applies the NEQ predicate on the "password_change_required" field.
+func PasswordChangeRequiredNEQ(v bool) predicate.User {
+	return predicate.User(sql.FieldNEQ(FieldPasswordChangeRequired, v))
+}
+
+// PasswordChangedAtEQ applies the EQ predicate on the "password_changed_at" field.
+func PasswordChangedAtEQ(v time.Time) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldPasswordChangedAt, v))
+}
+
+// PasswordChangedAtNEQ applies the NEQ predicate on the "password_changed_at" field.
+func PasswordChangedAtNEQ(v time.Time) predicate.User {
+	return predicate.User(sql.FieldNEQ(FieldPasswordChangedAt, v))
+}
+
+// PasswordChangedAtIn applies the In predicate on the "password_changed_at" field.
+func PasswordChangedAtIn(vs ...time.Time) predicate.User {
+	return predicate.User(sql.FieldIn(FieldPasswordChangedAt, vs...))
+}
+
+// PasswordChangedAtNotIn applies the NotIn predicate on the "password_changed_at" field.
+func PasswordChangedAtNotIn(vs ...time.Time) predicate.User {
+	return predicate.User(sql.FieldNotIn(FieldPasswordChangedAt, vs...))
+}
+
+// PasswordChangedAtGT applies the GT predicate on the "password_changed_at" field.
+func PasswordChangedAtGT(v time.Time) predicate.User {
+	return predicate.User(sql.FieldGT(FieldPasswordChangedAt, v))
+}
+
+// PasswordChangedAtGTE applies the GTE predicate on the "password_changed_at" field.
+func PasswordChangedAtGTE(v time.Time) predicate.User {
+	return predicate.User(sql.FieldGTE(FieldPasswordChangedAt, v))
+}
+
+// PasswordChangedAtLT applies the LT predicate on the "password_changed_at" field.
+func PasswordChangedAtLT(v time.Time) predicate.User {
+	return predicate.User(sql.FieldLT(FieldPasswordChangedAt, v))
+}
+
+// PasswordChangedAtLTE applies the LTE predicate on the "password_changed_at" field.
+func PasswordChangedAtLTE(v time.Time) predicate.User {
+	return predicate.User(sql.FieldLTE(FieldPasswordChangedAt, v))
+}
+
+// PasswordChangedAtIsNil applies the IsNil predicate on the "password_changed_at" field.
+func PasswordChangedAtIsNil() predicate.User {
+	return predicate.User(sql.FieldIsNull(FieldPasswordChangedAt))
+}
+
+// PasswordChangedAtNotNil applies the NotNil predicate on the "password_changed_at" field.
+func PasswordChangedAtNotNil() predicate.User {
+	return predicate.User(sql.FieldNotNull(FieldPasswordChangedAt))
+}
+
+// ContainerUIDEQ applies the EQ predicate on the "container_uid" field.
+func ContainerUIDEQ(v int) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldContainerUID, v))
+}
+
+// ContainerUIDNEQ applies the NEQ predicate on the "container_uid" field.
+func ContainerUIDNEQ(v int) predicate.User {
+	return predicate.User(sql.FieldNEQ(FieldContainerUID, v))
+}
+
+// ContainerUIDIn applies the In predicate on the "container_uid" field.
+func ContainerUIDIn(vs ...int) predicate.User {
+	return predicate.User(sql.FieldIn(FieldContainerUID, vs...))
+}
+
+// ContainerUIDNotIn applies the NotIn predicate on the "container_uid" field.
+func ContainerUIDNotIn(vs ...int) predicate.User {
+	return predicate.User(sql.FieldNotIn(FieldContainerUID, vs...))
+}
+
+// ContainerUIDGT applies the GT predicate on the "container_uid" field.
+func ContainerUIDGT(v int) predicate.User {
+	return predicate.User(sql.FieldGT(FieldContainerUID, v))
+}
+
+// ContainerUIDGTE applies the GTE predicate on the "container_uid" field.
+func ContainerUIDGTE(v int) predicate.User {
+	return predicate.User(sql.FieldGTE(FieldContainerUID, v))
+}
+
+// ContainerUIDLT applies the LT predicate on the "container_uid" field.
+func ContainerUIDLT(v int) predicate.User {
+	return predicate.User(sql.FieldLT(FieldContainerUID, v))
+}
+
+// ContainerUIDLTE applies the LTE predicate on the "container_uid" field.
+func ContainerUIDLTE(v int) predicate.User {
+	return predicate.User(sql.FieldLTE(FieldContainerUID, v))
+}
+
+// ContainerUIDIsNil applies the IsNil predicate on the "container_uid" field.
+func ContainerUIDIsNil() predicate.User {
+	return predicate.User(sql.FieldIsNull(FieldContainerUID))
+}
+
+// ContainerUIDNotNil applies the NotNil predicate on the "container_uid" field.
+func ContainerUIDNotNil() predicate.User {
+	return predicate.User(sql.FieldNotNull(FieldContainerUID))
+}
+
+// ContainerGidEQ applies the EQ predicate on the "container_gid" field.
+func ContainerGidEQ(v int) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldContainerGid, v))
+}
+
+// ContainerGidNEQ applies the NEQ predicate on the "container_gid" field.
+func ContainerGidNEQ(v int) predicate.User {
+	return predicate.User(sql.FieldNEQ(FieldContainerGid, v))
+}
+
+// ContainerGidIn applies the In predicate on the "container_gid" field.
+func ContainerGidIn(vs ...int) predicate.User {
+	return predicate.User(sql.FieldIn(FieldContainerGid, vs...))
+}
+
+// ContainerGidNotIn applies the NotIn predicate on the "container_gid" field.
+func ContainerGidNotIn(vs ...int) predicate.User {
+	return predicate.User(sql.FieldNotIn(FieldContainerGid, vs...))
+}
+
+// ContainerGidGT applies the GT predicate on the "container_gid" field.
+func ContainerGidGT(v int) predicate.User {
+	return predicate.User(sql.FieldGT(FieldContainerGid, v))
+}
+
+// ContainerGidGTE applies the GTE predicate on the "container_gid" field.
+func ContainerGidGTE(v int) predicate.User {
+	return predicate.User(sql.FieldGTE(FieldContainerGid, v))
+}
+
+// ContainerGidLT applies the LT predicate on the "container_gid" field.
+func ContainerGidLT(v int) predicate.User {
+	return predicate.User(sql.FieldLT(FieldContainerGid, v))
+}
+
+// ContainerGidLTE applies the LTE predicate on the "container_gid" field.
+func ContainerGidLTE(v int) predicate.User {
+	return predicate.User(sql.FieldLTE(FieldContainerGid, v))
+}
+
+// ContainerGidIsNil applies the IsNil predicate on the "container_gid" field.
+func ContainerGidIsNil() predicate.User {
+	return predicate.User(sql.FieldIsNull(FieldContainerGid))
+}
+
+// ContainerGidNotNil applies the NotNil predicate on the "container_gid" field.
+func ContainerGidNotNil() predicate.User {
+	return predicate.User(sql.FieldNotNull(FieldContainerGid))
+}
+
+// TotpSealedEQ applies the EQ predicate on the "totp_sealed" field.
+func TotpSealedEQ(v []byte) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldTotpSealed, v))
+}
+
+// TotpSealedNEQ applies the NEQ predicate on the "totp_sealed" field.
+func TotpSealedNEQ(v []byte) predicate.User {
+	return predicate.User(sql.FieldNEQ(FieldTotpSealed, v))
+}
+
+// TotpSealedIn applies the In predicate on the "totp_sealed" field.
+func TotpSealedIn(vs ...[]byte) predicate.User {
+	return predicate.User(sql.FieldIn(FieldTotpSealed, vs...))
+}
+
+// TotpSealedNotIn applies the NotIn predicate on the "totp_sealed" field.
+func TotpSealedNotIn(vs ...[]byte) predicate.User {
+	return predicate.User(sql.FieldNotIn(FieldTotpSealed, vs...))
+}
+
+// TotpSealedGT applies the GT predicate on the "totp_sealed" field.
+func TotpSealedGT(v []byte) predicate.User {
+	return predicate.User(sql.FieldGT(FieldTotpSealed, v))
+}
+
+// TotpSealedGTE applies the GTE predicate on the "totp_sealed" field.
+func TotpSealedGTE(v []byte) predicate.User {
+	return predicate.User(sql.FieldGTE(FieldTotpSealed, v))
+}
+
+// TotpSealedLT applies the LT predicate on the "totp_sealed" field.
+func TotpSealedLT(v []byte) predicate.User {
+	return predicate.User(sql.FieldLT(FieldTotpSealed, v))
+}
+
+// TotpSealedLTE applies the LTE predicate on the "totp_sealed" field.
+func TotpSealedLTE(v []byte) predicate.User {
+	return predicate.User(sql.FieldLTE(FieldTotpSealed, v))
+}
+
+// TotpSealedIsNil applies the IsNil predicate on the "totp_sealed" field.
+func TotpSealedIsNil() predicate.User {
+	return predicate.User(sql.FieldIsNull(FieldTotpSealed))
+}
+
+// TotpSealedNotNil applies the NotNil predicate on the "totp_sealed" field.
+func TotpSealedNotNil() predicate.User {
+	return predicate.User(sql.FieldNotNull(FieldTotpSealed))
+}
+
+// TotpEnabledAtEQ applies the EQ predicate on the "totp_enabled_at" field.
+func TotpEnabledAtEQ(v time.Time) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldTotpEnabledAt, v))
+}
+
+// TotpEnabledAtNEQ applies the NEQ predicate on the "totp_enabled_at" field.
+func TotpEnabledAtNEQ(v time.Time) predicate.User {
+	return predicate.User(sql.FieldNEQ(FieldTotpEnabledAt, v))
+}
+
+// TotpEnabledAtIn applies the In predicate on the "totp_enabled_at" field.
+func TotpEnabledAtIn(vs ...time.Time) predicate.User {
+	return predicate.User(sql.FieldIn(FieldTotpEnabledAt, vs...))
+}
+
+// TotpEnabledAtNotIn applies the NotIn predicate on the "totp_enabled_at" field.
+func TotpEnabledAtNotIn(vs ...time.Time) predicate.User {
+	return predicate.User(sql.FieldNotIn(FieldTotpEnabledAt, vs...))
+}
+
+// TotpEnabledAtGT applies the GT predicate on the "totp_enabled_at" field.
+func TotpEnabledAtGT(v time.Time) predicate.User {
+	return predicate.User(sql.FieldGT(FieldTotpEnabledAt, v))
+}
+
+// TotpEnabledAtGTE applies the GTE predicate on the "totp_enabled_at" field.
+func TotpEnabledAtGTE(v time.Time) predicate.User {
+	return predicate.User(sql.FieldGTE(FieldTotpEnabledAt, v))
+}
+
+// TotpEnabledAtLT applies the LT predicate on the "totp_enabled_at" field.
+func TotpEnabledAtLT(v time.Time) predicate.User {
+	return predicate.User(sql.FieldLT(FieldTotpEnabledAt, v))
+}
+
+// TotpEnabledAtLTE applies the LTE predicate on the "totp_enabled_at" field.
+func TotpEnabledAtLTE(v time.Time) predicate.User {
+	return predicate.User(sql.FieldLTE(FieldTotpEnabledAt, v))
+}
+
+// TotpEnabledAtIsNil applies the IsNil predicate on the "totp_enabled_at" field.
+func TotpEnabledAtIsNil() predicate.User {
+	return predicate.User(sql.FieldIsNull(FieldTotpEnabledAt))
+}
+
+// TotpEnabledAtNotNil applies the NotNil predicate on the "totp_enabled_at" field.
+func TotpEnabledAtNotNil() predicate.User {
+	return predicate.User(sql.FieldNotNull(FieldTotpEnabledAt))
+}
+
+// TotpStepEQ applies the EQ predicate on the "totp_step" field.
+func TotpStepEQ(v int64) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldTotpStep, v))
+}
+
+// TotpStepNEQ applies the NEQ predicate on the "totp_step" field.
+func TotpStepNEQ(v int64) predicate.User {
+	return predicate.User(sql.FieldNEQ(FieldTotpStep, v))
+}
+
+// TotpStepIn applies the In predicate on the "totp_step" field.
+func TotpStepIn(vs ...int64) predicate.User {
+	return predicate.User(sql.FieldIn(FieldTotpStep, vs...))
+}
+
+// TotpStepNotIn applies the NotIn predicate on the "totp_step" field.
+func TotpStepNotIn(vs ...int64) predicate.User {
+	return predicate.User(sql.FieldNotIn(FieldTotpStep, vs...))
+}
+
+// TotpStepGT applies the GT predicate on the "totp_step" field.
+func TotpStepGT(v int64) predicate.User {
+	return predicate.User(sql.FieldGT(FieldTotpStep, v))
+}
+
+// TotpStepGTE applies the GTE predicate on the "totp_step" field.
+func TotpStepGTE(v int64) predicate.User {
+	return predicate.User(sql.FieldGTE(FieldTotpStep, v))
+}
+
+// TotpStepLT applies the LT predicate on the "totp_step" field.
+func TotpStepLT(v int64) predicate.User {
+	return predicate.User(sql.FieldLT(FieldTotpStep, v))
+}
+
+// TotpStepLTE applies the LTE predicate on the "totp_step" field.
+func TotpStepLTE(v int64) predicate.User {
+	return predicate.User(sql.FieldLTE(FieldTotpStep, v))
+}
+
 // LastLoginAtEQ applies the EQ predicate on the "last_login_at" field.
 func LastLoginAtEQ(v time.Time) predicate.User {
 	return predicate.User(sql.FieldEQ(FieldLastLoginAt, v))
@@ -562,21 +897,136 @@ func HasMembershipsWith(preds ...predicate.Membership) predicate.User {
 	})
 }
 
-// HasPolicy applies the HasEdge predicate on the "policy" edge.
-func HasPolicy() predicate.User {
+// HasPolicies applies the HasEdge predicate on the "policies" edge.
+func HasPolicies() predicate.User {
 	return predicate.User(func(s *sql.Selector) {
 		step := sqlgraph.NewStep(
 			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, false, PolicyTable, PolicyColumn),
+			sqlgraph.Edge(sqlgraph.O2M, false, PoliciesTable, PoliciesColumn),
 		)
 		sqlgraph.HasNeighbors(s, step)
 	})
 }
 
-// HasPolicyWith applies the HasEdge predicate on the "policy" edge with a given conditions (other predicates).
-func HasPolicyWith(preds ...predicate.ResourcePolicy) predicate.User {
+// HasPoliciesWith applies the HasEdge predicate on the "policies" edge with a given conditions (other predicates).
+func HasPoliciesWith(preds ...predicate.PolicyAttachment) predicate.User {
 	return predicate.User(func(s *sql.Selector) {
-		step := newPolicyStep()
+		step := newPoliciesStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasKeypairs applies the HasEdge predicate on the "keypairs" edge.
+func HasKeypairs() predicate.User {
+	return predicate.User(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, KeypairsTable, KeypairsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasKeypairsWith applies the HasEdge predicate on the "keypairs" edge with a given conditions (other predicates).
+func HasKeypairsWith(preds ...predicate.Keypair) predicate.User {
+	return predicate.User(func(s *sql.Selector) {
+		step := newKeypairsStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasSSHKeys applies the HasEdge predicate on the "ssh_keys" edge.
+func HasSSHKeys() predicate.User {
+	return predicate.User(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, SSHKeysTable, SSHKeysColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasSSHKeysWith applies the HasEdge predicate on the "ssh_keys" edge with a given conditions (other predicates).
+func HasSSHKeysWith(preds ...predicate.SSHKey) predicate.User {
+	return predicate.User(func(s *sql.Selector) {
+		step := newSSHKeysStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasRecoveryCodes applies the HasEdge predicate on the "recovery_codes" edge.
+func HasRecoveryCodes() predicate.User {
+	return predicate.User(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, RecoveryCodesTable, RecoveryCodesColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasRecoveryCodesWith applies the HasEdge predicate on the "recovery_codes" edge with a given conditions (other predicates).
+func HasRecoveryCodesWith(preds ...predicate.RecoveryCode) predicate.User {
+	return predicate.User(func(s *sql.Selector) {
+		step := newRecoveryCodesStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasExternalIdentities applies the HasEdge predicate on the "external_identities" edge.
+func HasExternalIdentities() predicate.User {
+	return predicate.User(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, ExternalIdentitiesTable, ExternalIdentitiesColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasExternalIdentitiesWith applies the HasEdge predicate on the "external_identities" edge with a given conditions (other predicates).
+func HasExternalIdentitiesWith(preds ...predicate.ExternalIdentity) predicate.User {
+	return predicate.User(func(s *sql.Selector) {
+		step := newExternalIdentitiesStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasRoleGrants applies the HasEdge predicate on the "role_grants" edge.
+func HasRoleGrants() predicate.User {
+	return predicate.User(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, RoleGrantsTable, RoleGrantsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasRoleGrantsWith applies the HasEdge predicate on the "role_grants" edge with a given conditions (other predicates).
+func HasRoleGrantsWith(preds ...predicate.RoleGrant) predicate.User {
+	return predicate.User(func(s *sql.Selector) {
+		step := newRoleGrantsStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

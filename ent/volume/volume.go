@@ -36,6 +36,8 @@ const (
 	FieldProxyID = "proxy_id"
 	// EdgeProxy holds the string denoting the proxy edge name in mutations.
 	EdgeProxy = "proxy"
+	// EdgeGrants holds the string denoting the grants edge name in mutations.
+	EdgeGrants = "grants"
 	// Table holds the table name of the volume in the database.
 	Table = "volumes"
 	// ProxyTable is the table that holds the proxy relation/edge.
@@ -45,6 +47,13 @@ const (
 	ProxyInverseTable = "storage_proxies"
 	// ProxyColumn is the table column denoting the proxy relation/edge.
 	ProxyColumn = "proxy_id"
+	// GrantsTable is the table that holds the grants relation/edge.
+	GrantsTable = "volume_grants"
+	// GrantsInverseTable is the table name for the VolumeGrant entity.
+	// It exists in this package in order to avoid circular dependency with the "volumegrant" package.
+	GrantsInverseTable = "volume_grants"
+	// GrantsColumn is the table column denoting the grants relation/edge.
+	GrantsColumn = "volume_id"
 )
 
 // Columns holds all SQL columns for volume fields.
@@ -152,10 +161,31 @@ func ByProxyField(field string, opts ...sql.OrderTermOption) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newProxyStep(), sql.OrderByField(field, opts...))
 	}
 }
+
+// ByGrantsCount orders the results by grants count.
+func ByGrantsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newGrantsStep(), opts...)
+	}
+}
+
+// ByGrants orders the results by grants terms.
+func ByGrants(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newGrantsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
 func newProxyStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(ProxyInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2O, true, ProxyTable, ProxyColumn),
+	)
+}
+func newGrantsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(GrantsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, GrantsTable, GrantsColumn),
 	)
 }

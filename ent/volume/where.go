@@ -519,6 +519,29 @@ func HasProxyWith(preds ...predicate.StorageProxy) predicate.Volume {
 	})
 }
 
+// HasGrants applies the HasEdge predicate on the "grants" edge.
+func HasGrants() predicate.Volume {
+	return predicate.Volume(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, GrantsTable, GrantsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasGrantsWith applies the HasEdge predicate on the "grants" edge with a given conditions (other predicates).
+func HasGrantsWith(preds ...predicate.VolumeGrant) predicate.Volume {
+	return predicate.Volume(func(s *sql.Selector) {
+		step := newGrantsStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // And groups predicates with the AND operator between them.
 func And(predicates ...predicate.Volume) predicate.Volume {
 	return predicate.Volume(sql.AndPredicates(predicates...))

@@ -29,6 +29,7 @@ import (
 	vfolder1 "github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/graph/model"
 	"github.com/berthhq/berth/graph/scalar"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
@@ -221,7 +222,7 @@ type ComplexityRoot struct {
 		ID          func(childComplexity int) int
 		Name        func(childComplexity int) int
 		Occupied    func(childComplexity int) int
-		Policy      func(childComplexity int) int
+		Policies    func(childComplexity int) int
 		Projects    func(childComplexity int, after *entgql.Cursor[uuid.UUID], first *int, before *entgql.Cursor[uuid.UUID], last *int, orderBy []*ent.ProjectOrder, where *ent.ProjectWhereInput) int
 		Users       func(childComplexity int, after *entgql.Cursor[uuid.UUID], first *int, before *entgql.Cursor[uuid.UUID], last *int, orderBy []*ent.UserOrder, where *ent.UserWhereInput) int
 	}
@@ -446,6 +447,12 @@ type ComplexityRoot struct {
 		Summary   func(childComplexity int) int
 	}
 
+	PolicyAttachment struct {
+		CreatedAt func(childComplexity int) int
+		ID        func(childComplexity int) int
+		Policy    func(childComplexity int) int
+	}
+
 	Project struct {
 		Active      func(childComplexity int) int
 		CreatedAt   func(childComplexity int) int
@@ -455,7 +462,7 @@ type ComplexityRoot struct {
 		Memberships func(childComplexity int) int
 		Name        func(childComplexity int) int
 		Occupied    func(childComplexity int) int
-		Policy      func(childComplexity int) int
+		Policies    func(childComplexity int) int
 		Type        func(childComplexity int) int
 	}
 
@@ -706,7 +713,7 @@ type ComplexityRoot struct {
 		LastLoginAt func(childComplexity int) int
 		Memberships func(childComplexity int) int
 		Occupied    func(childComplexity int) int
-		Policy      func(childComplexity int) int
+		Policies    func(childComplexity int) int
 		Role        func(childComplexity int) int
 		Status      func(childComplexity int) int
 		Username    func(childComplexity int) int
@@ -1442,12 +1449,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Domain.Occupied(childComplexity), true
-	case "Domain.policy":
-		if e.ComplexityRoot.Domain.Policy == nil {
+	case "Domain.policies":
+		if e.ComplexityRoot.Domain.Policies == nil {
 			break
 		}
 
-		return e.ComplexityRoot.Domain.Policy(childComplexity), true
+		return e.ComplexityRoot.Domain.Policies(childComplexity), true
 	case "Domain.projects":
 		if e.ComplexityRoot.Domain.Projects == nil {
 			break
@@ -2470,6 +2477,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.PendingReport.Summary(childComplexity), true
 
+	case "PolicyAttachment.createdAt":
+		if e.ComplexityRoot.PolicyAttachment.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PolicyAttachment.CreatedAt(childComplexity), true
+	case "PolicyAttachment.id":
+		if e.ComplexityRoot.PolicyAttachment.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PolicyAttachment.ID(childComplexity), true
+	case "PolicyAttachment.policy":
+		if e.ComplexityRoot.PolicyAttachment.Policy == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PolicyAttachment.Policy(childComplexity), true
+
 	case "Project.active":
 		if e.ComplexityRoot.Project.Active == nil {
 			break
@@ -2518,12 +2544,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Project.Occupied(childComplexity), true
-	case "Project.policy":
-		if e.ComplexityRoot.Project.Policy == nil {
+	case "Project.policies":
+		if e.ComplexityRoot.Project.Policies == nil {
 			break
 		}
 
-		return e.ComplexityRoot.Project.Policy(childComplexity), true
+		return e.ComplexityRoot.Project.Policies(childComplexity), true
 	case "Project.type":
 		if e.ComplexityRoot.Project.Type == nil {
 			break
@@ -3603,12 +3629,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Occupied(childComplexity), true
-	case "User.policy":
-		if e.ComplexityRoot.User.Policy == nil {
+	case "User.policies":
+		if e.ComplexityRoot.User.Policies == nil {
 			break
 		}
 
-		return e.ComplexityRoot.User.Policy(childComplexity), true
+		return e.ComplexityRoot.User.Policies(childComplexity), true
 	case "User.role":
 		if e.ComplexityRoot.User.Role == nil {
 			break
@@ -4019,10 +4045,23 @@ func newExecutionContext(
 var sources = []*ast.Source{
 	{Name: "../base.graphql", Input: `"""
 Who may use a query, mutation, subscription or type. Every root field and every
-object type carries one; the fields of an object inherit it, or narrow it with
+object type carries one, mutations with the scope that an access token needs; the fields of an object inherit it, or narrow it with
 their own. What carries none is refused.
 """
-directive @allow(to: Audience!) on OBJECT | FIELD_DEFINITION
+directive @allow(to: Audience!, scope: TokenScope) on OBJECT | FIELD_DEFINITION
+
+"What an access token may be used for; every token reads what its user sees."
+enum TokenScope {
+  read
+  "Start, change, enter and end sessions."
+  sessions
+  "Change folders and their files."
+  folders
+  "Change the user's own profile and credentials."
+  account
+  "Everything else. Without it a token has the rights of a plain user."
+  admin
+}
 
 "Least privilege that a request needs; each audience includes those below it."
 enum Audience {
@@ -4035,6 +4074,16 @@ enum Audience {
   "Superadmins; monitors for queries."
   SUPERADMIN
 }
+
+"What may be done to an object. special: enter a session, use a folder's files, act as a user, choose a project's members, hand out a role, group or volume."
+enum AccessOperation { read create update delete special }
+"A kind of object that permissions are about."
+enum AccessEntity {
+  domain project user credential invitation identity_provider role resource_policy resource_group resource_preset
+  agent registry image volume session vfolder task audit system
+}
+"One thing that the folders of a volume may be used for."
+enum VolumePermission { create_folder modify_folder delete_folder mount upload download invite set_user_permission }
 
 "An instant, RFC 3339 with UTC offset."
 scalar Time
@@ -4246,10 +4295,10 @@ type JoinTokenPayload @allow(to: SUPERADMIN) {
 }
 
 extend type Mutation {
-  createResourceGroup(input: CreateResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN)
+  createResourceGroup(input: CreateResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
   "Cordons, opens or moves an agent."
-  updateAgent(input: UpdateAgentInput!): AgentPayload! @allow(to: SUPERADMIN)
-  createJoinToken(input: CreateJoinTokenInput!): JoinTokenPayload! @allow(to: SUPERADMIN)
+  updateAgent(input: UpdateAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
+  createJoinToken(input: CreateJoinTokenInput!): JoinTokenPayload! @allow(to: SUPERADMIN, scope: admin)
 }
 
 extend type Subscription {
@@ -4264,7 +4313,7 @@ type Domain implements Node @allow(to: USER) {
   description: String!
   active: Boolean!
   createdAt: Time!
-  policy: ResourcePolicy
+  policies: [PolicyAttachment!]!
   projects(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ProjectOrder!], where: ProjectWhereInput): ProjectConnection!
   users(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [UserOrder!], where: UserWhereInput): UserConnection!
   "Amounts held now by all sessions of the domain."
@@ -4285,7 +4334,7 @@ type Project implements Node @allow(to: USER) {
   type: ProjectType!
   createdAt: Time!
   domain: Domain!
-  policy: ResourcePolicy
+  policies: [PolicyAttachment!]!
   memberships: [Membership!]!
   occupied: Slots!
 }
@@ -4325,7 +4374,7 @@ type User implements Node @allow(to: USER) {
   createdAt: Time!
   lastLoginAt: Time
   domain: Domain!
-  policy: ResourcePolicy
+  policies: [PolicyAttachment!]!
   memberships: [Membership!]!
   occupied: Slots!
 }
@@ -4342,6 +4391,13 @@ type ResourcePolicy implements Node @allow(to: USER) {
   maxVfolders: Int
   "Bytes per quota scope."
   maxScopeBytes: Int64
+  createdAt: Time!
+}
+
+"A policy where it is attached: to exactly one of domain, project, user and keypair."
+type PolicyAttachment implements Node @allow(to: USER) {
+  id: ID!
+  policy: ResourcePolicy!
   createdAt: Time!
 }
 
@@ -4449,22 +4505,22 @@ type AccessTokenPayload @allow(to: USER) {
 type LoginSessionPayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
-  createDomain(input: CreateDomainInput!): DomainPayload! @allow(to: SUPERADMIN)
-  createProject(input: CreateProjectInput!): ProjectPayload! @allow(to: ADMIN)
-  createUser(input: CreateUserInput!): UserPayload! @allow(to: ADMIN)
-  updateUser(input: UpdateUserInput!): UserPayload! @allow(to: USER)
+  createDomain(input: CreateDomainInput!): DomainPayload! @allow(to: SUPERADMIN, scope: admin)
+  createProject(input: CreateProjectInput!): ProjectPayload! @allow(to: ADMIN, scope: admin)
+  createUser(input: CreateUserInput!): UserPayload! @allow(to: ADMIN, scope: admin)
+  updateUser(input: UpdateUserInput!): UserPayload! @allow(to: USER, scope: account)
   "Adds a member or changes whether it administers the project."
-  setMembership(input: SetMembershipInput!): MembershipPayload! @allow(to: USER)
-  removeMembership(input: RemoveMembershipInput!): MembershipPayload! @allow(to: USER)
-  createResourcePolicy(input: CreateResourcePolicyInput!): ResourcePolicyPayload! @allow(to: SUPERADMIN)
-  updateResourcePolicy(input: UpdateResourcePolicyInput!): ResourcePolicyPayload! @allow(to: SUPERADMIN)
-  attachResourcePolicy(input: AttachResourcePolicyInput!): AttachResourcePolicyPayload! @allow(to: ADMIN)
+  setMembership(input: SetMembershipInput!): MembershipPayload! @allow(to: USER, scope: admin)
+  removeMembership(input: RemoveMembershipInput!): MembershipPayload! @allow(to: USER, scope: admin)
+  createResourcePolicy(input: CreateResourcePolicyInput!): ResourcePolicyPayload! @allow(to: SUPERADMIN, scope: admin)
+  updateResourcePolicy(input: UpdateResourcePolicyInput!): ResourcePolicyPayload! @allow(to: SUPERADMIN, scope: admin)
+  attachResourcePolicy(input: AttachResourcePolicyInput!): AttachResourcePolicyPayload! @allow(to: ADMIN, scope: admin)
   "Ends all other logins of the user."
-  changePassword(input: ChangePasswordInput!): ViewerPayload! @allow(to: USER)
-  createAccessToken(input: CreateAccessTokenInput!): AccessTokenPayload! @allow(to: USER)
-  revokeAccessToken(input: RevokeAccessTokenInput!): AccessTokenPayload! @allow(to: USER)
+  changePassword(input: ChangePasswordInput!): ViewerPayload! @allow(to: USER, scope: account)
+  createAccessToken(input: CreateAccessTokenInput!): AccessTokenPayload! @allow(to: USER, scope: account)
+  revokeAccessToken(input: RevokeAccessTokenInput!): AccessTokenPayload! @allow(to: USER, scope: account)
   "Ends a login of one's own, at once, with its open connections."
-  revokeLoginSession(input: RevokeLoginSessionInput!): LoginSessionPayload! @allow(to: USER)
+  revokeLoginSession(input: RevokeLoginSessionInput!): LoginSessionPayload! @allow(to: USER, scope: account)
 }
 `, BuiltIn: false},
 	{Name: "../image.graphql", Input: `"A container registry that images come from."
@@ -4529,11 +4585,11 @@ type ImagePayload @allow(to: USER) { image: Image! }
 type ForgetImagePayload @allow(to: SUPERADMIN) { id: ID! }
 
 extend type Mutation {
-  createRegistry(input: CreateRegistryInput!): RegistryPayload! @allow(to: SUPERADMIN)
+  createRegistry(input: CreateRegistryInput!): RegistryPayload! @allow(to: SUPERADMIN, scope: admin)
   "Reads all tags of a registry and registers them."
-  scanRegistry(input: ScanRegistryInput!): ScanRegistryPayload! @allow(to: SUPERADMIN)
-  registerImage(input: RegisterImageInput!): ImagePayload! @allow(to: SUPERADMIN)
-  forgetImage(input: ForgetImageInput!): ForgetImagePayload! @allow(to: SUPERADMIN)
+  scanRegistry(input: ScanRegistryInput!): ScanRegistryPayload! @allow(to: SUPERADMIN, scope: admin)
+  registerImage(input: RegisterImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: admin)
+  forgetImage(input: ForgetImageInput!): ForgetImagePayload! @allow(to: SUPERADMIN, scope: admin)
 }
 `, BuiltIn: false},
 	{Name: "../session.graphql", Input: `enum SessionType {
@@ -4796,7 +4852,7 @@ input MountInput {
 }
 
 input CreateSessionInput {
-  "4 to 64 characters; generated when missing. One live session of a user has the name."
+  "1 to 64 characters; generated when missing. One live session of a user has the name."
   name: String
   "Reference, or name:tag when only one registry has it."
   image: String!
@@ -4828,9 +4884,9 @@ input RenameSessionInput { id: ID! name: String! }
 type SessionPayload @allow(to: USER) { session: Session! }
 
 extend type Mutation {
-  createSession(input: CreateSessionInput!): SessionPayload! @allow(to: USER)
-  terminateSession(input: TerminateSessionInput!): SessionPayload! @allow(to: USER)
-  renameSession(input: RenameSessionInput!): SessionPayload! @allow(to: USER)
+  createSession(input: CreateSessionInput!): SessionPayload! @allow(to: USER, scope: sessions)
+  terminateSession(input: TerminateSessionInput!): SessionPayload! @allow(to: USER, scope: sessions)
+  renameSession(input: RenameSessionInput!): SessionPayload! @allow(to: USER, scope: sessions)
 }
 
 "A piece of a log; text may cut lines, bytes that are no UTF-8 are replaced."
@@ -4997,15 +5053,15 @@ type FileResult @allow(to: USER) { path: String! error: String }
 type DeleteFilesPayload @allow(to: USER) { results: [FileResult!]! }
 
 extend type Mutation {
-  createVfolder(input: CreateVfolderInput!): VfolderPayload! @allow(to: USER)
-  renameVfolder(input: RenameVfolderInput!): VfolderPayload! @allow(to: USER)
+  createVfolder(input: CreateVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
+  renameVfolder(input: RenameVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
   "Deletes the folder and its data; refused while a session mounts it."
-  deleteVfolder(input: DeleteVfolderInput!): VfolderPayload! @allow(to: USER)
-  createUpload(input: CreateUploadInput!): CreateUploadPayload! @allow(to: USER)
-  createDownload(input: CreateDownloadInput!): CreateDownloadPayload! @allow(to: USER)
-  makeDirectory(input: MakeDirectoryInput!): FilePayload! @allow(to: USER)
-  moveFile(input: MoveFileInput!): FilePayload! @allow(to: USER)
-  deleteFiles(input: DeleteFilesInput!): DeleteFilesPayload! @allow(to: USER)
+  deleteVfolder(input: DeleteVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
+  createUpload(input: CreateUploadInput!): CreateUploadPayload! @allow(to: USER, scope: folders)
+  createDownload(input: CreateDownloadInput!): CreateDownloadPayload! @allow(to: USER, scope: folders)
+  makeDirectory(input: MakeDirectoryInput!): FilePayload! @allow(to: USER, scope: folders)
+  moveFile(input: MoveFileInput!): FilePayload! @allow(to: USER, scope: folders)
+  deleteFiles(input: DeleteFilesInput!): DeleteFilesPayload! @allow(to: USER, scope: folders)
 }
 
 extend type Subscription {
@@ -5306,8 +5362,8 @@ func (ec *executionContext) childFields_Domain(ctx context.Context, field graphq
 		return ec.fieldContext_Domain_active(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_Domain_createdAt(ctx, field)
-	case "policy":
-		return ec.fieldContext_Domain_policy(ctx, field)
+	case "policies":
+		return ec.fieldContext_Domain_policies(ctx, field)
 	case "projects":
 		return ec.fieldContext_Domain_projects(ctx, field)
 	case "users":
@@ -5690,6 +5746,18 @@ func (ec *executionContext) childFields_PendingReport(ctx context.Context, field
 	return nil, fmt.Errorf("no field named %q was found under type PendingReport", field.Name)
 }
 
+func (ec *executionContext) childFields_PolicyAttachment(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_PolicyAttachment_id(ctx, field)
+	case "policy":
+		return ec.fieldContext_PolicyAttachment_policy(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_PolicyAttachment_createdAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PolicyAttachment", field.Name)
+}
+
 func (ec *executionContext) childFields_Project(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -5706,8 +5774,8 @@ func (ec *executionContext) childFields_Project(ctx context.Context, field graph
 		return ec.fieldContext_Project_createdAt(ctx, field)
 	case "domain":
 		return ec.fieldContext_Project_domain(ctx, field)
-	case "policy":
-		return ec.fieldContext_Project_policy(ctx, field)
+	case "policies":
+		return ec.fieldContext_Project_policies(ctx, field)
 	case "memberships":
 		return ec.fieldContext_Project_memberships(ctx, field)
 	case "occupied":
@@ -6148,8 +6216,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_lastLoginAt(ctx, field)
 	case "domain":
 		return ec.fieldContext_User_domain(ctx, field)
-	case "policy":
-		return ec.fieldContext_User_policy(ctx, field)
+	case "policies":
+		return ec.fieldContext_User_policies(ctx, field)
 	case "memberships":
 		return ec.fieldContext_User_memberships(ctx, field)
 	case "occupied":
@@ -10052,33 +10120,33 @@ func (ec *executionContext) fieldContext_Domain_createdAt(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Domain", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
-func (ec *executionContext) _Domain_policy(ctx context.Context, field graphql.CollectedField, obj *ent.Domain) (ret graphql.Marshaler) {
+func (ec *executionContext) _Domain_policies(ctx context.Context, field graphql.CollectedField, obj *ent.Domain) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Domain_policy(ctx, field)
+			return ec.fieldContext_Domain_policies(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Policy(ctx)
+			return obj.Policies(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *ent.ResourcePolicy) graphql.Marshaler {
-			return ec.marshalOResourcePolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePolicy(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.PolicyAttachment) graphql.Marshaler {
+			return ec.marshalNPolicyAttachment2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐPolicyAttachmentᚄ(ctx, selections, v)
 		},
 		true,
-		false,
+		true,
 	)
 }
-func (ec *executionContext) fieldContext_Domain_policy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Domain_policies(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Domain",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ResourcePolicy(ctx, field)
+			return ec.childFields_PolicyAttachment(ctx, field)
 		},
 	}
 	return fc, nil
@@ -14163,6 +14231,84 @@ func (ec *executionContext) fieldContext_PendingReport_nearest(_ context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _PolicyAttachment_id(ctx context.Context, field graphql.CollectedField, obj *ent.PolicyAttachment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PolicyAttachment_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PolicyAttachment_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PolicyAttachment", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _PolicyAttachment_policy(ctx context.Context, field graphql.CollectedField, obj *ent.PolicyAttachment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PolicyAttachment_policy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Policy(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ResourcePolicy) graphql.Marshaler {
+			return ec.marshalNResourcePolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePolicy(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PolicyAttachment_policy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PolicyAttachment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourcePolicy(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PolicyAttachment_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.PolicyAttachment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PolicyAttachment_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PolicyAttachment_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PolicyAttachment", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
 func (ec *executionContext) _Project_id(ctx context.Context, field graphql.CollectedField, obj *ent.Project) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -14333,33 +14479,33 @@ func (ec *executionContext) fieldContext_Project_domain(_ context.Context, field
 	return fc, nil
 }
 
-func (ec *executionContext) _Project_policy(ctx context.Context, field graphql.CollectedField, obj *ent.Project) (ret graphql.Marshaler) {
+func (ec *executionContext) _Project_policies(ctx context.Context, field graphql.CollectedField, obj *ent.Project) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Project_policy(ctx, field)
+			return ec.fieldContext_Project_policies(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Policy(ctx)
+			return obj.Policies(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *ent.ResourcePolicy) graphql.Marshaler {
-			return ec.marshalOResourcePolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePolicy(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.PolicyAttachment) graphql.Marshaler {
+			return ec.marshalNPolicyAttachment2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐPolicyAttachmentᚄ(ctx, selections, v)
 		},
 		true,
-		false,
+		true,
 	)
 }
-func (ec *executionContext) fieldContext_Project_policy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Project_policies(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Project",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ResourcePolicy(ctx, field)
+			return ec.childFields_PolicyAttachment(ctx, field)
 		},
 	}
 	return fc, nil
@@ -18935,33 +19081,33 @@ func (ec *executionContext) fieldContext_User_domain(_ context.Context, field gr
 	return fc, nil
 }
 
-func (ec *executionContext) _User_policy(ctx context.Context, field graphql.CollectedField, obj *ent.User) (ret graphql.Marshaler) {
+func (ec *executionContext) _User_policies(ctx context.Context, field graphql.CollectedField, obj *ent.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_User_policy(ctx, field)
+			return ec.fieldContext_User_policies(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Policy(ctx)
+			return obj.Policies(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *ent.ResourcePolicy) graphql.Marshaler {
-			return ec.marshalOResourcePolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePolicy(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.PolicyAttachment) graphql.Marshaler {
+			return ec.marshalNPolicyAttachment2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐPolicyAttachmentᚄ(ctx, selections, v)
 		},
 		true,
-		false,
+		true,
 	)
 }
-func (ec *executionContext) fieldContext_User_policy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_User_policies(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "User",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ResourcePolicy(ctx, field)
+			return ec.childFields_PolicyAttachment(ctx, field)
 		},
 	}
 	return fc, nil
@@ -24276,6 +24422,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Project(ctx, sel, obj)
+	case *ent.PolicyAttachment:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._PolicyAttachment(ctx, sel, obj)
 	case *ent.Membership:
 		if obj == nil {
 			return graphql.Null
@@ -25728,7 +25879,7 @@ func (ec *executionContext) _Domain(ctx context.Context, sel ast.SelectionSet, o
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "policy":
+		case "policies":
 			field := field
 
 			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
@@ -25737,8 +25888,8 @@ func (ec *executionContext) _Domain(ctx context.Context, sel ast.SelectionSet, o
 						ec.Error(ctx, ec.Recover(ctx, r))
 					}
 				}()
-				res = ec._Domain_policy(ctx, field, obj)
-				if res == graphql.RequiredNull {
+				res = ec._Domain_policies(ctx, field, obj)
+				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -27839,6 +27990,87 @@ func (ec *executionContext) _PendingReport(ctx context.Context, sel ast.Selectio
 	return out
 }
 
+var policyAttachmentImplementors = []string{"PolicyAttachment", "Node"}
+
+func (ec *executionContext) _PolicyAttachment(ctx context.Context, sel ast.SelectionSet, obj *ent.PolicyAttachment) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, policyAttachmentImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PolicyAttachment")
+		case "id":
+			out.Values[i] = ec._PolicyAttachment_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "policy":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._PolicyAttachment_policy(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "createdAt":
+			out.Values[i] = ec._PolicyAttachment_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var projectImplementors = []string{"Project", "Node"}
 
 func (ec *executionContext) _Project(ctx context.Context, sel ast.SelectionSet, obj *ent.Project) graphql.Marshaler {
@@ -27919,7 +28151,7 @@ func (ec *executionContext) _Project(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-		case "policy":
+		case "policies":
 			field := field
 
 			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
@@ -27928,8 +28160,8 @@ func (ec *executionContext) _Project(ctx context.Context, sel ast.SelectionSet, 
 						ec.Error(ctx, ec.Recover(ctx, r))
 					}
 				}()
-				res = ec._Project_policy(ctx, field, obj)
-				if res == graphql.RequiredNull {
+				res = ec._Project_policies(ctx, field, obj)
+				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -30619,7 +30851,7 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-		case "policy":
+		case "policies":
 			field := field
 
 			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
@@ -30628,8 +30860,8 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 						ec.Error(ctx, ec.Recover(ctx, r))
 					}
 				}()
-				res = ec._User_policy(ctx, field, obj)
-				if res == graphql.RequiredNull {
+				res = ec._User_policies(ctx, field, obj)
+				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -32983,6 +33215,32 @@ func (ec *executionContext) marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPag
 	return ec._PageInfo(ctx, sel, &v)
 }
 
+func (ec *executionContext) marshalNPolicyAttachment2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐPolicyAttachmentᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.PolicyAttachment) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNPolicyAttachment2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐPolicyAttachment(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNPolicyAttachment2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐPolicyAttachment(ctx context.Context, sel ast.SelectionSet, v *ent.PolicyAttachment) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._PolicyAttachment(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNProject2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProjectᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Project) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -35322,6 +35580,24 @@ func (ec *executionContext) marshalOTime2ᚖtimeᚐTime(ctx context.Context, sel
 	_ = sel
 	_ = ctx
 	res := graphql.MarshalTime(*v)
+	return res
+}
+
+func (ec *executionContext) unmarshalOTokenScope2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScope(ctx context.Context, v any) (*access.TokenScope, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := scalar.UnmarshalTokenScope(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOTokenScope2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScope(ctx context.Context, sel ast.SelectionSet, v *access.TokenScope) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := scalar.MarshalTokenScope(*v)
 	return res
 }
 

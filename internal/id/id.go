@@ -14,31 +14,43 @@ type Kind byte
 
 // Kinds are stored in ids: never renumber.
 const (
-	Domain         Kind = 1
-	Project        Kind = 2
-	User           Kind = 3
-	Membership     Kind = 4
-	AccessToken    Kind = 5
-	LoginSession   Kind = 6
-	ResourcePolicy Kind = 7
-	ResourceGroup  Kind = 8
-	Agent          Kind = 9
-	Device         Kind = 10
-	SlotType       Kind = 11
-	Registry       Kind = 12
-	Image          Kind = 13
-	Session        Kind = 14
-	Kernel         Kind = 15
-	Allocation     Kind = 16
-	SessionEvent   Kind = 17
-	StorageProxy   Kind = 18
-	Volume         Kind = 19
-	QuotaScope     Kind = 20
-	Vfolder        Kind = 21
-	SessionMount   Kind = 22
-	AuditEntry     Kind = 23
-	JoinToken      Kind = 24
-	Other          Kind = 63
+	Domain           Kind = 1
+	Project          Kind = 2
+	User             Kind = 3
+	Membership       Kind = 4
+	AccessToken      Kind = 5
+	LoginSession     Kind = 6
+	ResourcePolicy   Kind = 7
+	ResourceGroup    Kind = 8
+	Agent            Kind = 9
+	Device           Kind = 10
+	SlotType         Kind = 11
+	Registry         Kind = 12
+	Image            Kind = 13
+	Session          Kind = 14
+	Kernel           Kind = 15
+	Allocation       Kind = 16
+	SessionEvent     Kind = 17
+	StorageProxy     Kind = 18
+	Volume           Kind = 19
+	QuotaScope       Kind = 20
+	Vfolder          Kind = 21
+	SessionMount     Kind = 22
+	AuditEntry       Kind = 23
+	JoinToken        Kind = 24
+	Keypair          Kind = 25
+	SSHKey           Kind = 26
+	LoginAttempt     Kind = 27
+	IdentityProvider Kind = 28
+	Invitation       Kind = 29
+	Role             Kind = 30
+	RoleGrant        Kind = 31
+	PolicyAttachment Kind = 32
+	GroupGrant       Kind = 33
+	VolumeGrant      Kind = 34
+	ResourcePreset   Kind = 35
+	Task             Kind = 36
+	Other            Kind = 63
 )
 
 // New returns a fresh id of the kind.

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/access"
 )
 
 // Role is the built-in role of a user.
@@ -30,9 +32,19 @@ type Viewer struct {
 	Projects []uuid.UUID // memberships
 	Admins   []uuid.UUID // projects in which the user is project admin
 
-	// Credential is the login session or access token that was shown; it is
-	// what a logout or revocation ends.
+	Grants []access.Grant // custom roles
+
+	// Credential is the login session, access token or keypair that was shown;
+	// it is what a logout or revocation ends.
 	Credential uuid.UUID
+	// Scopes are those of the access token that was shown; nil for a person.
+	Scopes []access.TokenScope
+	// Within is the one project that the token reaches; zero for all.
+	Within uuid.UUID
+	// Actor is who really asks, when he acts as User; zero otherwise.
+	Actor uuid.UUID
+	// Due is what the user must do before anything else.
+	Due Due
 
 	system    bool
 	anonymous bool
@@ -68,6 +80,88 @@ func (v *Viewer) MemberOf(project uuid.UUID) bool { return slices.Contains(v.Pro
 
 // ProjectAdminOf tells whether the viewer administers the project itself.
 func (v *Viewer) ProjectAdminOf(project uuid.UUID) bool { return slices.Contains(v.Admins, project) }
+
+// Due is what a user must do before he may do anything else.
+type Due string
+
+// The things that can be due.
+const (
+	DuePassword Due = "password" // change it
+	DueTOTP     Due = "totp"     // enrol a second factor
+)
+
+// Allows tells whether the credential reaches as far as the scope.
+func (v *Viewer) Allows(scope access.TokenScope) bool { return access.TokenAllows(v.Scopes, scope) }
+
+// May tells whether the viewer is allowed op on an object of an entity.
+func (v *Viewer) May(op access.Operation, e access.Entity, on access.Object) bool {
+	switch {
+	case v.system:
+		return true
+	case v.anonymous, v.Due != "", !v.Allows(access.Needs(op, e)) && !v.ownProfile(op, e, on):
+		return false
+	case v.Within != uuid.Nil && on.Project != v.Within && on.ID != v.Within && (e == access.Session || e == access.Vfolder || e == access.Project):
+		return false
+	case v.Role == RoleSuperadmin:
+		return true
+	case v.Role == RoleMonitor:
+		return op == access.Read
+	}
+	for _, r := range v.relations(on) {
+		if access.Builtin(e, r, op) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(v.Grants, func(g access.Grant) bool { return g.Covers(op, e, on) })
+}
+
+// ownProfile is true for a token of the account scope that changes its user.
+func (v *Viewer) ownProfile(op access.Operation, e access.Entity, on access.Object) bool {
+	return e == access.User && op == access.Update && on.ID == v.User && v.Allows(access.TokenAccount)
+}
+
+func (v *Viewer) relations(on access.Object) []access.Relation {
+	list := []access.Relation{access.Anyone}
+	if on.Owner != uuid.Nil && on.Owner == v.User {
+		list = append(list, access.Owner)
+	}
+	if v.MemberOf(on.Project) {
+		list = append(list, access.Member)
+	}
+	if v.ProjectAdminOf(on.Project) {
+		list = append(list, access.Lead)
+	}
+	if on.Domain != uuid.Nil && on.Domain == v.Domain {
+		list = append(list, access.Belongs)
+		if v.Role == RoleAdmin {
+			list = append(list, access.DomainAdmin)
+		}
+	}
+	return list
+}
+
+// Permissions lists what the viewer may do to an object.
+func (v *Viewer) Permissions(e access.Entity, on access.Object) []access.Operation {
+	list := []access.Operation{}
+	for _, op := range access.Operations() {
+		if v.May(op, e, on) {
+			list = append(list, op)
+		}
+	}
+	return list
+}
+
+// Granted returns the ids of the scopes of a kind on which custom roles allow
+// op on an entity. For the system there is one, all zero.
+func (v *Viewer) Granted(op access.Operation, e access.Entity, scope access.Scope) []uuid.UUID {
+	var list []uuid.UUID
+	for _, g := range v.Grants {
+		if g.Scope == scope && slices.Contains(g.Permissions[e], op) {
+			list = append(list, g.ID)
+		}
+	}
+	return list
+}
 
 type key struct{}
 

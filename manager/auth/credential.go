@@ -9,11 +9,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 )
@@ -25,20 +27,33 @@ type credential struct {
 	expires         *time.Time
 	seen            *time.Time
 	initialPassword bool
+	addresses       []string // prefixes from which it is taken; none: from everywhere
 }
 
-// A live credential and its user with the memberships: one statement, because
-// every request runs it. %s is the table's column of use, its name and what narrows it.
+// A live credential and its user with memberships and custom roles: one
+// statement, because every request runs it. %s is the table's column of use, its
+// name, what narrows it, its token scopes, its project, and what is due.
 const live = `
-SELECT c.id, c.expires_at, c.%[1]s, u.id, u.email, u.role, u.domain_id, u.initial_password,
+SELECT c.id, c.expires_at, c.%[1]s, u.id, u.email, u.role, u.domain_id, u.initial_password, u.allowed_addresses,
   (SELECT json_agg(json_build_object('id', m.project_id, 'admin', m.admin) ORDER BY m.project_id)
-   FROM memberships m WHERE m.user_id = u.id)
+   FROM memberships m WHERE m.user_id = u.id),
+  (SELECT json_agg(json_build_object('scope', g.scope, 'id', g.scope_id, 'permissions', r.permissions) ORDER BY g.id)
+   FROM role_grants g JOIN roles r ON r.id = g.role_id WHERE g.user_id = u.id),
+  %[4]s, %[5]s, %[6]s
 FROM %[2]s c JOIN users u ON u.id = c.user_id JOIN domains d ON d.id = u.domain_id
-WHERE c.revoked_at IS NULL AND u.status = 'active' AND d.active AND %[3]s`
+WHERE u.status = 'active' AND d.active AND %[3]s`
+
+// dueOf is what a person who logged in with a password must do first.
+const dueOf = `CASE WHEN c.method <> 'password' THEN ''
+  WHEN u.password_change_required OR d.password_max_age_days > 0 AND
+    coalesce(u.password_changed_at, u.created_at) < now() - make_interval(days => d.password_max_age_days::int) THEN 'password'
+  WHEN d.totp_required AND u.totp_enabled_at IS NULL THEN 'totp' ELSE '' END`
 
 var (
-	liveLogins = fmt.Sprintf(live, "last_seen_at", "login_sessions", "c.expires_at > $1 AND c.last_seen_at > $2 AND ")
-	liveTokens = fmt.Sprintf(live, "last_used_at", "access_tokens", "(c.expires_at IS NULL OR c.expires_at > $1) AND ")
+	liveLogins = fmt.Sprintf(live, "last_seen_at", "login_sessions",
+		"c.revoked_at IS NULL AND c.expires_at > $1 AND c.last_seen_at > $2 AND ", "NULL", "NULL::uuid", dueOf)
+	liveTokens = fmt.Sprintf(live, "last_used_at", "access_tokens",
+		"c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > $1) AND ", "c.scopes", "c.project_id", "''")
 )
 
 const refused = "the credentials are wrong or no longer valid"
@@ -88,17 +103,27 @@ func (s *Service) find(ctx context.Context, query string, token bool, args ...an
 func scan(rows *sql.Rows) (*credential, error) {
 	c := &credential{viewer: &viewer.Viewer{}}
 	v := c.viewer
-	var members []byte
-	err := rows.Scan(&v.Credential, &c.expires, &c.seen, &v.User, &v.Email, &v.Role, &v.Domain, &c.initialPassword, &members)
-	if err != nil || members == nil {
-		return c, err
+	var addresses, members, grants, scopes []byte
+	var within *uuid.UUID
+	err := rows.Scan(&v.Credential, &c.expires, &c.seen, &v.User, &v.Email, &v.Role, &v.Domain, &c.initialPassword,
+		&addresses, &members, &grants, &scopes, &within, &v.Due)
+	if err != nil {
+		return nil, err
 	}
 	var list []struct {
 		ID    uuid.UUID
 		Admin bool
 	}
-	if err := json.Unmarshal(members, &list); err != nil {
-		return nil, err
+	for _, part := range []struct {
+		json []byte
+		into any
+	}{{addresses, &c.addresses}, {members, &list}, {grants, &v.Grants}, {scopes, &v.Scopes}} {
+		if part.json == nil {
+			continue
+		}
+		if err := json.Unmarshal(part.json, part.into); err != nil {
+			return nil, err
+		}
 	}
 	for _, m := range list {
 		v.Projects = append(v.Projects, m.ID)
@@ -106,7 +131,27 @@ func scan(rows *sql.Rows) (*credential, error) {
 			v.Admins = append(v.Admins, m.ID)
 		}
 	}
+	if within != nil {
+		v.Within = *within
+	}
+	narrow(v)
 	return c, nil
+}
+
+// narrow takes from the viewer what his credential does not reach. A token
+// without the admin scope makes everybody a plain user, one of a project knows
+// no other, and who has something due may do nothing else.
+func narrow(v *viewer.Viewer) {
+	if v.Due != "" || !v.Allows(access.TokenAdmin) {
+		v.Role, v.Admins, v.Grants = viewer.RoleUser, nil, nil
+	}
+	if v.Due != "" {
+		v.Projects = nil
+	}
+	if v.Within != uuid.Nil {
+		elsewhere := func(p uuid.UUID) bool { return p != v.Within }
+		v.Projects, v.Admins = slices.DeleteFunc(v.Projects, elsewhere), slices.DeleteFunc(v.Admins, elsewhere)
+	}
 }
 
 // touch notes the use of a credential, about once a minute. The request does

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/accesstoken"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 )
@@ -56,7 +57,7 @@ func (s *Service) CreateAccessToken(ctx context.Context, in CreateAccessTokenInp
 	}
 	secret := newToken()
 	token, err := s.client.AccessToken.Create().
-		SetName(in.Name).SetPrefix(secret[:shown]).SetHash(hash(secret)).SetNillableExpiresAt(in.ExpiresAt).SetUserID(v.User).
+		SetName(in.Name).SetPrefix(secret[:shown]).SetHash(hash(secret)).SetScopes(allScopes()).SetNillableExpiresAt(in.ExpiresAt).SetUserID(v.User).
 		Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("create access token: %w", err)
@@ -88,4 +89,12 @@ func (s *Service) RevokeAccessToken(ctx context.Context, in RevokeAccessTokenInp
 	}
 	s.Disconnect(ctx, token.ID)
 	return &AccessTokenPayload{AccessToken: token}, nil
+}
+
+func allScopes() []string {
+	var list []string
+	for _, scope := range access.TokenScopes() {
+		list = append(list, string(scope))
+	}
+	return list
 }

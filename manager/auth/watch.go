@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -118,7 +119,8 @@ func (s *Service) current(ctx context.Context, open []*watcher) (map[uuid.UUID]*
 
 func same(a, b *viewer.Viewer) bool {
 	return a.User == b.User && a.Role == b.Role && a.Domain == b.Domain &&
-		slices.Equal(a.Projects, b.Projects) && slices.Equal(a.Admins, b.Admins)
+		a.Due == b.Due && slices.Equal(a.Projects, b.Projects) && slices.Equal(a.Admins, b.Admins) &&
+		reflect.DeepEqual(a.Grants, b.Grants)
 }
 
 // keepLogins is how long a login that is over can still be looked at.

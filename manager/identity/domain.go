@@ -41,8 +41,11 @@ func (s *Service) CreateDomain(ctx context.Context, in CreateDomainInput) (*Doma
 		if err := bindable(ctx, tx, in.Policy); err != nil {
 			return err
 		}
-		d, err = tx.Domain.Create().SetName(in.Name).SetNillableDescription(in.Description).SetNillablePolicyID(in.Policy).Save(ctx)
-		return err
+		d, err = tx.Domain.Create().SetName(in.Name).SetNillableDescription(in.Description).Save(ctx)
+		if err != nil || in.Policy == nil {
+			return err
+		}
+		return tx.PolicyAttachment.Create().SetPolicyID(*in.Policy).SetDomainID(d.ID).Exec(ctx)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create domain: %w", err)

@@ -42,8 +42,11 @@ func (s *Service) CreateProject(ctx context.Context, in CreateProjectInput) (*Pr
 			return err
 		}
 		p, err = tx.Project.Create().SetName(in.Name).SetNillableDescription(in.Description).
-			SetDomainID(in.Domain).SetNillablePolicyID(in.Policy).Save(ctx)
-		return err
+			SetDomainID(in.Domain).Save(ctx)
+		if err != nil || in.Policy == nil {
+			return err
+		}
+		return tx.PolicyAttachment.Create().SetPolicyID(*in.Policy).SetProjectID(p.ID).Exec(ctx)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create project: %w", err)

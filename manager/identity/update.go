@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/loginsession"
+	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
@@ -70,11 +71,10 @@ func update(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, in UpdateUserInpu
 		return nil, nil, err
 	}
 	up := before.Update().SetNillableFullName(in.FullName).SetNillableRole(in.Role).SetNillableStatus(in.Status)
-	if in.Policy != nil {
-		up.SetPolicyID(*in.Policy)
-	}
-	if in.ClearPolicy != nil && *in.ClearPolicy {
-		up.ClearPolicy()
+	if in.Policy != nil || in.ClearPolicy != nil && *in.ClearPolicy {
+		if err := replacePolicy(ctx, tx, in.ID, in.Policy); err != nil {
+			return nil, nil, err
+		}
 	}
 	if after, err = up.Save(ctx); err != nil {
 		return nil, nil, err
@@ -89,6 +89,16 @@ func update(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, in UpdateUserInpu
 		return nil, nil, fmt.Errorf("end logins: %w", err)
 	}
 	return before, after, nil
+}
+
+// replacePolicy gives a user the one policy that binds him everywhere, or none.
+func replacePolicy(ctx context.Context, tx *ent.Tx, id uuid.UUID, policy *uuid.UUID) error {
+	_, err := tx.PolicyAttachment.Delete().Where(policyattachment.UserID(id),
+		policyattachment.WithinProjectIDIsNil(), policyattachment.ResourceGroupIDIsNil()).Exec(ctx)
+	if err != nil || policy == nil {
+		return err
+	}
+	return tx.PolicyAttachment.Create().SetPolicyID(*policy).SetUserID(id).Exec(ctx)
 }
 
 // lastSuperadmin tells whether the change would leave nobody who may change

@@ -86,10 +86,15 @@ func addUser(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, in CreateUserInp
 	}
 	u, err := tx.User.Create().
 		SetEmail(in.Email).SetUsername(in.Username).SetNillableFullName(in.FullName).SetPasswordHash(hash).
-		SetRole(*in.Role).SetDomainID(in.Domain).SetNillablePolicyID(in.Policy).
+		SetRole(*in.Role).SetDomainID(in.Domain).
 		Save(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if in.Policy != nil {
+		if err := tx.PolicyAttachment.Create().SetPolicyID(*in.Policy).SetUserID(u.ID).Exec(ctx); err != nil {
+			return nil, fmt.Errorf("attach policy: %w", err)
+		}
 	}
 	for _, p := range in.Projects {
 		if err := tx.Membership.Create().SetUserID(u.ID).SetProjectID(p).Exec(ctx); err != nil {

@@ -21,6 +21,7 @@ import (
 	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/registry"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/identity/identitytest"
@@ -139,7 +140,7 @@ func want(t *testing.T, err error, code, field string) {
 
 func TestCreateRegistry(t *testing.T) {
 	w := identitytest.New(t)
-	s := image.New(w.Client)
+	s := image.New(w.Client, ring(t))
 	for name, c := range map[string]struct {
 		as          *ent.User
 		host        string
@@ -176,7 +177,7 @@ func TestCreateRegistry(t *testing.T) {
 
 func TestScan(t *testing.T) {
 	w := identitytest.New(t)
-	s, root := image.New(w.Client), w.As(t, w.Superadmin)
+	s, root := image.New(w.Client, ring(t)), w.As(t, w.Superadmin)
 	st := newStore(t)
 	labels := map[string]string{"ai.backend.resource.min.cpu": "99", "privileged": "true"}
 	digests := st.put(t, "python:3.11", labels, "amd64")
@@ -236,7 +237,7 @@ func TestScan(t *testing.T) {
 
 func TestOneBadTagDoesNotSpoilTheScan(t *testing.T) {
 	w := identitytest.New(t)
-	s, root := image.New(w.Client), w.As(t, w.Superadmin)
+	s, root := image.New(w.Client, ring(t)), w.As(t, w.Superadmin)
 	st := newStore(t)
 	st.put(t, "good:1", nil, "amd64")
 	st.put(t, "bad:1", nil, "amd64")
@@ -276,7 +277,7 @@ func TestOneBadTagDoesNotSpoilTheScan(t *testing.T) {
 
 func TestRegistriesThatDoNotAnswer(t *testing.T) {
 	w := identitytest.New(t)
-	s, root := image.New(w.Client), w.As(t, w.Superadmin)
+	s, root := image.New(w.Client, ring(t)), w.As(t, w.Superadmin)
 	for name, c := range map[string]struct {
 		status int
 		code   string
@@ -305,7 +306,7 @@ func TestRegistriesThatDoNotAnswer(t *testing.T) {
 
 func TestRegister(t *testing.T) {
 	w := identitytest.New(t)
-	s, root := image.New(w.Client), w.As(t, w.Superadmin)
+	s, root := image.New(w.Client, ring(t)), w.As(t, w.Superadmin)
 	st := newStore(t)
 	digests := st.put(t, "lab/torch:2", nil, "arm64", "amd64")
 	_, err := s.RegisterImage(root, image.RegisterImageInput{Reference: "lab/torch:2"})
@@ -346,7 +347,7 @@ func TestRegister(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	w := identitytest.New(t)
-	s, root := image.New(w.Client), w.As(t, w.Superadmin)
+	s, root := image.New(w.Client, ring(t)), w.As(t, w.Superadmin)
 	here, hub := add(t, root, s, "here", "here.example:5000"), add(t, root, s, "hub", "docker.io")
 	digest := func(c string) string { return "sha256:" + strings.Repeat(c, 64) }
 	row := func(r *ent.Registry, name, arch, d string, status entimage.Status) {
@@ -402,7 +403,7 @@ func TestResolve(t *testing.T) {
 
 func TestForget(t *testing.T) {
 	w := identitytest.New(t)
-	s, root := image.New(w.Client), w.As(t, w.Superadmin)
+	s, root := image.New(w.Client, ring(t)), w.As(t, w.Superadmin)
 	r := add(t, root, s, "here", "here.example")
 	i := w.Client.Image.Create().SetReference("here.example/a:1").SetName("a:1").SetArchitecture("amd64").
 		SetDigest("sha256:0").SetRegistryID(r.ID).SaveX(root)
@@ -428,4 +429,13 @@ func TestForget(t *testing.T) {
 	if n := w.Client.Session.Query().Where(session.HasImageWith(entimage.ID(used.ID))).CountX(root); n != 1 {
 		t.Error("the session lost its image")
 	}
+}
+
+func ring(t *testing.T) *seal.Ring {
+	t.Helper()
+	r, err := seal.Load(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

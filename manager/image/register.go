@@ -36,7 +36,11 @@ func (s *Service) RegisterImage(ctx context.Context, in RegisterImageInput) (*Im
 		return nil, err
 	}
 	ref.host = r.Host
-	found, err := reach(r).Inspect(ctx, ref.name())
+	from, err := s.reach(r)
+	if err != nil {
+		return nil, err
+	}
+	found, err := from.Inspect(ctx, ref.name())
 	if err != nil {
 		err = explain(r, "image "+ref.full(), err)
 		return nil, fmt.Errorf("register image: %w", inField(err, field))

@@ -12,14 +12,18 @@ import (
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/registry/remote"
+	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/viewer"
 )
 
 // Service writes registries and images.
-type Service struct{ client *ent.Client }
+type Service struct {
+	client *ent.Client
+	keys   *seal.Ring
+}
 
-// New returns a Service on the database of client.
-func New(client *ent.Client) *Service { return &Service{client: client} }
+// New returns a Service on the database of client that seals with keys.
+func New(client *ent.Client, keys *seal.Ring) *Service { return &Service{client: client, keys: keys} }
 
 // CreateRegistryInput is what a new registry is made of.
 type CreateRegistryInput struct {
@@ -56,10 +60,12 @@ func (s *Service) CreateRegistry(ctx context.Context, in CreateRegistryInput) (*
 			return nil, err
 		}
 	}
-	r, err := s.client.Registry.Create().
-		SetName(in.Name).SetHost(host).SetNillablePlainHTTP(in.PlainHTTP).
-		SetNillableUsername(in.Username).SetNillablePassword(in.Password).
-		Save(ctx)
+	c := s.client.Registry.Create().SetName(in.Name).SetHost(host).SetNillablePlainHTTP(in.PlainHTTP).
+		SetNillableUsername(in.Username)
+	if in.Password != nil && *in.Password != "" {
+		c.SetPasswordSealed(s.keys.Seal(purpose, []byte(*in.Password)))
+	}
+	r, err := c.Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("create registry: %w", err)
 	}
@@ -77,9 +83,22 @@ func superadmin(ctx context.Context) error {
 	return nil
 }
 
+// purpose is what passwords of registries are sealed for.
+const purpose = "registry password"
+
+// Password returns the password of a registry, empty when it has none.
+func (s *Service) Password(r *ent.Registry) (string, error) {
+	if len(r.PasswordSealed) == 0 {
+		return "", nil
+	}
+	password, err := s.keys.Open(purpose, r.PasswordSealed)
+	return string(password), err
+}
+
 // reach is how the library gets to a registry.
-func reach(r *ent.Registry) remote.Registry {
-	return remote.Registry{Host: r.Host, PlainHTTP: r.PlainHTTP, Username: r.Username, Password: r.Password}
+func (s *Service) reach(r *ent.Registry) (remote.Registry, error) {
+	password, err := s.Password(r)
+	return remote.Registry{Host: r.Host, PlainHTTP: r.PlainHTTP, Username: r.Username, Password: password}, err
 }
 
 // dockerHub is what everybody calls it; the others are its machines.

@@ -44,7 +44,11 @@ func (s *Service) ScanRegistry(ctx context.Context, in ScanRegistryInput) (*Scan
 		return nil, fmt.Errorf("read registry: %w", err)
 	}
 	scan := &scan{Service: s, registry: r, met: map[pair]bool{}, unread: map[string]bool{}, results: []*ScanResult{}}
-	if err := reach(r).Scan(ctx, func(name string, images []remote.Image, err error) error {
+	from, err := s.reach(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := from.Scan(ctx, func(name string, images []remote.Image, err error) error {
 		return scan.tag(ctx, name, images, err)
 	}); err != nil {
 		return nil, fmt.Errorf("scan registry: %w", explain(r, "its list of images", err))

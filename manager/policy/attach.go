@@ -7,6 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/policyattachment"
+	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
@@ -68,11 +70,7 @@ func (s *Service) bindDomain(ctx context.Context, v *viewer.Viewer, id uuid.UUID
 	if !v.Superadmin() {
 		return problem.Forbidden("only superadmins change the limits of a domain")
 	}
-	up := s.client.Domain.UpdateOneID(id).ClearPolicy()
-	if policy != nil {
-		up.SetPolicyID(*policy)
-	}
-	return wrap("domain", up.Exec(ctx))
+	return wrap("domain", s.bind(ctx, policyattachment.DomainID(id), policy, func(c *ent.PolicyAttachmentCreate) { c.SetDomainID(id) }))
 }
 
 func (s *Service) bindProject(ctx context.Context, v *viewer.Viewer, id uuid.UUID, policy *uuid.UUID) error {
@@ -83,11 +81,7 @@ func (s *Service) bindProject(ctx context.Context, v *viewer.Viewer, id uuid.UUI
 	if !v.AdminOf(p.DomainID) {
 		return problem.Forbidden("only admins of the domain change the limits of a project")
 	}
-	up := s.client.Project.UpdateOneID(id).ClearPolicy()
-	if policy != nil {
-		up.SetPolicyID(*policy)
-	}
-	return wrap("project", up.Exec(ctx))
+	return wrap("project", s.bind(ctx, policyattachment.ProjectID(id), policy, func(c *ent.PolicyAttachmentCreate) { c.SetProjectID(id) }))
 }
 
 func (s *Service) bindUser(ctx context.Context, v *viewer.Viewer, id uuid.UUID, policy *uuid.UUID) error {
@@ -99,11 +93,27 @@ func (s *Service) bindUser(ctx context.Context, v *viewer.Viewer, id uuid.UUID, 
 	if !v.AdminOf(u.DomainID) || above && !v.Superadmin() {
 		return problem.Forbidden("only admins of the domain change the limits of a user")
 	}
-	up := s.client.User.UpdateOneID(id).ClearPolicy()
-	if policy != nil {
-		up.SetPolicyID(*policy)
+	return wrap("user", s.bind(ctx, policyattachment.UserID(id), policy, func(c *ent.PolicyAttachmentCreate) { c.SetUserID(id) }))
+}
+
+// bind replaces the policy of one holder.
+func (s *Service) bind(ctx context.Context, holder predicate.PolicyAttachment, policy *uuid.UUID, of func(*ent.PolicyAttachmentCreate)) error {
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return err
 	}
-	return wrap("user", up.Exec(ctx))
+	defer tx.Rollback() // after a commit it does nothing
+	if _, err := tx.PolicyAttachment.Delete().Where(holder).Exec(ctx); err != nil {
+		return err
+	}
+	if policy != nil {
+		c := tx.PolicyAttachment.Create().SetPolicyID(*policy)
+		of(c)
+		if err := c.Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
 }
 
 func wrap(what string, err error) error {

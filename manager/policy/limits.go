@@ -35,23 +35,22 @@ type Limit struct {
 
 // attached lists every policy with its holder. Callers narrow it by holder.
 const attached = `
-SELECT a.scope, a.holder, p.name, p.total_slots, p.max_sessions, p.max_pending_sessions, p.max_vfolders, p.max_scope_bytes
-FROM (
-  SELECT 'domain' AS scope, id AS holder, domain_policy AS policy FROM domains WHERE domain_policy IS NOT NULL
-  UNION ALL SELECT 'project', id, project_policy FROM projects WHERE project_policy IS NOT NULL
-  UNION ALL SELECT 'user', id, user_policy FROM users WHERE user_policy IS NOT NULL
-) a JOIN resource_policies p ON p.id = a.policy`
+SELECT CASE WHEN a.domain_id IS NOT NULL THEN 'domain' WHEN a.project_id IS NOT NULL THEN 'project' ELSE 'user' END AS scope,
+  coalesce(a.domain_id, a.project_id, a.user_id) AS holder,
+  p.name, p.total_slots, p.max_sessions, p.max_pending_sessions, p.max_vfolders, p.max_scope_bytes
+FROM policy_attachments a JOIN resource_policies p ON p.id = a.policy_id
+WHERE a.keypair_id IS NULL AND a.within_project_id IS NULL AND a.resource_group_id IS NULL`
 
 // Limits returns the policies that bind what a user does in a project of a
 // domain, in one statement. They are facts for decisions, so no viewer narrows them.
 func (s *Service) Limits(ctx context.Context, domain, project, user uuid.UUID) ([]Limit, error) {
-	return s.query(ctx, attached+" WHERE a.holder IN ($1, $2, $3) ORDER BY a.scope", domain, project, user)
+	return s.query(ctx, attached+" AND coalesce(a.domain_id, a.project_id, a.user_id) IN ($1, $2, $3) ORDER BY scope", domain, project, user)
 }
 
 // All returns every attached policy in one statement, for a snapshot of the
 // whole cluster.
 func (s *Service) All(ctx context.Context) ([]Limit, error) {
-	return s.query(ctx, attached+" ORDER BY a.scope, a.holder")
+	return s.query(ctx, attached+" ORDER BY scope, holder")
 }
 
 func (s *Service) query(ctx context.Context, sql string, args ...any) ([]Limit, error) {

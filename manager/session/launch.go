@@ -95,7 +95,7 @@ func (p *pulls) ensure(ctx context.Context, agent string, sess *ent.Session) (bo
 	one := &pull{waiting: map[uuid.UUID]bool{sess.ID: true}}
 	p.m[key] = one
 	p.running.Go(func() {
-		err := fetch(ctx, rpc, img)
+		err := p.s.fetch(ctx, rpc, img)
 		p.mu.Lock()
 		one.done, one.err = true, err
 		waiting := slices.Collect(maps.Keys(one.waiting))
@@ -117,13 +117,17 @@ func (p *pulls) forget(key string, one *pull) {
 	}
 }
 
-func fetch(ctx context.Context, rpc agentpb.AgentClient, img *ent.Image) error {
+func (s *Service) fetch(ctx context.Context, rpc agentpb.AgentClient, img *ent.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, lifecycle.Deadline(lifecycle.Preparing))
 	defer cancel()
 	reg := img.Edges.Registry
+	password, err := s.Images.Password(reg)
+	if err != nil {
+		return err
+	}
 	stream, err := rpc.PullImage(ctx, &agentpb.PullImageRequest{
 		Reference: img.Reference, Digest: img.Digest,
-		PlainHttp: reg.PlainHTTP, Username: reg.Username, Password: reg.Password,
+		PlainHttp: reg.PlainHTTP, Username: reg.Username, Password: password,
 	})
 	for err == nil {
 		var m *agentpb.PullProgress

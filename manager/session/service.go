@@ -30,8 +30,9 @@ type Fitter interface {
 	CanEver(ctx context.Context, group uuid.UUID, architecture string, slots resource.Slots) error
 }
 
-// Images finds registered images.
+// Images finds registered images and what opens their registries.
 type Images interface {
+	Password(registry *ent.Registry) (string, error)
 	Resolve(ctx context.Context, reference string) (*ent.Image, error)
 }
 

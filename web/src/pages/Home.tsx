@@ -24,7 +24,7 @@ const HomeQuery = graphql(`
       edges { node { id version name status result exitCode terminatedAt } }
     }
     usage(where: { user: $me, from: $from }) { slot slotSeconds }
-    viewer { user { id occupied policy { id name totalSlots maxSessions } } }
+    viewer { user { id occupied policies { id policy { id name totalSlots maxSessions } } } }
   }
 `);
 
@@ -127,7 +127,7 @@ export function Home() {
             </section>
           ) : null}
         </div>
-        {data ? <Usage occupied={data.viewer.user.occupied} policy={data.viewer.user.policy} charged={data.usage} sessions={running.length} /> : null}
+        {data ? <Usage occupied={data.viewer.user.occupied} policy={data.viewer.user.policies[0]?.policy ?? null} charged={data.usage} sessions={running.length} /> : null}
       </div>
     </>
   );

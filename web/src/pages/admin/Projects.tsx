@@ -11,7 +11,7 @@ import { t } from "../../i18n";
 const ProjectsQuery = graphql(`
   query Projects {
     projects(first: 100, orderBy: [{ field: NAME, direction: ASC }]) {
-      edges { node { id name description active domain { id name } policy { id name } memberships { id admin user { id email } } } }
+      edges { node { id name description active domain { id name } policies { id policy { id name } } memberships { id admin user { id email } } } }
     }
     users(first: 100, where: { status: active }, orderBy: [{ field: EMAIL, direction: ASC }]) { edges { node { id email } } }
     resourcePolicies(first: 100) { edges { node { id name } } }
@@ -69,7 +69,7 @@ export function Projects() {
                 {p.domain.name} {p.active ? "" : t("inactive")} {p.description}
               </span>
               <div className="push row">
-                <Select aria-label={t("Policy of {{name}}", { name: p.name })} w={160} value={p.policy?.id ?? ""} data={[{ value: "", label: t("no policy") }, ...policies]}
+                <Select aria-label={t("Policy of {{name}}", { name: p.name })} w={160} value={p.policies[0]?.policy.id ?? ""} data={[{ value: "", label: t("no policy") }, ...policies]}
                   onChange={async (policy) => { if (await attach.run({ input: { project: p.id, policy: policy || null } })) refetch(); }} />
                 <Select aria-label={t("Add a member to {{name}}", { name: p.name })} placeholder={t("Add a member")} w={220} searchable value={null}
                   data={users.filter((u) => !members.has(u.id)).map((u) => ({ value: u.id, label: u.email }))}

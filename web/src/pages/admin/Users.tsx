@@ -15,7 +15,7 @@ const UsersQuery = graphql(`
   query Users($where: UserWhereInput) {
     users(first: 100, where: $where, orderBy: [{ field: EMAIL, direction: ASC }]) {
       totalCount
-      edges { node { id email username fullName role status lastLoginAt domain { id name } policy { id name } } }
+      edges { node { id email username fullName role status lastLoginAt domain { id name } policies { id policy { id name } } } }
     }
     domains(first: 100) { edges { node { id name } } }
     projects(first: 100) { edges { node { id name } } }
@@ -24,7 +24,7 @@ const UsersQuery = graphql(`
 `);
 const CreateUser = graphql(`mutation CreateUser($input: CreateUserInput!) { createUser(input: $input) { user { id email } } }`);
 const UpdateUser = graphql(`
-  mutation UpdateUser($input: UpdateUserInput!) { updateUser(input: $input) { user { id role status fullName policy { id name } } } }
+  mutation UpdateUser($input: UpdateUserInput!) { updateUser(input: $input) { user { id role status fullName policies { id policy { id name } } } } }
 `);
 
 const roles = ["user", "admin", "superadmin", "monitor"] as const;
@@ -87,7 +87,7 @@ export function Users() {
                         onChange={(status) => void update.run({ input: { id: u.id, status: status as (typeof statuses)[number] } })} />
                     </td>
                     <td>
-                      <Select aria-label={t("Policy of {{email}}", { email: u.email })} w={140} value={u.policy?.id ?? ""} data={[{ value: "", label: t("none") }, ...policies]}
+                      <Select aria-label={t("Policy of {{email}}", { email: u.email })} w={140} value={u.policies[0]?.policy.id ?? ""} data={[{ value: "", label: t("none") }, ...policies]}
                         onChange={(policy) => void update.run({ input: policy ? { id: u.id, policy } : { id: u.id, clearPolicy: true } })} />
                     </td>
                     <td className="dim nowrap">{u.lastLoginAt ? when(u.lastLoginAt) : t("never")}</td>

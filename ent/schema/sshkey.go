@@ -1,0 +1,35 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/id"
+)
+
+// SSHKey is the public half of a key with which its user may enter over SSH.
+type SSHKey struct{ ent.Schema }
+
+func (SSHKey) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.SSHKey}, created{}} }
+
+func (SSHKey) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("name").NotEmpty().MaxLen(64),
+		field.String("public_key").NotEmpty().Immutable(), // one line as in authorized_keys, without a comment
+		field.String("fingerprint").Immutable(),           // SHA256:…
+		field.UUID("user_id", uuid.UUID{}).Immutable(),
+	}
+}
+
+func (SSHKey) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.From("user", User.Type).Ref("ssh_keys").Field("user_id").Unique().Required().Immutable(),
+	}
+}
+
+func (SSHKey) Indexes() []ent.Index {
+	return []ent.Index{index.Fields("user_id", "fingerprint").Unique()}
+}

@@ -1,0 +1,50 @@
+package schema
+
+import (
+	"entgo.io/contrib/entgql"
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/id"
+)
+
+// Task is work that goes on after the request that asked for it, and after a
+// crash of who does it.
+type Task struct{ ent.Schema }
+
+func (Task) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.Task}, created{}} }
+
+func (Task) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("kind").NotEmpty().Immutable(),
+		field.String("title").Default("").Immutable(),
+		field.Enum("status").Values("waiting", "running", "done", "failed", "cancelled").Default("waiting"),
+		field.Bytes("input").Immutable().Annotations(entgql.Skip()), // JSON of the kind's own
+		field.Bytes("state").Optional().Annotations(entgql.Skip()),  // where to go on
+		field.Int64("done").Default(0),
+		field.Int64("total").Default(0),
+		field.String("message").Default(""),
+		field.Int("attempt").Default(0),
+		field.Time("retry_at").Optional().Nillable().Annotations(entgql.Skip()),
+		field.Time("started_at").Optional().Nillable(),
+		field.Time("ended_at").Optional().Nillable(),
+		field.UUID("subject_id", uuid.UUID{}).Optional().Nillable().Immutable(), // what it is about
+		field.UUID("domain_id", uuid.UUID{}).Optional().Nillable().Immutable(),
+		field.UUID("creator_id", uuid.UUID{}).Optional().Nillable().Immutable(),
+	}
+}
+
+func (Task) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("creator_id"), index.Fields("domain_id"), index.Fields("subject_id"),
+		index.Fields("created_at").Annotations(entsql.IndexWhere("ended_at IS NULL")),
+	}
+}
+
+func (Task) Annotations() []schema.Annotation {
+	return []schema.Annotation{entgql.RelayConnection(), entgql.QueryField(), entgql.MultiOrder()}
+}

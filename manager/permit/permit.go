@@ -1,0 +1,58 @@
+// Package permit is how the manager's services ask whether the viewer may do
+// something. What he may is said in internal/access; here the answer becomes an
+// error with a class. Objects are read through ent first, so that what is out of
+// sight is not found rather than forbidden.
+package permit
+
+import (
+	"context"
+
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// Writer returns the viewer when he may change anything at all.
+func Writer(ctx context.Context) (*viewer.Viewer, error) {
+	v := viewer.From(ctx)
+	switch {
+	case v == nil || v.IsAnonymous():
+		return nil, problem.Unauthenticated("log in first")
+	case v.Due == viewer.DuePassword:
+		return nil, problem.Forbidden("change your password first").WithField("password")
+	case v.Due == viewer.DueTOTP:
+		return nil, problem.Forbidden("enrol a second factor first").WithField("totp")
+	case v.Role == viewer.RoleMonitor:
+		return nil, problem.Forbidden("a monitor changes nothing")
+	}
+	return v, nil
+}
+
+// Check returns the viewer when he may do op to an object.
+func Check(ctx context.Context, op access.Operation, e access.Entity, on access.Object) (*viewer.Viewer, error) {
+	v, err := Writer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if need := access.Needs(op, e); v.Scopes != nil && !v.Allows(need) && !v.May(op, e, on) {
+		return nil, problem.Forbidden("the access token has not the scope %s", need)
+	}
+	if !v.May(op, e, on) {
+		return nil, problem.Forbidden("you may not %s this %s", verbs[op], name(e))
+	}
+	return v, nil
+}
+
+var verbs = map[access.Operation]string{
+	access.Read: "read", access.Create: "create", access.Update: "change", access.Delete: "end or delete", access.Special: "enter, use or hand out",
+}
+
+func name(e access.Entity) string {
+	out := []rune(e)
+	for i, r := range out {
+		if r == '_' {
+			out[i] = ' '
+		}
+	}
+	return string(out)
+}
