@@ -36,11 +36,15 @@ func (s *seeder) more(rounds int) {
 
 func (s *seeder) round(i int) {
 	c, ctx := s.Client, s.ctx
+	pol := c.ResourcePolicy.Create().SetName(fmt.Sprint("policy", i)).SaveX(ctx)
 	d := c.Domain.Create().SetName(fmt.Sprint("domain", i)).SaveX(ctx)
 	p := c.Project.Create().SetName(fmt.Sprint("project", i)).SetDomain(s.A.Domain).SaveX(ctx)
 	c.Project.Create().SetName("inner").SetDomain(d).ExecX(ctx)
 	u := c.User.Create().SetEmail(fmt.Sprintf("user%d@example.org", i)).SetUsername(fmt.Sprint("user", i)).
 		SetPasswordHash("-").SetDomain(s.A.Domain).SaveX(ctx)
+	c.PolicyAttachment.Create().SetPolicy(pol).SetDomain(d).ExecX(ctx)
+	c.PolicyAttachment.Create().SetPolicy(pol).SetProject(p).ExecX(ctx)
+	c.PolicyAttachment.Create().SetPolicy(pol).SetUser(u).ExecX(ctx)
 	c.Membership.Create().SetUser(u).SetProject(p).ExecX(ctx)
 	c.Membership.Create().SetUser(s.Superadmin).SetProject(p).ExecX(ctx)
 	c.AccessToken.Create().SetName(fmt.Sprint("token", i)).SetPrefix("x").SetHash([]byte(uuid.NewString())).SetUser(s.Superadmin).ExecX(ctx)
