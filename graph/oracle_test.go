@@ -1,0 +1,71 @@
+package graph_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/berthhq/berth/graph/exec"
+)
+
+// A filter tells one bit of what it filters on. So a list may be filtered and
+// sorted only by what its objects show to whoever sees them at all.
+func TestFiltersAndOrdersAreNoOracle(t *testing.T) {
+	schema := exec.NewExecutableSchema(exec.Config{}).Schema()
+	checked := 0
+	for name, def := range schema.Types {
+		object, ok := strings.CutSuffix(name, "WhereInput")
+		if !ok || schema.Types[object] == nil {
+			continue
+		}
+		for _, f := range def.Fields {
+			if f.Name == "not" || f.Name == "and" || f.Name == "or" {
+				continue
+			}
+			checked++
+			if !shown(schema.Types[object], f.Name) {
+				t.Errorf("%s.%s filters by what %s does not show to all who see it", name, f.Name, object)
+			}
+		}
+	}
+	for name, def := range schema.Types {
+		object, ok := strings.CutSuffix(name, "OrderField")
+		if !ok || schema.Types[object] == nil {
+			continue
+		}
+		for _, v := range def.EnumValues {
+			checked++
+			if !shown(schema.Types[object], strings.ReplaceAll(strings.ToLower(v.Name), "_", "")) {
+				t.Errorf("%s.%s sorts by what %s does not show to all who see it", name, v.Name, object)
+			}
+		}
+	}
+	if checked < 50 {
+		t.Errorf("only %d filters looked at", checked)
+	}
+}
+
+// shown tells whether a filter's name is a field of the object, or the id of
+// one, with a predicate at its end, and that the field is as open as the object.
+func shown(object *ast.Definition, filter string) bool {
+	filter = strings.ToLower(filter)
+	if filter == "createdat" { // ids sort by it anyway
+		return true
+	}
+	for _, f := range object.Fields {
+		if f.Directives.ForName("allow") != nil {
+			continue
+		}
+		name := strings.ToLower(f.Name)
+		rest, ok := strings.CutPrefix(filter, name)
+		if !ok {
+			continue
+		}
+		switch rest {
+		case "", "id", "idin", "idneq", "in", "notin", "neq", "isnil", "notnil", "contains", "containsfold", "hasprefix", "equalfold", "gt", "gte", "lt", "lte":
+			return true
+		}
+	}
+	return false
+}
