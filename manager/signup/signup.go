@@ -1,0 +1,223 @@
+// Package signup lets people make their own user where a domain allows it: with
+// an invitation, or with an admin's approval. Where it is off, and that is the
+// default, nothing is there. The manager mounts it.
+package signup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/naming"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/requestid"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/identity"
+	"github.com/berthhq/berth/manager/identity/password"
+)
+
+const (
+	maxBody     = 16 << 10 // far more than a person needs
+	maxFullName = 128      // characters
+	mostTries   = 20       // of an address in the throttle's window
+)
+
+// Config are the parts a Service works with.
+type Config struct {
+	Client    *ent.Client
+	Auth      *auth.Service
+	Passwords *password.Hasher
+	Logger    *slog.Logger
+}
+
+// Service takes sign-ups and hands out invitations.
+type Service struct {
+	client    *ent.Client
+	auth      *auth.Service
+	passwords *password.Hasher
+	log       *slog.Logger
+}
+
+// New returns a Service.
+func New(cfg Config) *Service {
+	return &Service{client: cfg.Client, auth: cfg.Auth, passwords: cfg.Passwords, log: cfg.Logger}
+}
+
+// Register adds the route.
+func (s *Service) Register(mux *http.ServeMux) {
+	mux.HandleFunc("POST /auth/signup", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		if err := s.signUp(w, r); err != nil && !problem.WriteHTTP(w, r, err) {
+			s.log.ErrorContext(r.Context(), "sign up", "request", requestid.From(r.Context()), "error", err)
+		}
+	})
+}
+
+// form is what a person sends.
+type form struct {
+	Email      string `json:"email"`
+	Username   string `json:"username"`
+	FullName   string `json:"fullName"`
+	Password   string `json:"password"`
+	Domain     string `json:"domain"` // its name; an invitation knows its own
+	Invitation string `json:"invitation"`
+}
+
+// signUp answers "pending" to whom an admin must approve, known or not, and
+// "active" to whom was invited.
+func (s *Service) signUp(w http.ResponseWriter, r *http.Request) error {
+	in, err := read(w, r)
+	if err != nil {
+		return err
+	}
+	from := s.auth.ClientAddress(r)
+	if _, wait := s.auth.Throttle(r.Context(), "signup", from, mostTries); wait > 0 {
+		s.log.WarnContext(r.Context(), "sign-ups throttled", "address", from)
+		return problem.Exhausted("too many attempts, try again later").RetryAfter(wait)
+	}
+	ctx := viewer.SystemContext(r.Context())
+	code, status := http.StatusAccepted, "pending"
+	if in.Invitation != "" {
+		code, status = http.StatusCreated, "active"
+		err = s.byInvitation(ctx, in)
+	} else {
+		err = s.byApproval(ctx, in)
+	}
+	if err != nil {
+		return err
+	}
+	s.log.InfoContext(ctx, "signed up", "status", status, "address", from)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	fmt.Fprintf(w, "{\"status\":%q}\n", status)
+	return nil
+}
+
+// read takes JSON only, which a form of another origin cannot send.
+func read(w http.ResponseWriter, r *http.Request) (in form, err error) {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
+		return in, problem.Invalid("Content-Type", "must be application/json")
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	d.DisallowUnknownFields() // nobody signs up with a role
+	if err := d.Decode(&in); err != nil {
+		var big *http.MaxBytesError
+		if errors.As(err, &big) {
+			return in, err
+		}
+		return in, problem.Invalid("", "the body is not the JSON of a sign-up").Because(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return in, problem.Invalid("", "the body holds more than a sign-up")
+	}
+	return in, nil
+}
+
+// errOff is what everybody hears of a domain that takes no sign-ups, or is not there.
+func errOff() error { return problem.NotFound("sign-up") }
+
+// byApproval makes a user who waits for an admin. Whoever has a user already
+// hears the same after the same work.
+func (s *Service) byApproval(ctx context.Context, in form) error {
+	d, err := s.open(ctx, in.Domain)
+	if err != nil {
+		return err
+	}
+	if d.SignUp == domain.SignUpInvitation {
+		return problem.Forbidden("an invitation is needed").WithField("invitation")
+	}
+	p, err := s.check(ctx, in, d)
+	if err != nil {
+		return err
+	}
+	p.Status = user.StatusBeforeVerification
+	err = s.inTx(ctx, func(tx *ent.Tx) error {
+		_, err := Join(ctx, tx, p)
+		return err
+	})
+	if ent.IsConstraintError(err) {
+		s.log.InfoContext(ctx, "sign-up of a known person ignored")
+		return nil
+	}
+	return err
+}
+
+// open finds the domain that takes sign-ups: the named one, or the only one.
+func (s *Service) open(ctx context.Context, name string) (*ent.Domain, error) {
+	q := s.client.Domain.Query().Where(domain.Active(true), domain.SignUpNEQ(domain.SignUpOff))
+	if name != "" {
+		if naming.Name("domain", name) != nil {
+			return nil, errOff()
+		}
+		q.Where(domain.Name(name))
+	}
+	list, err := q.Limit(2).All(ctx)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read domains: %w", err)
+	case len(list) == 0:
+		return nil, errOff()
+	case len(list) > 1:
+		return nil, problem.Invalid("domain", "must be named")
+	}
+	return list[0], nil
+}
+
+// check brings a form into what is stored.
+func (s *Service) check(ctx context.Context, in form, d *ent.Domain) (Person, error) {
+	p := Person{FullName: strings.TrimSpace(in.FullName), Domain: d.ID}
+	var err error
+	if p.Email, err = identity.Email(in.Email); err != nil {
+		return p, err
+	}
+	p.Username = strings.ToLower(in.Username)
+	if p.Username == "" {
+		p.Username = Handle(p.Email)
+	}
+	if err := naming.Handle("username", p.Username); err != nil {
+		return p, err
+	}
+	if err := naming.Line("fullName", p.FullName, maxFullName); err != nil {
+		return p, err
+	}
+	if err := password.Validate("password", in.Password); err != nil {
+		return p, err
+	}
+	if utf8.RuneCountInString(in.Password) < d.PasswordMinLength {
+		return p, problem.Invalid("password", "must have at least %d characters", d.PasswordMinLength).
+			WithLimit(fmt.Sprint(d.PasswordMinLength))
+	}
+	if strings.EqualFold(in.Password, p.Email) || strings.EqualFold(in.Password, p.Username) {
+		return p, problem.Invalid("password", "must not be the e-mail or the username")
+	}
+	p.PasswordHash, err = s.passwords.Hash(ctx, in.Password)
+	return p, err
+}
+
+// inTx runs f in a transaction and commits when it returns nil.
+func (s *Service) inTx(ctx context.Context, f func(tx *ent.Tx) error) error {
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	if err := f(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// now is in microseconds and UTC, which is what PostgreSQL keeps.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
