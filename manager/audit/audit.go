@@ -1,0 +1,142 @@
+// Package audit keeps the trail: who did what to which object and what came of
+// it, who was denied, and for how long such rows are kept. The edges (GraphQL,
+// HTTP) record through it; it imports no other service.
+package audit
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/requestid"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// OK is the result of what was done; all others are codes of problems.
+const OK = "OK"
+
+const (
+	maxMessage   = 500 // characters
+	writeTimeout = 5 * time.Second
+)
+
+// Service writes and reads the trail.
+type Service struct {
+	client *ent.Client
+	log    *slog.Logger
+}
+
+// New returns a service.
+func New(client *ent.Client, log *slog.Logger) *Service { return &Service{client: client, log: log} }
+
+// Entry is what one row says besides who asked. Domain and Project are found
+// by ID when they are zero.
+type Entry struct {
+	Action   string
+	Entity   access.Entity // found by ID when empty
+	ID       uuid.UUID
+	Domain   uuid.UUID
+	Project  uuid.UUID
+	Result   string // OK when empty
+	Message  string
+	Duration time.Duration
+}
+
+// Failed returns the entry with the result that err is to the asker. What is
+// hidden from him does not get into the trail either.
+func (e Entry) Failed(err error) Entry {
+	p, _ := problem.From(err)
+	e.Result, e.Message = p.Code, p.Message
+	if p.Field != "" {
+		e.Message = p.Field + ": " + p.Message
+	}
+	return e
+}
+
+// Denial tells whether a result says that somebody may not do what he asked.
+func Denial(result string) bool {
+	return result == problem.CodePermissionDenied || result == problem.CodeUnauthenticated
+}
+
+// Denied records err if it is a denial.
+func (s *Service) Denied(ctx context.Context, e Entry, err error) {
+	if e = e.Failed(err); Denial(e.Result) {
+		s.Record(ctx, e)
+	}
+}
+
+// Record writes one row in the name of the viewer. A row that cannot be written
+// does not undo what was done; it is logged.
+func (s *Service) Record(ctx context.Context, e Entry) {
+	if e.Result == "" {
+		e.Result = OK
+	}
+	// The row must be kept although the client may have gone.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	e = s.locate(ctx, e)
+	system := viewer.SystemContext(ctx)
+	c := s.client.AuditEntry.Create().
+		SetAction(e.Action).SetEntity(string(e.Entity)).SetResult(e.Result).SetMessage(cut(e.Message)).
+		SetRequestID(requestid.From(ctx)).SetClientAddress(address(ctx)).SetDurationUs(e.Duration.Microseconds()).
+		SetNillableEntityID(known(e.ID)).SetNillableDomainID(known(e.Domain)).SetNillableProjectID(known(e.Project))
+	if v := viewer.From(ctx); v != nil && !v.IsAnonymous() && !v.IsSystem() {
+		actor, email := v.User, v.Email
+		if v.Actor != uuid.Nil && v.Actor != v.User {
+			actor, email = v.Actor, s.emailOf(system, v.Actor)
+			c.SetActedAsID(v.User)
+		}
+		c.SetActorID(actor).SetActorEmail(email).SetNillableCredentialID(known(v.Credential))
+	}
+	if err := c.Exec(system); err != nil {
+		s.log.ErrorContext(ctx, "write audit entry", "action", e.Action, "entity", e.ID, "result", e.Result, "error", err)
+	}
+}
+
+func (s *Service) emailOf(ctx context.Context, id uuid.UUID) string {
+	email, err := s.client.User.Query().Where(user.ID(id)).Select(user.FieldEmail).String(ctx)
+	if err != nil {
+		s.log.WarnContext(ctx, "name the actor", "user", id, "error", err)
+	}
+	return email
+}
+
+func known(id uuid.UUID) *uuid.UUID {
+	if id == uuid.Nil {
+		return nil
+	}
+	return &id
+}
+
+func cut(text string) string {
+	if r := []rune(text); len(r) > maxMessage {
+		return string(r[:maxMessage]) + "…"
+	}
+	return text
+}
+
+type addressKey struct{}
+
+// Address is the middleware that lets rows say where a request came from.
+func Address(of func(*http.Request) netip.Addr, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text := ""
+		if a := of(r); a.IsValid() {
+			text = a.String()
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), addressKey{}, text)))
+	})
+}
+
+func address(ctx context.Context) string {
+	text, _ := ctx.Value(addressKey{}).(string)
+	return text
+}

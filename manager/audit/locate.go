@@ -1,0 +1,150 @@
+package audit
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/accesstoken"
+	"github.com/berthhq/berth/ent/keypair"
+	"github.com/berthhq/berth/ent/loginsession"
+	"github.com/berthhq/berth/ent/sshkey"
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// entities maps the kind in an id to the entity that permissions are about.
+var entities = map[id.Kind]access.Entity{
+	id.Domain: access.Domain, id.Project: access.Project, id.Membership: access.Project, id.User: access.User,
+	id.AccessToken: access.Credential, id.LoginSession: access.Credential, id.Keypair: access.Credential,
+	id.SSHKey: access.Credential, id.LoginAttempt: access.Credential,
+	id.IdentityProvider: access.Provider, id.Invitation: access.Invitation, id.Role: access.Role, id.RoleGrant: access.Role,
+	id.ResourcePolicy: access.ResourcePolicy, id.PolicyAttachment: access.ResourcePolicy,
+	id.ResourceGroup: access.ResourceGroup, id.GroupGrant: access.ResourceGroup, id.ResourcePreset: access.ResourcePreset,
+	id.Agent: access.Agent, id.Device: access.Agent, id.SlotType: access.Agent, id.JoinToken: access.System,
+	id.Registry: access.Registry, id.Image: access.Image,
+	id.Session: access.Session, id.Kernel: access.Session, id.Allocation: access.Session,
+	id.SessionEvent: access.Session, id.SessionMount: access.Session,
+	id.StorageProxy: access.Volume, id.Volume: access.Volume, id.VolumeGrant: access.Volume,
+	id.QuotaScope: access.Vfolder, id.Vfolder: access.Vfolder, id.Task: access.Task, id.AuditEntry: access.Audit,
+}
+
+// EntityOf returns the entity of an object, or "" where its id does not tell.
+func EntityOf(object uuid.UUID) access.Entity { return entities[id.KindOf(object)] }
+
+// locate adds the scopes in which an entry's object stands. Of what failed it
+// uses only what the viewer may see: a row that he reads must not tell him of
+// more. A failure that stands nowhere belongs to the viewer's domain.
+func (s *Service) locate(ctx context.Context, e Entry) Entry {
+	if e.ID != uuid.Nil {
+		if e.Entity == "" {
+			e.Entity = EntityOf(e.ID)
+		}
+		read := ctx
+		if e.Result == OK || viewer.From(ctx) == nil {
+			read = viewer.SystemContext(ctx)
+		}
+		domain, project, err := s.scopes(read, e.ID)
+		if err != nil && !ent.IsNotFound(err) {
+			s.log.WarnContext(ctx, "find the scopes of an object", "object", e.ID, "error", err)
+		}
+		if e.Domain == uuid.Nil {
+			e.Domain = domain
+		}
+		if e.Project == uuid.Nil {
+			e.Project = project
+		}
+	}
+	if v := viewer.From(ctx); e.Domain == uuid.Nil && e.Result != OK && v != nil && !v.IsAnonymous() {
+		e.Domain = v.Domain
+	}
+	return e
+}
+
+// scopes reads where an object stands, by one statement.
+func (s *Service) scopes(ctx context.Context, object uuid.UUID) (domain, project uuid.UUID, err error) {
+	c := s.client
+	switch id.KindOf(object) {
+	case id.Domain:
+		x, err := c.Domain.Get(ctx, object)
+		if err != nil {
+			return uuid.Nil, uuid.Nil, err
+		}
+		return x.ID, uuid.Nil, nil
+	case id.Project:
+		x, err := c.Project.Get(ctx, object)
+		if err != nil {
+			return uuid.Nil, uuid.Nil, err
+		}
+		return x.DomainID, x.ID, nil
+	case id.User:
+		x, err := c.User.Get(ctx, object)
+		if err != nil {
+			return uuid.Nil, uuid.Nil, err
+		}
+		return x.DomainID, uuid.Nil, nil
+	case id.Session:
+		x, err := c.Session.Get(ctx, object)
+		if err != nil {
+			return uuid.Nil, uuid.Nil, err
+		}
+		return x.DomainID, x.ProjectID, nil
+	case id.Kernel:
+		x, err := c.Kernel.Get(ctx, object)
+		if err != nil {
+			return uuid.Nil, uuid.Nil, err
+		}
+		return x.DomainID, x.ProjectID, nil
+	case id.Vfolder:
+		x, err := c.Vfolder.Get(ctx, object)
+		if err != nil {
+			return uuid.Nil, uuid.Nil, err
+		}
+		return x.DomainID, value(x.ProjectID), nil
+	case id.Invitation:
+		x, err := c.Invitation.Get(ctx, object)
+		if err != nil {
+			return uuid.Nil, uuid.Nil, err
+		}
+		return x.DomainID, uuid.Nil, nil
+	case id.Task:
+		x, err := c.Task.Get(ctx, object)
+		if err != nil {
+			return uuid.Nil, uuid.Nil, err
+		}
+		return value(x.DomainID), uuid.Nil, nil
+	}
+	holder, err := s.holder(ctx, object)
+	if err != nil || holder == nil {
+		return uuid.Nil, uuid.Nil, err
+	}
+	return holder.DomainID, uuid.Nil, nil
+}
+
+// holder reads whose credential an object is, nil when it is none.
+func (s *Service) holder(ctx context.Context, object uuid.UUID) (*ent.User, error) {
+	c := s.client.User.Query()
+	switch id.KindOf(object) {
+	case id.AccessToken:
+		c.Where(user.HasAccessTokensWith(accesstoken.ID(object)))
+	case id.LoginSession:
+		c.Where(user.HasLoginSessionsWith(loginsession.ID(object)))
+	case id.Keypair:
+		c.Where(user.HasKeypairsWith(keypair.ID(object)))
+	case id.SSHKey:
+		c.Where(user.HasSSHKeysWith(sshkey.ID(object)))
+	default:
+		return nil, nil
+	}
+	return c.Only(ctx)
+}
+
+func value(id *uuid.UUID) uuid.UUID {
+	if id == nil {
+		return uuid.Nil
+	}
+	return *id
+}
