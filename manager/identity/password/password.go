@@ -9,12 +9,9 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/sync/semaphore"
-
-	"github.com/berthhq/berth/internal/problem"
 )
 
 // MinLength is in characters, MaxLength in bytes.
@@ -59,19 +56,8 @@ func NewHasher(cost Cost) *Hasher {
 	return h
 }
 
-// Validate tells whether p can be a password.
-func Validate(field, p string) error {
-	if !utf8.ValidString(p) || strings.ContainsRune(p, 0) {
-		return problem.Invalid(field, "must be UTF-8 without NUL")
-	}
-	if utf8.RuneCountInString(p) < MinLength {
-		return problem.Invalid(field, "must have at least %d characters", MinLength).WithLimit(fmt.Sprint(MinLength))
-	}
-	if len(p) > MaxLength {
-		return problem.Invalid(field, "must have at most %d bytes", MaxLength).WithLimit(fmt.Sprint(MaxLength))
-	}
-	return nil
-}
+// Validate tells whether p can be a password where no domain asks for more.
+func Validate(field, p string) error { return Rules{}.Check(field, p) }
 
 // Hash returns the PHC string of p.
 func (h *Hasher) Hash(ctx context.Context, p string) (string, error) {

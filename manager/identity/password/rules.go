@@ -1,0 +1,49 @@
+package password
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/berthhq/berth/internal/problem"
+)
+
+// Rules are what a domain asks of passwords.
+type Rules struct {
+	MinLength int // characters; 0 is MinLength
+}
+
+// Check tells whether p can be a password of somebody who is known by some
+// names, such as his e-mail.
+func (r Rules) Check(field, p string, names ...string) error {
+	least := r.MinLength
+	if least <= 0 {
+		least = MinLength
+	}
+	if !utf8.ValidString(p) || strings.ContainsRune(p, 0) {
+		return problem.Invalid(field, "must be UTF-8 without NUL")
+	}
+	if utf8.RuneCountInString(p) < least {
+		return problem.Invalid(field, "must have at least %d characters", least).WithLimit(fmt.Sprint(least))
+	}
+	if len(p) > MaxLength {
+		return problem.Invalid(field, "must have at most %d bytes", MaxLength).WithLimit(fmt.Sprint(MaxLength))
+	}
+	low := strings.ToLower(p)
+	for _, name := range names {
+		if name != "" && low == strings.ToLower(name) {
+			return problem.Invalid(field, "must not be the e-mail or the username")
+		}
+	}
+	if slices.Contains(strings.Fields(common), low) {
+		return problem.Invalid(field, "is one of the passwords that are tried first")
+	}
+	return nil
+}
+
+// common are the passwords that people choose most, in lower case.
+//
+//go:embed common.txt
+var common string
