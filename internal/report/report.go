@@ -4,6 +4,7 @@
 package report
 
 import (
+	"fmt"
 	"time"
 )
 
@@ -27,12 +28,30 @@ type DroppedAgents struct {
 
 // LimitReached is one limit that keeps a session waiting; amounts are decimals.
 type LimitReached struct {
-	Scope     string `json:"scope"`
-	Policy    string `json:"policy"`
-	What      string `json:"what"`
-	Used      string `json:"used"`
-	Requested string `json:"requested"`
-	Limit     string `json:"limit"`
+	Scope         string `json:"scope"`
+	Holder        string `json:"holder"`         // name of the domain, project, user or keypair
+	ResourceGroup string `json:"resource_group"` // that it is narrowed to, if any
+	WithinProject string `json:"within_project"` // that it is narrowed to, if any
+	Policy        string `json:"policy"`
+	What          string `json:"what"`
+	Used          string `json:"used"`
+	Requested     string `json:"requested"`
+	Limit         string `json:"limit"`
+}
+
+// String is a clause for people.
+func (l LimitReached) String() string {
+	where := "the " + l.Scope + "'s policy " + l.Policy
+	if l.Holder != "" {
+		where = "policy " + l.Policy + " of the " + l.Scope + " " + l.Holder
+	}
+	if l.WithinProject != "" {
+		where += " within the project " + l.WithinProject
+	}
+	if l.ResourceGroup != "" {
+		where += " in the resource group " + l.ResourceGroup
+	}
+	return fmt.Sprintf("%s allows %s %s; %s in use and %s asked for", where, l.Limit, l.What, l.Used, l.Requested)
 }
 
 // NearestFit is what the agent that lacks least lacks.

@@ -7,118 +7,224 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 )
 
-// AttachResourcePolicyInput attaches a policy to exactly one of domain, project
-// and user; without a policy it detaches.
+// AttachResourcePolicyInput attaches a policy to exactly one of domain, project,
+// user and keypair, where wanted only on a resource group, and for a user only
+// within a project. Without a policy it detaches.
 type AttachResourcePolicyInput struct {
-	Policy  *uuid.UUID
-	Domain  *uuid.UUID
-	Project *uuid.UUID
-	User    *uuid.UUID
+	Policy        *uuid.UUID
+	Domain        *uuid.UUID
+	Project       *uuid.UUID
+	User          *uuid.UUID
+	Keypair       *uuid.UUID
+	ResourceGroup *uuid.UUID
+	WithinProject *uuid.UUID
 }
 
-// AttachResourcePolicyPayload is the policy that is attached now, nil for none.
-type AttachResourcePolicyPayload struct{ Policy *ent.ResourcePolicy }
+// AttachResourcePolicyPayload is what is attached now, nil for nothing.
+type AttachResourcePolicyPayload struct {
+	Policy     *ent.ResourcePolicy
+	Attachment *ent.PolicyAttachment
+}
 
-// AttachResourcePolicy binds one domain, project or user. Superadmins bind all;
-// domain admins the projects and users of their domain, but not the domain
-// itself, which bounds them.
+// DetachResourcePolicyInput names an attachment.
+type DetachResourcePolicyInput struct{ ID uuid.UUID }
+
+// DetachResourcePolicyPayload is what was taken away.
+type DetachResourcePolicyPayload struct{ ID uuid.UUID }
+
+// holder is what a policy is attached to.
+type holder struct {
+	scope  Scope
+	id     uuid.UUID
+	domain uuid.UUID
+	above  bool // only superadmins bind it
+}
+
+// AttachResourcePolicy binds one domain, project, user or keypair, in place of
+// what bound it with the same narrowing. Superadmins bind all; domain admins
+// what is in their domain, but not the domain itself, which bounds them.
 func (s *Service) AttachResourcePolicy(ctx context.Context, in AttachResourcePolicyInput) (*AttachResourcePolicyPayload, error) {
-	v := viewer.From(ctx)
-	if v == nil || v.IsAnonymous() {
-		return nil, problem.Unauthenticated("log in first")
+	if _, err := permit.Writer(ctx); err != nil {
+		return nil, err
 	}
-	if n := count(in.Domain, in.Project, in.User); n != 1 {
-		return nil, problem.Invalid("input", "name exactly one of domain, project and user, not %d", n)
+	if n := count(in.Domain, in.Project, in.User, in.Keypair); n != 1 {
+		return nil, problem.Invalid("input", "name exactly one of domain, project, user and keypair, not %d", n)
+	}
+	if in.WithinProject != nil && in.User == nil {
+		return nil, problem.Invalid("withinProject", "only the policy of a user can be narrowed to a project")
+	}
+	h, err := s.holder(ctx, in.Domain, in.Project, in.User, in.Keypair)
+	if err != nil {
+		return nil, err
+	}
+	if err := mayBind(ctx, h); err != nil {
+		return nil, err
+	}
+	if in.ResourceGroup != nil {
+		if _, err := s.client.ResourceGroup.Get(ctx, *in.ResourceGroup); err != nil {
+			return nil, missing(err, "resource group", "resourceGroup")
+		}
+	}
+	if in.WithinProject != nil {
+		if _, err := s.client.Project.Get(ctx, *in.WithinProject); err != nil {
+			return nil, missing(err, "project", "withinProject")
+		}
+	}
+	if in.Policy != nil {
+		if _, err := s.client.ResourcePolicy.Get(ctx, *in.Policy); err != nil {
+			return nil, missing(err, "policy", "policy")
+		}
+	}
+	return s.bind(ctx, h, in)
+}
+
+// DetachResourcePolicy takes one attachment away.
+func (s *Service) DetachResourcePolicy(ctx context.Context, in DetachResourcePolicyInput) (*DetachResourcePolicyPayload, error) {
+	if _, err := permit.Writer(ctx); err != nil {
+		return nil, err
+	}
+	a, err := s.client.PolicyAttachment.Get(ctx, in.ID)
+	if err != nil && (!ent.IsNotFound(err) || !viewer.From(ctx).Allows(access.TokenAdmin)) {
+		return nil, missing(err, "attachment", "id")
+	}
+	if a == nil {
+		// A keypair's attachment is out of sight for the admin who made it.
+		a, err = s.client.PolicyAttachment.Query().Where(policyattachment.ID(in.ID), policyattachment.KeypairIDNotNil()).Only(viewer.SystemContext(ctx))
+		if err != nil {
+			return nil, missing(err, "attachment", "id")
+		}
+	}
+	h, err := s.holder(ctx, a.DomainID, a.ProjectID, a.UserID, a.KeypairID)
+	if err != nil {
+		return nil, err
+	}
+	if err := mayBind(ctx, h); err != nil {
+		return nil, err
+	}
+	if err := s.client.PolicyAttachment.DeleteOneID(in.ID).Exec(ctx); err != nil {
+		return nil, missing(err, "attachment", "id")
+	}
+	return &DetachResourcePolicyPayload{ID: in.ID}, nil
+}
+
+// holder reads what a policy is attached to, in the sight of the viewer.
+func (s *Service) holder(ctx context.Context, domain, project, person, key *uuid.UUID) (holder, error) {
+	switch {
+	case domain != nil:
+		_, err := s.client.Domain.Get(ctx, *domain)
+		return holder{ScopeDomain, *domain, *domain, true}, missing(err, "domain", "domain")
+	case project != nil:
+		p, err := s.client.Project.Get(ctx, *project)
+		if err != nil {
+			return holder{}, missing(err, "project", "project")
+		}
+		return holder{ScopeProject, p.ID, p.DomainID, false}, nil
+	case person != nil:
+		return s.person(ctx, holder{scope: ScopeUser, id: *person}, *person, "user")
+	}
+	// Keypairs are in sight of their user only; whoever sees him may bind them.
+	k, err := s.client.Keypair.Query().Where(keypair.ID(*key)).Only(viewer.SystemContext(ctx))
+	if err != nil {
+		return holder{}, missing(err, "keypair", "keypair")
+	}
+	return s.person(ctx, holder{scope: ScopeKeypair, id: k.ID}, k.UserID, "keypair")
+}
+
+func (s *Service) person(ctx context.Context, h holder, id uuid.UUID, what string) (holder, error) {
+	u, err := s.client.User.Get(ctx, id)
+	if err != nil {
+		return h, missing(err, what, what)
+	}
+	h.domain, h.above = u.DomainID, u.Role == user.RoleSuperadmin || u.Role == user.RoleMonitor
+	return h, nil
+}
+
+// mayBind decides who may change the limits of a holder. Nobody does so for
+// being the holder, so that limits cannot be shaken off.
+func mayBind(ctx context.Context, h holder) error {
+	v := viewer.From(ctx)
+	if !v.Allows(access.TokenAdmin) {
+		return problem.Forbidden("the access token has not the scope %s", access.TokenAdmin)
+	}
+	on := access.Object{ID: h.id, Domain: h.domain}
+	if h.scope == ScopeProject {
+		on.Project = h.id
+	}
+	granted := v.May(access.Update, access.ResourcePolicy, on)
+	switch {
+	case v.Superadmin(), !h.above && (granted || v.AdminOf(h.domain)):
+		return nil
+	case h.scope == ScopeDomain:
+		return problem.Forbidden("only superadmins change the limits of a domain")
+	}
+	return problem.Forbidden("only admins of the domain change the limits of a %s", h.scope)
+}
+
+// bind replaces the policy of one holder with one narrowing. Requests for the
+// same holder come one after the other.
+func (s *Service) bind(ctx context.Context, h holder, in AttachResourcePolicyInput) (*AttachResourcePolicyPayload, error) {
+	sys := viewer.SystemContext(ctx)
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "attach "+h.id.String()); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", h.scope, err)
+	}
+	held := map[Scope]predicate.PolicyAttachment{
+		ScopeDomain: policyattachment.DomainID(h.id), ScopeProject: policyattachment.ProjectID(h.id),
+		ScopeUser: policyattachment.UserID(h.id), ScopeKeypair: policyattachment.KeypairID(h.id),
+	}[h.scope]
+	group, within := policyattachment.ResourceGroupIDIsNil(), policyattachment.WithinProjectIDIsNil()
+	if in.ResourceGroup != nil {
+		group = policyattachment.ResourceGroupID(*in.ResourceGroup)
+	}
+	if in.WithinProject != nil {
+		within = policyattachment.WithinProjectID(*in.WithinProject)
+	}
+	if _, err := tx.PolicyAttachment.Delete().Where(held, group, within).Exec(sys); err != nil {
+		return nil, fmt.Errorf("detach policy from %s: %w", h.scope, err)
 	}
 	out := &AttachResourcePolicyPayload{}
 	if in.Policy != nil {
-		p, err := s.client.ResourcePolicy.Get(ctx, *in.Policy)
-		if ent.IsNotFound(err) {
-			return nil, problem.NotFound("policy").WithField("policy")
+		// Whoever deletes the policy waits for this row, and then counts it.
+		if out.Policy, err = tx.ResourcePolicy.Query().Where(resourcepolicy.ID(*in.Policy)).ForShare().Only(sys); err != nil {
+			return nil, missing(err, "policy", "policy")
 		}
+		out.Attachment, err = tx.PolicyAttachment.Create().SetPolicyID(*in.Policy).
+			SetNillableDomainID(in.Domain).SetNillableProjectID(in.Project).SetNillableUserID(in.User).SetNillableKeypairID(in.Keypair).
+			SetNillableResourceGroupID(in.ResourceGroup).SetNillableWithinProjectID(in.WithinProject).Save(sys)
 		if err != nil {
-			return nil, fmt.Errorf("read policy: %w", err)
+			return nil, fmt.Errorf("attach policy to %s: %w", h.scope, err)
 		}
-		out.Policy = p
 	}
-	var err error
-	switch {
-	case in.Domain != nil:
-		err = s.bindDomain(ctx, v, *in.Domain, in.Policy)
-	case in.Project != nil:
-		err = s.bindProject(ctx, v, *in.Project, in.Policy)
-	default:
-		err = s.bindUser(ctx, v, *in.User, in.Policy)
-	}
-	if err != nil {
+	if err := tx.Commit(); err != nil {
 		return nil, err
+	}
+	if out.Policy != nil {
+		out.Policy, out.Attachment = out.Policy.Unwrap(), out.Attachment.Unwrap()
 	}
 	return out, nil
 }
 
-func (s *Service) bindDomain(ctx context.Context, v *viewer.Viewer, id uuid.UUID, policy *uuid.UUID) error {
-	if _, err := s.client.Domain.Get(ctx, id); err != nil {
-		return fmt.Errorf("read domain: %w", err)
+func missing(err error, what, field string) error {
+	if ent.IsNotFound(err) {
+		return problem.NotFound(what).WithField(field)
 	}
-	if !v.Superadmin() {
-		return problem.Forbidden("only superadmins change the limits of a domain")
-	}
-	return wrap("domain", s.bind(ctx, policyattachment.DomainID(id), policy, func(c *ent.PolicyAttachmentCreate) { c.SetDomainID(id) }))
-}
-
-func (s *Service) bindProject(ctx context.Context, v *viewer.Viewer, id uuid.UUID, policy *uuid.UUID) error {
-	p, err := s.client.Project.Get(ctx, id)
 	if err != nil {
-		return fmt.Errorf("read project: %w", err)
-	}
-	if !v.AdminOf(p.DomainID) {
-		return problem.Forbidden("only admins of the domain change the limits of a project")
-	}
-	return wrap("project", s.bind(ctx, policyattachment.ProjectID(id), policy, func(c *ent.PolicyAttachmentCreate) { c.SetProjectID(id) }))
-}
-
-func (s *Service) bindUser(ctx context.Context, v *viewer.Viewer, id uuid.UUID, policy *uuid.UUID) error {
-	u, err := s.client.User.Get(ctx, id)
-	if err != nil {
-		return fmt.Errorf("read user: %w", err)
-	}
-	above := u.Role == user.RoleSuperadmin || u.Role == user.RoleMonitor
-	if !v.AdminOf(u.DomainID) || above && !v.Superadmin() {
-		return problem.Forbidden("only admins of the domain change the limits of a user")
-	}
-	return wrap("user", s.bind(ctx, policyattachment.UserID(id), policy, func(c *ent.PolicyAttachmentCreate) { c.SetUserID(id) }))
-}
-
-// bind replaces the policy of one holder.
-func (s *Service) bind(ctx context.Context, holder predicate.PolicyAttachment, policy *uuid.UUID, of func(*ent.PolicyAttachmentCreate)) error {
-	tx, err := s.client.Tx(ctx)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() // after a commit it does nothing
-	if _, err := tx.PolicyAttachment.Delete().Where(holder).Exec(ctx); err != nil {
-		return err
-	}
-	if policy != nil {
-		c := tx.PolicyAttachment.Create().SetPolicyID(*policy)
-		of(c)
-		if err := c.Exec(ctx); err != nil {
-			return err
-		}
-	}
-	return tx.Commit()
-}
-
-func wrap(what string, err error) error {
-	if err != nil {
-		return fmt.Errorf("attach policy to %s: %w", what, err)
+		return fmt.Errorf("read %s: %w", what, err)
 	}
 	return nil
 }

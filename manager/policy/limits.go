@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	stdsql "database/sql"
 	"encoding/json"
 	"fmt"
 
@@ -16,45 +17,112 @@ type Scope string
 // The scopes; all of them bind at once.
 const (
 	ScopeDomain  Scope = "domain"
+	ScopeKeypair Scope = "keypair"
 	ScopeProject Scope = "project"
 	ScopeUser    Scope = "user"
 )
 
-// Limit is a policy at the place where it is attached. Nil, and a slot that is
-// not named, mean no limit.
+// Limit is a policy at the place where it is attached. A missing amount is no
+// limit; a missing slot is none either, unless unlisted slots are zero.
 type Limit struct {
-	Scope              Scope
-	ScopeID            uuid.UUID
-	Policy             string // its name, for messages
-	TotalSlots         resource.Slots
-	MaxSessions        *int
-	MaxPendingSessions *int
-	MaxVfolders        *int
-	MaxScopeBytes      *int64
+	Scope   Scope
+	ScopeID uuid.UUID
+	// Holder names what it is attached to, for messages; so do the other names.
+	Holder string
+	// Person is whose sessions the limit counts where the scope is a user or
+	// keypair: a keypair's limit counts all that its user holds, so that more
+	// keypairs are not more resources.
+	Person uuid.UUID
+	// Group narrows it to the sessions of a resource group, Within those of a
+	// user to a project; zero is all.
+	Group, Within         uuid.UUID
+	GroupName, WithinName string
+
+	Policy       string // its name
+	TotalSlots   resource.Slots
+	UnlistedZero bool
+	PendingSlots resource.Slots
+	Amounts
 }
+
+// Querier is a client or a transaction.
+type Querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*stdsql.Rows, error)
+}
+
+// Place is where something is asked for. What is zero binds nothing: without a
+// group no limit that is narrowed to one.
+type Place struct {
+	Domain, Project, User, Group uuid.UUID
+	Keypair                      uuid.UUID // that asks
+}
+
+const none = "'00000000-0000-0000-0000-000000000000'::uuid"
 
 // attached lists every policy with its holder. Callers narrow it by holder.
 const attached = `
-SELECT CASE WHEN a.domain_id IS NOT NULL THEN 'domain' WHEN a.project_id IS NOT NULL THEN 'project' ELSE 'user' END AS scope,
-  coalesce(a.domain_id, a.project_id, a.user_id) AS holder,
-  p.name, p.total_slots, p.max_sessions, p.max_pending_sessions, p.max_vfolders, p.max_scope_bytes
-FROM policy_attachments a JOIN resource_policies p ON p.id = a.policy_id
-WHERE a.keypair_id IS NULL AND a.within_project_id IS NULL AND a.resource_group_id IS NULL`
+SELECT CASE WHEN a.domain_id IS NOT NULL THEN 'domain' WHEN a.project_id IS NOT NULL THEN 'project'
+    WHEN a.user_id IS NOT NULL THEN 'user' ELSE 'keypair' END AS scope,
+  coalesce(a.domain_id, a.project_id, a.user_id, a.keypair_id) AS holder,
+  coalesce(d.name, p.name, u.username, k.access_key), coalesce(a.user_id, k.user_id, ` + none + `),
+  coalesce(a.resource_group_id, ` + none + `), coalesce(g.name, ''), coalesce(a.within_project_id, ` + none + `), coalesce(w.name, ''),
+  r.name, r.total_slots, r.unlisted_slots = 'zero', r.max_pending_slots,
+  r.max_sessions, r.max_pending_sessions, r.max_containers_per_session, r.max_priority, r.max_session_lifetime,
+  r.idle_timeout, r.max_vfolders, r.max_customized_images, r.max_replicas, r.max_logins, r.max_networks,
+  r.max_ssh_sessions, r.max_scope_bytes
+FROM policy_attachments a JOIN resource_policies r ON r.id = a.policy_id
+  LEFT JOIN domains d ON d.id = a.domain_id LEFT JOIN projects p ON p.id = a.project_id
+  LEFT JOIN users u ON u.id = a.user_id LEFT JOIN keypairs k ON k.id = a.keypair_id
+  LEFT JOIN resource_groups g ON g.id = a.resource_group_id LEFT JOIN projects w ON w.id = a.within_project_id`
 
-// Limits returns the policies that bind what a user does in a project of a
-// domain, in one statement. They are facts for decisions, so no viewer narrows them.
-func (s *Service) Limits(ctx context.Context, domain, project, user uuid.UUID) ([]Limit, error) {
-	return s.query(ctx, attached+" AND coalesce(a.domain_id, a.project_id, a.user_id) IN ($1, $2, $3) ORDER BY scope", domain, project, user)
+const inOrder = ` ORDER BY scope, holder, a.resource_group_id NULLS FIRST, a.within_project_id NULLS FIRST, a.id`
+
+// Limits returns every limit that binds what a user does in a project of a
+// domain, on a resource group or apart from any (zero). They are facts for
+// decisions, so no viewer narrows them.
+func (s *Service) Limits(ctx context.Context, domain, project, user, group uuid.UUID) ([]Limit, error) {
+	return s.Binding(ctx, Place{Domain: domain, Project: project, User: user, Group: group})
+}
+
+// Binding is Limits, and those of the keypair that asks.
+func (s *Service) Binding(ctx context.Context, at Place) ([]Limit, error) {
+	return query(ctx, s.client, attached+`
+WHERE (a.domain_id = $1 OR a.project_id = $2 OR a.user_id = $3 OR a.keypair_id = $4)
+  AND (a.resource_group_id IS NULL OR a.resource_group_id = $5)
+  AND (a.within_project_id IS NULL OR a.within_project_id = $2)`+inOrder,
+		at.Domain, at.Project, at.User, at.Keypair, at.Group)
 }
 
 // All returns every attached policy in one statement, for a snapshot of the
 // whole cluster.
-func (s *Service) All(ctx context.Context) ([]Limit, error) {
-	return s.query(ctx, attached+" ORDER BY scope, holder")
+func (s *Service) All(ctx context.Context, q Querier) ([]Limit, error) {
+	return query(ctx, q, attached+inOrder)
 }
 
-func (s *Service) query(ctx context.Context, sql string, args ...any) ([]Limit, error) {
-	rows, err := s.client.QueryContext(ctx, sql, args...)
+// Binds tells whether a limit of All binds at a place.
+func (l *Limit) Binds(at Place) bool {
+	if l.Group != uuid.Nil && l.Group != at.Group || l.Within != uuid.Nil && l.Within != at.Project {
+		return false
+	}
+	switch l.Scope {
+	case ScopeDomain:
+		return l.ScopeID == at.Domain
+	case ScopeProject:
+		return l.ScopeID == at.Project
+	case ScopeUser:
+		return l.ScopeID == at.User
+	}
+	return l.ScopeID == at.Keypair
+}
+
+// Slot returns the limit of a slot, and whether there is one.
+func (l *Limit) Slot(name string) (int64, bool) {
+	n, ok := l.TotalSlots[name]
+	return n, ok || l.UnlistedZero
+}
+
+func query(ctx context.Context, q Querier, sql string, args ...any) ([]Limit, error) {
+	rows, err := q.QueryContext(ctx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read limits: %w", err)
 	}
@@ -62,13 +130,20 @@ func (s *Service) query(ctx context.Context, sql string, args ...any) ([]Limit, 
 	var out []Limit
 	for rows.Next() {
 		var l Limit
-		var slots []byte
-		if err := rows.Scan(&l.Scope, &l.ScopeID, &l.Policy, &slots, &l.MaxSessions,
-			&l.MaxPendingSessions, &l.MaxVfolders, &l.MaxScopeBytes); err != nil {
+		var total, pending []byte
+		to := []any{&l.Scope, &l.ScopeID, &l.Holder, &l.Person, &l.Group, &l.GroupName, &l.Within, &l.WithinName,
+			&l.Policy, &total, &l.UnlistedZero, &pending}
+		for _, one := range l.Amounts.list() {
+			to = append(to, one.n)
+		}
+		if err := rows.Scan(append(to, &l.MaxScopeBytes)...); err != nil {
 			return nil, fmt.Errorf("read limit: %w", err)
 		}
-		if err := json.Unmarshal(slots, &l.TotalSlots); err != nil {
+		if err := json.Unmarshal(total, &l.TotalSlots); err != nil {
 			return nil, fmt.Errorf("slots of policy %s: %w", l.Policy, err)
+		}
+		if err := json.Unmarshal(pending, &l.PendingSlots); err != nil {
+			return nil, fmt.Errorf("pending slots of policy %s: %w", l.Policy, err)
 		}
 		out = append(out, l)
 	}

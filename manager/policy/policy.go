@@ -7,13 +7,17 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/policyattachment"
+	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 )
 
-// Service writes resource policies.
+// Service writes resource policies and knows what they allow.
 type Service struct{ client *ent.Client }
 
 // New returns a Service on the database of client.
@@ -21,72 +25,84 @@ func New(client *ent.Client) *Service { return &Service{client: client} }
 
 // CreateResourcePolicyInput is what a new policy is made of; nil means no limit.
 type CreateResourcePolicyInput struct {
-	Name               string
-	TotalSlots         resource.Slots
-	MaxSessions        *int
-	MaxPendingSessions *int
-	MaxVfolders        *int
-	MaxScopeBytes      *int64
+	Name            string
+	TotalSlots      resource.Slots
+	UnlistedSlots   *resourcepolicy.UnlistedSlots // of TotalSlots
+	MaxPendingSlots resource.Slots
+	Amounts
 }
 
 // UpdateResourcePolicyInput changes what is not nil; -1 takes a limit away.
 type UpdateResourcePolicyInput struct {
-	ID                 uuid.UUID
-	TotalSlots         resource.Slots
-	MaxSessions        *int
-	MaxPendingSessions *int
-	MaxVfolders        *int
-	MaxScopeBytes      *int64
+	ID              uuid.UUID
+	Name            *string
+	TotalSlots      resource.Slots
+	UnlistedSlots   *resourcepolicy.UnlistedSlots
+	MaxPendingSlots resource.Slots
+	Amounts
 }
+
+// DeleteResourcePolicyInput names a policy.
+type DeleteResourcePolicyInput struct{ ID uuid.UUID }
+
+// DeleteResourcePolicyPayload is what was deleted.
+type DeleteResourcePolicyPayload struct{ ID uuid.UUID }
 
 // ResourcePolicyPayload is a policy after a change.
 type ResourcePolicyPayload struct{ Policy *ent.ResourcePolicy }
 
-// CreateResourcePolicy makes a policy; superadmins only.
+// CreateResourcePolicy makes a policy.
 func (s *Service) CreateResourcePolicy(ctx context.Context, in CreateResourcePolicyInput) (*ResourcePolicyPayload, error) {
-	if err := superadmin(ctx); err != nil {
+	if _, err := permit.Check(ctx, access.Create, access.ResourcePolicy, access.Object{}); err != nil {
 		return nil, err
 	}
 	if err := naming.Name("name", in.Name); err != nil {
 		return nil, err
 	}
-	limits := amounts{in.MaxSessions, in.MaxPendingSessions, in.MaxVfolders, in.MaxScopeBytes}
-	if err := limits.check(in.TotalSlots, 0); err != nil {
+	if err := checkAll(in.TotalSlots, in.MaxPendingSlots, in.Amounts, 0); err != nil {
 		return nil, err
 	}
-	slots := in.TotalSlots
-	if slots == nil {
-		slots = resource.Slots{}
+	c := s.client.ResourcePolicy.Create().SetName(in.Name).SetNillableUnlistedSlots(in.UnlistedSlots)
+	if in.TotalSlots != nil {
+		c.SetTotalSlots(in.TotalSlots)
 	}
-	p, err := s.client.ResourcePolicy.Create().
-		SetName(in.Name).SetTotalSlots(slots).
-		SetNillableMaxSessions(in.MaxSessions).SetNillableMaxPendingSessions(in.MaxPendingSessions).
-		SetNillableMaxVfolders(in.MaxVfolders).SetNillableMaxScopeBytes(in.MaxScopeBytes).
-		Save(ctx)
+	if in.MaxPendingSlots != nil {
+		c.SetMaxPendingSlots(in.MaxPendingSlots)
+	}
+	if err := in.Amounts.write(c.Mutation()); err != nil {
+		return nil, err
+	}
+	p, err := c.Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("create policy: %w", err)
 	}
 	return &ResourcePolicyPayload{Policy: p}, nil
 }
 
-// UpdateResourcePolicy changes limits; superadmins only. What runs keeps
-// running, new limits bind what starts from now on.
+// UpdateResourcePolicy changes limits. What runs keeps running, new limits bind
+// what starts from now on.
 func (s *Service) UpdateResourcePolicy(ctx context.Context, in UpdateResourcePolicyInput) (*ResourcePolicyPayload, error) {
-	if err := superadmin(ctx); err != nil {
+	if err := s.changes(ctx, access.Update, in.ID); err != nil {
 		return nil, err
 	}
-	limits := amounts{in.MaxSessions, in.MaxPendingSessions, in.MaxVfolders, in.MaxScopeBytes}
-	if err := limits.check(in.TotalSlots, unlimited); err != nil {
+	if in.Name != nil {
+		if err := naming.Name("name", *in.Name); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkAll(in.TotalSlots, in.MaxPendingSlots, in.Amounts, unlimited); err != nil {
 		return nil, err
 	}
-	up := s.client.ResourcePolicy.UpdateOneID(in.ID)
+	up := s.client.ResourcePolicy.UpdateOneID(in.ID).SetNillableName(in.Name).SetNillableUnlistedSlots(in.UnlistedSlots)
 	if in.TotalSlots != nil {
 		up.SetTotalSlots(in.TotalSlots)
 	}
-	change(in.MaxSessions, up.SetMaxSessions, up.ClearMaxSessions)
-	change(in.MaxPendingSessions, up.SetMaxPendingSessions, up.ClearMaxPendingSessions)
-	change(in.MaxVfolders, up.SetMaxVfolders, up.ClearMaxVfolders)
-	change(in.MaxScopeBytes, up.SetMaxScopeBytes, up.ClearMaxScopeBytes)
+	if in.MaxPendingSlots != nil {
+		up.SetMaxPendingSlots(in.MaxPendingSlots)
+	}
+	if err := in.Amounts.write(up.Mutation()); err != nil {
+		return nil, err
+	}
 	p, err := up.Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("change policy %s: %w", in.ID, err)
@@ -94,52 +110,46 @@ func (s *Service) UpdateResourcePolicy(ctx context.Context, in UpdateResourcePol
 	return &ResourcePolicyPayload{Policy: p}, nil
 }
 
-// unlimited in an update takes a limit away, because an absent value keeps it.
-const unlimited = -1
-
-func change[N int | int64](n *N, set func(N) *ent.ResourcePolicyUpdateOne, unset func() *ent.ResourcePolicyUpdateOne) {
-	switch {
-	case n == nil:
-	case *n == unlimited:
-		unset()
-	default:
-		set(*n)
+// DeleteResourcePolicy deletes a policy that is attached nowhere.
+func (s *Service) DeleteResourcePolicy(ctx context.Context, in DeleteResourcePolicyInput) (*DeleteResourcePolicyPayload, error) {
+	if err := s.changes(ctx, access.Delete, in.ID); err != nil {
+		return nil, err
 	}
+	sys := viewer.SystemContext(ctx)
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	// An attachment that comes now waits for this row, and then finds none.
+	if _, err := tx.ResourcePolicy.Query().Where(resourcepolicy.ID(in.ID)).ForUpdate().OnlyID(sys); err != nil {
+		return nil, fmt.Errorf("lock policy %s: %w", in.ID, err)
+	}
+	n, err := tx.PolicyAttachment.Query().Where(policyattachment.PolicyID(in.ID)).Count(sys)
+	if err != nil {
+		return nil, fmt.Errorf("count attachments: %w", err)
+	}
+	if n > 0 {
+		return nil, problem.Precondition("the policy is attached in %d places; detach it first", n).WithField("id")
+	}
+	if err := tx.ResourcePolicy.DeleteOneID(in.ID).Exec(sys); err != nil {
+		return nil, fmt.Errorf("delete policy %s: %w", in.ID, err)
+	}
+	return &DeleteResourcePolicyPayload{ID: in.ID}, tx.Commit()
 }
 
-// amounts are the limits of an input that are plain numbers.
-type amounts struct {
-	sessions, pending, vfolders *int
-	bytes                       *int64
-}
-
-func (a amounts) check(slots resource.Slots, least int64) error {
-	for _, name := range slots.Names() {
-		if !resource.ValidName(name) {
-			return problem.Invalid("totalSlots", "%q is not a slot name", name)
-		}
-		if n := slots[name]; n < 0 || n > resource.MaxAmount {
-			return problem.Invalid("totalSlots."+name, "must not be negative").WithLimit("0")
-		}
+// changes decides whether the viewer may change a policy.
+func (s *Service) changes(ctx context.Context, op access.Operation, policy uuid.UUID) error {
+	if _, err := permit.Writer(ctx); err != nil {
+		return err
 	}
-	for field, n := range map[string]*int{"maxSessions": a.sessions, "maxPendingSessions": a.pending, "maxVfolders": a.vfolders} {
-		if n != nil && int64(*n) < least {
-			return problem.Invalid(field, "must be at least %d", least).WithLimit(fmt.Sprint(least))
-		}
+	_, err := s.client.ResourcePolicy.Get(ctx, policy)
+	if ent.IsNotFound(err) {
+		return problem.NotFound("policy").WithField("id")
 	}
-	if a.bytes != nil && *a.bytes < least {
-		return problem.Invalid("maxScopeBytes", "must be at least %d", least).WithLimit(fmt.Sprint(least))
+	if err != nil {
+		return fmt.Errorf("read policy: %w", err)
 	}
-	return nil
-}
-
-func superadmin(ctx context.Context) error {
-	v := viewer.From(ctx)
-	if v == nil || v.IsAnonymous() {
-		return problem.Unauthenticated("log in first")
-	}
-	if !v.Superadmin() {
-		return problem.Forbidden("only superadmins change resource policies")
-	}
-	return nil
+	_, err = permit.Check(ctx, op, access.ResourcePolicy, access.Object{ID: policy})
+	return err
 }

@@ -3,8 +3,6 @@ package policy_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
@@ -44,9 +42,9 @@ func TestCreateAndUpdate(t *testing.T) {
 		{"without a name", w.Superadmin, policy.CreateResourcePolicyInput{}, problem.CodeInvalidArgument, "name"},
 		{"negative slots", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", TotalSlots: resource.Slots{"cpu": -1}}, problem.CodeInvalidArgument, "totalSlots.cpu"},
 		{"no slot's name", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", TotalSlots: resource.Slots{"../x": 1}}, problem.CodeInvalidArgument, "totalSlots"},
-		{"negative sessions", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", MaxSessions: p(-1)}, problem.CodeInvalidArgument, "maxSessions"},
-		{"negative bytes", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", MaxScopeBytes: p(int64(-1))}, problem.CodeInvalidArgument, "maxScopeBytes"},
-		{"all right", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", TotalSlots: resource.Slots{"cpu": 2000}, MaxSessions: p(3)}, "", ""},
+		{"negative sessions", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", Amounts: policy.Amounts{MaxSessions: p(-1)}}, problem.CodeInvalidArgument, "maxSessions"},
+		{"negative bytes", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", Amounts: policy.Amounts{MaxScopeBytes: p(int64(-1))}}, problem.CodeInvalidArgument, "maxScopeBytes"},
+		{"all right", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", TotalSlots: resource.Slots{"cpu": 2000}, Amounts: policy.Amounts{MaxSessions: p(3)}}, "", ""},
 		{"twice", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p"}, problem.CodeAlreadyExists, "name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -56,13 +54,13 @@ func TestCreateAndUpdate(t *testing.T) {
 	}
 	root := w.As(t, w.Superadmin)
 	id := w.Client.ResourcePolicy.Query().OnlyX(root).ID
-	_, err := s.UpdateResourcePolicy(w.As(t, w.A.Admin), policy.UpdateResourcePolicyInput{ID: id, MaxSessions: p(9)})
+	_, err := s.UpdateResourcePolicy(w.As(t, w.A.Admin), policy.UpdateResourcePolicyInput{ID: id, Amounts: policy.Amounts{MaxSessions: p(9)}})
 	want(t, err, problem.CodePermissionDenied, "")
 	_, err = s.UpdateResourcePolicy(root, policy.UpdateResourcePolicyInput{ID: uuid.New()})
 	want(t, err, problem.CodeNotFound, "")
-	_, err = s.UpdateResourcePolicy(root, policy.UpdateResourcePolicyInput{ID: id, MaxSessions: p(-2)})
+	_, err = s.UpdateResourcePolicy(root, policy.UpdateResourcePolicyInput{ID: id, Amounts: policy.Amounts{MaxSessions: p(-2)}})
 	want(t, err, problem.CodeInvalidArgument, "maxSessions")
-	out, err := s.UpdateResourcePolicy(root, policy.UpdateResourcePolicyInput{ID: id, MaxSessions: p(-1), MaxVfolders: p(0)})
+	out, err := s.UpdateResourcePolicy(root, policy.UpdateResourcePolicyInput{ID: id, Amounts: policy.Amounts{MaxSessions: p(-1), MaxVfolders: p(0)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,69 +98,5 @@ func TestAttach(t *testing.T) {
 			_, err := s.AttachResourcePolicy(w.As(t, c.as), c.in)
 			want(t, err, c.code, c.field)
 		})
-	}
-}
-
-func TestLimits(t *testing.T) {
-	w := identitytest.New(t)
-	s := policy.New(w.Client)
-	root := w.As(t, w.Superadmin)
-	system := viewer.SystemContext(t.Context())
-	attach := func(name string, in policy.AttachResourcePolicyInput) {
-		t.Helper()
-		made, err := s.CreateResourcePolicy(root, policy.CreateResourcePolicyInput{
-			Name: name, TotalSlots: resource.Slots{"cpu": 500}, MaxPendingSessions: p(2), MaxScopeBytes: p(int64(1) << 40),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		in.Policy = &made.Policy.ID
-		if _, err := s.AttachResourcePolicy(root, in); err != nil {
-			t.Fatal(err)
-		}
-	}
-	none, err := s.Limits(system, w.A.ID, w.A.Project.ID, w.A.Member.ID)
-	if err != nil || len(none) != 0 {
-		t.Errorf("without policies: %v, %v", none, err)
-	}
-	attach("of domain", policy.AttachResourcePolicyInput{Domain: &w.A.ID})
-	attach("of project", policy.AttachResourcePolicyInput{Project: &w.A.Project.ID})
-	attach("of user", policy.AttachResourcePolicyInput{User: &w.A.Member.ID})
-	attach("of others", policy.AttachResourcePolicyInput{User: &w.B.Member.ID})
-	limit := func(scope policy.Scope, id uuid.UUID, name string) policy.Limit {
-		return policy.Limit{
-			Scope: scope, ScopeID: id, Policy: name,
-			TotalSlots: resource.Slots{"cpu": 500}, MaxPendingSessions: p(2), MaxScopeBytes: p(int64(1) << 40),
-		}
-	}
-	got, err := s.Limits(t.Context(), w.A.ID, w.A.Project.ID, w.A.Member.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	three := []policy.Limit{
-		limit(policy.ScopeDomain, w.A.ID, "of domain"),
-		limit(policy.ScopeProject, w.A.Project.ID, "of project"),
-		limit(policy.ScopeUser, w.A.Member.ID, "of user"),
-	}
-	if diff := cmp.Diff(three, got); diff != "" {
-		t.Error(diff)
-	}
-	all, err := s.All(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	byName := cmpopts.SortSlices(func(a, b policy.Limit) bool { return a.Policy < b.Policy })
-	if diff := cmp.Diff(append(three, limit(policy.ScopeUser, w.B.Member.ID, "of others")), all, byName); diff != "" {
-		t.Error(diff)
-	}
-	if _, err := s.AttachResourcePolicy(root, policy.AttachResourcePolicyInput{Domain: &w.A.ID}); err != nil {
-		t.Fatal(err)
-	}
-	got, err = s.Limits(t.Context(), w.A.ID, w.A.Project.ID, w.A.Member.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(three[1:], got); diff != "" {
-		t.Error("after detaching", diff)
 	}
 }

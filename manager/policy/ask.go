@@ -1,0 +1,51 @@
+package policy
+
+import (
+	"fmt"
+
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// Ask is a session that is asked for.
+type Ask struct {
+	Slots      resource.Slots // of all its containers
+	Containers int
+	Priority   int
+}
+
+// Refuses lists why a session cannot even wait under the limit: what it can
+// never have, and what waits already.
+func (l *Limit) Refuses(ask Ask, used Used) (list []report.LimitReached) {
+	count := func(what string, used, asked int, most *int) {
+		if most != nil && asked > *most-used {
+			list = append(list, l.Reached(what, fmt.Sprint(used), fmt.Sprint(asked), fmt.Sprint(*most)))
+		}
+	}
+	for _, name := range ask.Slots.Names() {
+		if most, ok := l.Slot(name); ok && ask.Slots[name] > most {
+			list = append(list, l.Reached(name, resource.Format(name, used.Slots[name]), resource.Format(name, ask.Slots[name]), resource.Format(name, most)))
+		}
+	}
+	if l.MaxSessions != nil && *l.MaxSessions == 0 {
+		count("sessions", used.Sessions, 1, l.MaxSessions)
+	}
+	count("containers per session", 0, ask.Containers, l.MaxContainersPerSession)
+	count("priority", 0, ask.Priority, l.MaxPriority)
+	count("pending sessions", used.Pending, 1, l.MaxPendingSessions)
+	for _, name := range ask.Slots.Names() {
+		if most, ok := l.PendingSlots[name]; ok && ask.Slots[name] > most-used.PendingSlots[name] {
+			list = append(list, l.Reached("pending "+name, resource.Format(name, used.PendingSlots[name]),
+				resource.Format(name, ask.Slots[name]), resource.Format(name, most)))
+		}
+	}
+	return list
+}
+
+// Reached is the limit as reports show it.
+func (l *Limit) Reached(what, used, asked, most string) report.LimitReached {
+	return report.LimitReached{
+		Scope: string(l.Scope), Holder: l.Holder, ResourceGroup: l.GroupName, WithinProject: l.WithinName,
+		Policy: l.Policy, What: what, Used: used, Requested: asked, Limit: most,
+	}
+}

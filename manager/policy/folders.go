@@ -1,0 +1,57 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/loginsession"
+	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// Narrowed tells whether the limit counts sessions of one group or project
+// only. Such a limit says nothing of what is not in a session.
+func (l *Limit) Narrowed() bool { return l.Group != uuid.Nil || l.Within != uuid.Nil }
+
+// Folders counts the folders that a limit counts.
+func Folders(ctx context.Context, client *ent.Client, l *Limit) (int, error) {
+	of := map[Scope]predicate.Vfolder{
+		ScopeDomain: vfolder.DomainID(l.ScopeID), ScopeProject: vfolder.ProjectID(l.ScopeID),
+		ScopeUser: vfolder.OwnerID(l.Person), ScopeKeypair: vfolder.OwnerID(l.Person),
+	}
+	n, err := client.Vfolder.Query().Where(of[l.Scope], vfolder.DeletedAtIsNil()).Count(viewer.SystemContext(ctx))
+	if err != nil {
+		return 0, fmt.Errorf("count folders of %s %s: %w", l.Scope, l.Holder, err)
+	}
+	return n, nil
+}
+
+// fullest returns the bytes in the fullest quota scope that a limit bounds.
+func fullest(ctx context.Context, client *ent.Client, l *Limit) (most int64, err error) {
+	of := map[Scope]predicate.QuotaScope{
+		ScopeDomain: quotascope.DomainID(l.ScopeID), ScopeProject: quotascope.HolderID(l.ScopeID),
+		ScopeUser: quotascope.HolderID(l.Person), ScopeKeypair: quotascope.HolderID(l.Person),
+	}
+	list, err := client.QuotaScope.Query().Where(of[l.Scope], quotascope.UsedBytesNotNil()).
+		Order(quotascope.ByUsedBytes()).All(viewer.SystemContext(ctx))
+	if err != nil || len(list) == 0 {
+		return 0, err
+	}
+	return *list[len(list)-1].UsedBytes, nil
+}
+
+// logins counts the logins of a user that are not over.
+func logins(ctx context.Context, client *ent.Client, l *Limit) (int, error) {
+	if l.Person == uuid.Nil {
+		return 0, nil
+	}
+	return client.LoginSession.Query().Where(
+		loginsession.UserID(l.Person), loginsession.RevokedAtIsNil(), loginsession.ExpiresAtGT(time.Now()),
+	).Count(viewer.SystemContext(ctx))
+}
