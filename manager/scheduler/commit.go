@@ -19,7 +19,9 @@ import (
 )
 
 // commit places a batch in one transaction. It is refused as a whole when the
-// epoch is no longer ours; a session that was cancelled meanwhile is left out.
+// epoch is no longer ours; a session that was cancelled meanwhile is left out,
+// and so is one that limits as they are now do not admit any more. Only the
+// holder of the epoch adds to what is used, so nobody passes a limit meanwhile.
 func (s *Scheduler) commit(ctx context.Context, epoch int64, batch []plan.Decision) error {
 	tx, err := s.client.Tx(ctx)
 	if err != nil {
@@ -41,12 +43,19 @@ func (s *Scheduler) commit(ctx context.Context, epoch int64, batch []plan.Decisi
 	for _, w := range still {
 		byID[w.ID] = w
 	}
+	limits, err := s.readLimits(ctx, tx)
+	if err != nil {
+		return err
+	}
+	ledger := plan.NewLedger(limits)
 	touched := map[uuid.UUID]bool{}
 	for _, d := range batch {
 		w := byID[d.SessionID]
-		if w == nil {
+		r := s.requests[d.SessionID]
+		if w == nil || len(ledger.Reached(r)) > 0 {
 			continue
 		}
+		ledger.Charge(r)
 		if err := msession.Place(ctx, tx, w, placements(d, touched)); err != nil {
 			return err
 		}

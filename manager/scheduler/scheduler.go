@@ -39,7 +39,9 @@ type Scheduler struct {
 	policies *policy.Service
 	log      *slog.Logger
 
-	waiting map[uuid.UUID]*ent.Session // of the pass in progress
+	// Of the pass in progress.
+	waiting  map[uuid.UUID]*ent.Session
+	requests map[uuid.UUID]*plan.Request
 }
 
 // New returns a Scheduler.

@@ -15,7 +15,6 @@ import (
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/lifecycle"
-	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	"github.com/berthhq/berth/manager/stats"
@@ -41,7 +40,7 @@ func (s *Scheduler) snapshot(ctx context.Context) (*plan.Snapshot, error) {
 	if err := s.readPending(ctx, snap); err != nil {
 		return nil, fmt.Errorf("read pending sessions: %w", err)
 	}
-	if err := s.readLimits(ctx, snap); err != nil {
+	if snap.Limits, err = s.readLimits(ctx, s.client); err != nil {
 		return nil, fmt.Errorf("read limits: %w", err)
 	}
 	return snap, nil
@@ -97,11 +96,15 @@ func (s *Scheduler) readPending(ctx context.Context, snap *plan.Snapshot) error 
 		return err
 	}
 	s.waiting = make(map[uuid.UUID]*ent.Session, len(waiting))
+	s.requests = make(map[uuid.UUID]*plan.Request, len(waiting))
 	for _, w := range waiting {
 		s.waiting[w.ID] = w
 		r := plan.Request{
 			SessionID: w.ID, Owner: w.OwnerID, Project: w.ProjectID, Domain: w.DomainID, Group: w.ResourceGroupID,
 			Priority: w.Priority, Created: w.CreatedAt, Architecture: w.Edges.Image.Architecture,
+		}
+		if w.KeypairID != nil {
+			r.Keypair = *w.KeypairID
 		}
 		if w.RetryAt != nil {
 			r.RetryAt = *w.RetryAt
@@ -113,67 +116,39 @@ func (s *Scheduler) readPending(ctx context.Context, snap *plan.Snapshot) error 
 			r.Kernels = append(r.Kernels, plan.KernelRequest{ID: k.ID, Slots: k.Slots})
 		}
 		snap.Pending = append(snap.Pending, r)
+		s.requests[w.ID] = &r
 	}
 	return nil
 }
 
-func (s *Scheduler) readLimits(ctx context.Context, snap *plan.Snapshot) error {
-	limits, err := s.policies.All(ctx)
+// readLimits reads every limit and what is used of it, in q.
+func (s *Scheduler) readLimits(ctx context.Context, q policy.Querier) ([]plan.Limit, error) {
+	limits, err := s.policies.All(ctx, q)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	byScope := map[policy.Scope][]uuid.UUID{}
-	for _, l := range limits {
-		byScope[l.Scope] = append(byScope[l.Scope], l.ScopeID)
+	usage, err := s.policies.Usage(ctx, q, limits)
+	if err != nil {
+		return nil, err
 	}
-	columns := map[policy.Scope]string{
-		policy.ScopeUser: allocation.FieldOwnerID, policy.ScopeProject: allocation.FieldProjectID, policy.ScopeDomain: allocation.FieldDomainID,
-	}
-	used := map[uuid.UUID]resource.Slots{}
-	for scope, ids := range byScope {
-		sums, err := stats.Occupied(ctx, s.client, columns[scope], ids)
+	out := make([]plan.Limit, 0, len(limits))
+	for i := range limits {
+		l := &limits[i]
+		used, err := usage.Of(l)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for id, sum := range sums {
-			used[id] = sum
-		}
-	}
-	counts, err := s.countSessions(ctx)
-	if err != nil {
-		return err
-	}
-	for _, l := range limits {
-		snap.Limits = append(snap.Limits, plan.Limit{
-			Scope: string(l.Scope), ID: l.ScopeID, Policy: l.Policy, Total: l.TotalSlots, MaxSessions: l.MaxSessions,
-			Used: used[l.ScopeID], Sessions: counts[l.ScopeID],
+		out = append(out, plan.Limit{
+			Scope: string(l.Scope), ID: l.ScopeID, Owner: l.Person, Group: l.Group, Within: l.Within,
+			Policy: l.Policy, Holder: l.Holder, GroupName: l.GroupName, ProjectName: l.WithinName,
+			Total: l.TotalSlots, UnlistedZero: l.UnlistedZero, MaxSessions: l.MaxSessions,
+			Used: used.Slots, Sessions: used.Sessions,
 		})
 	}
-	return nil
+	return out, nil
 }
 
 // usable tells whether new work may land on a device.
 func usable(d *ent.Device) bool {
 	return d.Health == device.HealthHealthy || d.Health == device.HealthDegraded
-}
-
-// countSessions counts the sessions that hold resources, per owner, project
-// and domain.
-func (s *Scheduler) countSessions(ctx context.Context) (map[uuid.UUID]int, error) {
-	var rows []struct {
-		OwnerID   uuid.UUID `json:"owner_id"`
-		ProjectID uuid.UUID `json:"project_id"`
-		DomainID  uuid.UUID `json:"domain_id"`
-		Count     int
-	}
-	err := s.client.Session.Query().Where(session.StatusIn(lifecycle.Occupying...)).
-		GroupBy(session.FieldOwnerID, session.FieldProjectID, session.FieldDomainID).
-		Aggregate(ent.Count()).Scan(ctx, &rows)
-	counts := map[uuid.UUID]int{}
-	for _, r := range rows {
-		counts[r.OwnerID] += r.Count
-		counts[r.ProjectID] += r.Count
-		counts[r.DomainID] += r.Count
-	}
-	return counts, err
 }

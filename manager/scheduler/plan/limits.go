@@ -9,9 +9,10 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// limits counts what the decisions of this pass add to the used amounts.
-type limits map[limitKey][]*account
+// Ledger counts what decisions add to the used amounts of limits.
+type Ledger map[limitKey][]*account
 
+// limitKey is whose sessions are counted; for a keypair its owner.
 type limitKey struct {
 	scope string
 	id    uuid.UUID
@@ -23,10 +24,14 @@ type account struct {
 	sessions int
 }
 
-func newLimits(list []Limit) limits {
-	l := limits{}
+// NewLedger returns a Ledger that starts with what is used now.
+func NewLedger(list []Limit) Ledger {
+	l := Ledger{}
 	for i := range list {
 		key := limitKey{list[i].Scope, list[i].ID}
+		if key.scope == ScopeKeypair {
+			key.id = list[i].Owner
+		}
 		acc := &account{Limit: &list[i], used: list[i].Used.Clone(), sessions: list[i].Sessions}
 		if acc.used == nil {
 			acc.used = resource.Slots{}
@@ -37,39 +42,51 @@ func newLimits(list []Limit) limits {
 }
 
 // of lists the accounts a session is charged to, the nearest first.
-func (l limits) of(r *Request) []*account {
+func (l Ledger) of(r *Request) []*account {
 	var list []*account
-	list = append(list, l[limitKey{ScopeUser, r.Owner}]...)
-	list = append(list, l[limitKey{ScopeProject, r.Project}]...)
-	return append(list, l[limitKey{ScopeDomain, r.Domain}]...)
-}
-
-// reached lists every limit that the session would go over.
-func (l limits) reached(r *Request, total resource.Slots) []report.LimitReached {
-	var list []report.LimitReached
-	for _, acc := range l.of(r) {
-		if acc.MaxSessions != nil && acc.sessions >= *acc.MaxSessions {
-			list = append(list, report.LimitReached{
-				Scope: acc.Scope, Policy: acc.Policy, What: "sessions",
-				Used: fmt.Sprint(acc.sessions), Requested: "1", Limit: fmt.Sprint(*acc.MaxSessions),
-			})
-		}
-		for _, name := range acc.Total.Names() {
-			// Asking for nothing is fine even where a limit was lowered below
-			// what is used.
-			if asked := total[name]; asked > 0 && asked > acc.Total[name]-acc.used[name] {
-				list = append(list, report.LimitReached{
-					Scope: acc.Scope, Policy: acc.Policy, What: name,
-					Used: resource.Format(name, acc.used[name]), Requested: resource.Format(name, asked),
-					Limit: resource.Format(name, acc.Total[name]),
-				})
+	for _, key := range []limitKey{{ScopeKeypair, r.Owner}, {ScopeUser, r.Owner}, {ScopeProject, r.Project}, {ScopeDomain, r.Domain}} {
+		for _, acc := range l[key] {
+			if (acc.Group == uuid.Nil || acc.Group == r.Group) && (acc.Within == uuid.Nil || acc.Within == r.Project) {
+				list = append(list, acc)
 			}
 		}
 	}
 	return list
 }
 
-func (l limits) charge(r *Request, total resource.Slots) {
+// Reached lists every limit that the session would go over.
+func (l Ledger) Reached(r *Request) []report.LimitReached {
+	var list []report.LimitReached
+	total := totalOf(r)
+	for _, acc := range l.of(r) {
+		if acc.Scope == ScopeKeypair && acc.ID != r.Keypair {
+			continue
+		}
+		if acc.MaxSessions != nil && acc.sessions >= *acc.MaxSessions {
+			list = append(list, acc.reached("sessions", fmt.Sprint(acc.sessions), "1", fmt.Sprint(*acc.MaxSessions)))
+		}
+		for _, name := range total.Names() {
+			// Asking for nothing is fine even where a limit was lowered below
+			// what is used.
+			most, limited := acc.Total[name]
+			if asked := total[name]; (limited || acc.UnlistedZero) && asked > 0 && asked > most-acc.used[name] {
+				list = append(list, acc.reached(name, resource.Format(name, acc.used[name]), resource.Format(name, asked), resource.Format(name, most)))
+			}
+		}
+	}
+	return list
+}
+
+func (a *account) reached(what, used, asked, most string) report.LimitReached {
+	return report.LimitReached{
+		Scope: a.Scope, Holder: a.Holder, ResourceGroup: a.GroupName, WithinProject: a.ProjectName,
+		Policy: a.Policy, What: what, Used: used, Requested: asked, Limit: most,
+	}
+}
+
+// Charge adds a session that was placed.
+func (l Ledger) Charge(r *Request) {
+	total := totalOf(r)
 	for _, acc := range l.of(r) {
 		acc.used.Add(total)
 		acc.sessions++

@@ -85,7 +85,8 @@ type Request struct {
 	Project   uuid.UUID
 	Domain    uuid.UUID
 	Group     uuid.UUID
-	Priority  int // higher first
+	Keypair   uuid.UUID // that asked for it, if any
+	Priority  int       // higher first
 	Created   time.Time
 	RetryAt   time.Time // not before
 	Kernels   []KernelRequest
@@ -105,19 +106,27 @@ type KernelRequest struct {
 // Scopes of a Limit.
 const (
 	ScopeUser    = "user"
+	ScopeKeypair = "keypair"
 	ScopeProject = "project"
 	ScopeDomain  = "domain"
 )
 
 // Limit is what a policy grants to a user, project or domain, and what is used.
+// That of a keypair binds what is asked for with it and counts all that its
+// owner holds.
 type Limit struct {
-	Scope       string
-	ID          uuid.UUID
-	Policy      string         // its name
-	Total       resource.Slots // a missing slot has no limit
-	MaxSessions *int
-	Used        resource.Slots
-	Sessions    int
+	Scope                  string
+	ID                     uuid.UUID
+	Owner                  uuid.UUID // of a keypair
+	Group, Within          uuid.UUID // only in a resource group, only in a project; zero: anywhere
+	Policy                 string    // its name
+	Holder                 string    // name of ID
+	GroupName, ProjectName string    // of Group and Within
+	Total                  resource.Slots
+	UnlistedZero           bool // slots that Total misses are not allowed at all
+	MaxSessions            *int
+	Used                   resource.Slots
+	Sessions               int
 }
 
 // Decision is about one request: either Assignments or Waiting is set.

@@ -18,7 +18,7 @@ import (
 type queue struct {
 	c        *cluster
 	now      time.Time
-	limits   limits
+	limits   Ledger
 	groups   map[uuid.UUID]*group
 	profiles map[string]*profile
 	shapes   map[string]*shape
@@ -53,7 +53,7 @@ type shape struct {
 
 func newQueue(s *Snapshot) *queue {
 	q := &queue{
-		c: newCluster(s), now: s.Now, limits: newLimits(s.Limits),
+		c: newCluster(s), now: s.Now, limits: NewLedger(s.Limits),
 		groups: map[uuid.UUID]*group{}, profiles: map[string]*profile{},
 		shapes: map[string]*shape{}, failed: map[string]*reasons{},
 	}
@@ -85,8 +85,7 @@ func (q *queue) decide(r *Request) Decision {
 		d.Waiting = q.wait(g, report.Pending{Summary: "It asks for no kernel, or for less than nothing."})
 		return d
 	}
-	total := totalOf(r)
-	if reached := q.limits.reached(r, total); len(reached) > 0 {
+	if reached := q.limits.Reached(r); len(reached) > 0 {
 		d.Waiting = q.wait(g, report.Pending{Summary: limitSummary(reached), Limits: reached})
 		return d
 	}
@@ -97,7 +96,7 @@ func (q *queue) decide(r *Request) Decision {
 	}
 	mark := len(q.c.taken)
 	if q.place(r, shapes, &d) {
-		q.limits.charge(r, total)
+		q.limits.Charge(r)
 		q.c.taken = q.c.taken[:mark] // for good
 		return d
 	}

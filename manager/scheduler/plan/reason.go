@@ -207,8 +207,8 @@ func saying(d report.DroppedAgents) string {
 }
 
 func limitSummary(reached []report.LimitReached) string {
-	r := reached[0]
-	s := fmt.Sprintf("The %s's policy %s allows %s %s; %s in use and %s asked for", r.Scope, r.Policy, r.Limit, r.What, r.Used, r.Requested)
+	s := reached[0].String()
+	s = strings.ToUpper(s[:1]) + s[1:]
 	if more := len(reached) - 1; more > 0 {
 		s += fmt.Sprintf(" (and %d more limits)", more)
 	}
