@@ -12,14 +12,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
-	"github.com/berthhq/berth/manager/policy"
 )
 
 // CreateSession checks a request, stores it as pending and wakes the
@@ -84,7 +82,7 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	if err := admitPending(ctx, tx, w); err != nil {
+	if err := s.admit(ctx, tx, w); err != nil {
 		return nil, err
 	}
 	if err := holdFolders(ctx, tx, w); err != nil {
@@ -93,7 +91,7 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 	sess, err := tx.Session.Create().
 		SetName(w.name).SetType(w.kind).SetPriority(w.priority).SetSlots(w.slots).
 		SetCommand(w.command).SetBootstrapScript(w.bootstrap).SetEnvironment(w.environment).
-		SetShmBytes(w.shmBytes).SetNillableIdempotencyKey(w.key).
+		SetShmBytes(w.shmBytes).SetNillableIdempotencyKey(w.key).SetNillableKeypairID(w.keypair).
 		SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner).
 		SetResourceGroupID(w.group).SetImageID(w.image.ID).
 		Save(ctx)
@@ -118,30 +116,6 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 		return nil, fmt.Errorf("store session: %w", err)
 	}
 	return sess.Unwrap(), nil
-}
-
-// admitPending refuses a request when a policy's holder already has as many
-// waiting sessions as it allows. Requests of one holder count one after the
-// other.
-func admitPending(ctx context.Context, tx *ent.Tx, w *wish) error {
-	sys := viewer.SystemContext(ctx)
-	columns := map[policy.Scope]func(uuid.UUID) predicate.Session{
-		policy.ScopeDomain: session.DomainID, policy.ScopeProject: session.ProjectID, policy.ScopeUser: session.OwnerID,
-	}
-	for _, l := range w.pendingLimits { // in one order for everybody
-		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "pending "+l.ScopeID.String()); err != nil {
-			return fmt.Errorf("lock %s: %w", l.Scope, err)
-		}
-		n, err := tx.Session.Query().Where(columns[l.Scope](l.ScopeID), session.StatusEQ(lifecycle.Pending)).Count(sys)
-		if err != nil {
-			return fmt.Errorf("count pending sessions: %w", err)
-		}
-		if n >= *l.MaxPendingSessions {
-			return problem.Exhausted("%d sessions of the %s are waiting already, policy %s allows %d", n, l.Scope, l.Policy, *l.MaxPendingSessions).
-				WithField("sessions").WithLimit(fmt.Sprint(*l.MaxPendingSessions))
-		}
-	}
-	return nil
 }
 
 // holdFolders keeps the folders from being deleted until the session, with

@@ -48,6 +48,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 		wg.Go(func() { s.work(ctx, epoch, pulls) })
 	}
 	wg.Go(func() { s.forgetOld(ctx, epoch) })
+	wg.Go(func() { s.endOverdue(ctx, epoch) })
 	tick := time.NewTicker(passEvery)
 	defer tick.Stop()
 	s.pass(ctx)
@@ -138,7 +139,7 @@ func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id u
 // of that changes, but for what move notes on the entity.
 func (s *Service) read(ctx context.Context, id uuid.UUID) (*ent.Session, error) {
 	return s.Client.Session.Query().Where(session.ID(id)).
-		WithImage(func(q *ent.ImageQuery) { q.WithRegistry() }).
+		WithOwner().WithImage(func(q *ent.ImageQuery) { q.WithRegistry() }).
 		WithKernels(func(q *ent.KernelQuery) {
 			q.WithAgent().WithAllocations(func(q *ent.AllocationQuery) { q.WithDevice() })
 		}).

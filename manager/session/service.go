@@ -13,6 +13,7 @@ import (
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
@@ -36,9 +37,16 @@ type Images interface {
 	Resolve(ctx context.Context, reference string) (*ent.Image, error)
 }
 
-// Policies looks up the limits that bind a session.
+// Policies looks up the limits that bind sessions, and what they use.
 type Policies interface {
-	Limits(ctx context.Context, domain, project, user uuid.UUID) ([]policy.Limit, error)
+	All(ctx context.Context, q policy.Querier) ([]policy.Limit, error)
+	Binding(ctx context.Context, at policy.Place) ([]policy.Limit, error)
+	Usage(ctx context.Context, q policy.Querier, limits []policy.Limit) (*policy.Usage, error)
+}
+
+// Volumes tells what the volume of a folder does not let the viewer do.
+type Volumes interface {
+	Allow(ctx context.Context, f *ent.Vfolder, need ...access.VolumePermission) error
 }
 
 // Samples are the latest statistics of kernels.
@@ -54,6 +62,7 @@ type Config struct {
 	Images   Images
 	Fitter   Fitter
 	Policies Policies
+	Volumes  Volumes
 	Samples  Samples
 	Logger   *slog.Logger
 }

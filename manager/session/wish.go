@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
@@ -39,7 +40,8 @@ type wish struct {
 	shmBytes    int64
 	key         *string
 
-	pendingLimits []policy.Limit // of sessions that wait
+	keypair *uuid.UUID     // that asks
+	limits  []policy.Limit // that bind it
 }
 
 type mount struct {
@@ -221,6 +223,13 @@ func (s *Service) checkMounts(ctx context.Context, v *viewer.Viewer, in CreateSe
 		if f == nil {
 			return problem.NotFound("folder " + m.Vfolder).WithField(field + ".vfolder")
 		}
+		need := []access.VolumePermission{access.VolumeMount}
+		if m.ReadOnly == nil || !*m.ReadOnly {
+			need = append(need, access.VolumeUpload) // what is mounted for writing is filled through it
+		}
+		if err := s.Volumes.Allow(ctx, f, need...); err != nil {
+			return err
+		}
 		out := mount{folder: f.ID, target: "/home/work/" + f.Name, readOnly: m.ReadOnly != nil && *m.ReadOnly}
 		if m.Target != nil && *m.Target != "" {
 			out.target = *m.Target
@@ -265,31 +274,6 @@ func (s *Service) folder(ctx context.Context, v *viewer.Viewer, w *wish, ref str
 		}
 	}
 	return found, nil
-}
-
-// checkPolicies refuses what a policy can never allow; what may fit later
-// waits in the queue with that reason.
-func (s *Service) checkPolicies(ctx context.Context, _ *viewer.Viewer, _ CreateSessionInput, w *wish) error {
-	limits, err := s.Policies.Limits(viewer.SystemContext(ctx), w.domain, w.project, w.owner)
-	if err != nil {
-		return err
-	}
-	var reached []string
-	for _, l := range limits {
-		for _, slot := range w.slots.Names() {
-			if most, ok := l.TotalSlots[slot]; ok && w.slots[slot] > most {
-				reached = append(reached, fmt.Sprintf("%s policy %s allows %s %s in all, requested %s",
-					l.Scope, l.Policy, slot, resource.Format(slot, most), resource.Format(slot, w.slots[slot])))
-			}
-		}
-		if l.MaxPendingSessions != nil {
-			w.pendingLimits = append(w.pendingLimits, l)
-		}
-	}
-	if len(reached) > 0 {
-		return problem.Exhausted("%s", strings.Join(reached, "; ")).WithField("slots")
-	}
-	return nil
 }
 
 func size(list []string) int {
