@@ -19,11 +19,13 @@ import (
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/storage/storagepb"
 )
@@ -57,9 +59,9 @@ func (s *Service) changed(ctx context.Context, id uuid.UUID) {
 // CreateVfolder makes a folder on a volume: the row first, so that its name
 // and the owner's count are held, then the directory.
 func (s *Service) CreateVfolder(ctx context.Context, in CreateVfolderInput) (*VfolderPayload, error) {
-	v := viewer.From(ctx)
-	if v.Role == viewer.RoleMonitor {
-		return nil, problem.Forbidden("a monitor changes nothing")
+	v, err := permit.Writer(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if err := checkName(in.Name); err != nil {
 		return nil, err
@@ -78,6 +80,9 @@ func (s *Service) CreateVfolder(ctx context.Context, in CreateVfolderInput) (*Vf
 			return nil, err
 		}
 		domain, holder, kind = p.DomainID, p.ID, quotascope.KindProject
+	}
+	if err := s.allow(ctx, vol, domain, in.Project, access.VolumeCreate); err != nil {
+		return nil, err
 	}
 	scope, err := s.scope(ctx, vol, kind, holder, domain)
 	if err != nil {
@@ -105,7 +110,7 @@ func (s *Service) store(ctx context.Context, v *viewer.Viewer, in CreateVfolderI
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	if err := s.admit(ctx, tx, v, in.Project, domain, scope); err != nil {
+	if err := s.admit(ctx, tx, v, domain, scope); err != nil {
 		return nil, err
 	}
 	c := tx.Vfolder.Create().SetID(id.New(id.Vfolder)).SetName(in.Name).SetDomainID(domain).SetCreatorID(v.User).SetQuotaScopeID(scope.ID)
@@ -122,34 +127,6 @@ func (s *Service) store(ctx context.Context, v *viewer.Viewer, in CreateVfolderI
 		return nil, fmt.Errorf("store folder: %w", err)
 	}
 	return f, tx.Commit()
-}
-
-// admit refuses a folder beyond a policy's count. The scope's row is locked so
-// that two requests at the same time count each other.
-func (s *Service) admit(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, project *uuid.UUID, domain uuid.UUID, scope *ent.QuotaScope) error {
-	sys := viewer.SystemContext(ctx)
-	p := uuid.Nil
-	if project != nil {
-		p = *project
-	}
-	limits, err := s.policies.Limits(sys, domain, p, v.User)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.QuotaScope.Query().Where(quotascope.ID(scope.ID)).ForUpdate().OnlyID(sys); err != nil {
-		return fmt.Errorf("lock scope: %w", err)
-	}
-	n, err := tx.Vfolder.Query().Where(vfolder.HasQuotaScopeWith(quotascope.HolderID(scope.HolderID)), vfolder.DeletedAtIsNil()).Count(sys)
-	if err != nil {
-		return fmt.Errorf("count folders: %w", err)
-	}
-	for _, l := range limits {
-		if string(l.Scope) == string(scope.Kind) && l.MaxVfolders != nil && n >= *l.MaxVfolders {
-			return problem.Exhausted("%d folders exist, policy %s allows %d", n, l.Policy, *l.MaxVfolders).
-				WithField("folders").WithLimit(fmt.Sprint(*l.MaxVfolders))
-		}
-	}
-	return nil
 }
 
 // volume finds the named volume, or the first one.
@@ -185,7 +162,11 @@ func (s *Service) materialise(ctx context.Context, f *ent.Vfolder, scope *ent.Qu
 	if err != nil {
 		return err
 	}
-	made, err := p.rpc.CreateScope(ctx, &storagepb.ScopeRequest{Volume: vol.Name, Scope: scope.HolderID.String(), LimitBytes: scope.LimitBytes})
+	limit, err := s.bytesLimit(ctx, scope)
+	if err != nil {
+		return err
+	}
+	made, err := p.rpc.CreateScope(ctx, &storagepb.ScopeRequest{Volume: vol.Name, Scope: scope.HolderID.String(), LimitBytes: limit})
 	if err != nil {
 		return fmt.Errorf("make quota scope: %w", errgrpc.ToNative(err))
 	}
@@ -208,7 +189,7 @@ func (s *Service) RenameVfolder(ctx context.Context, in RenameVfolderInput) (*Vf
 	if err := checkName(in.Name); err != nil {
 		return nil, err
 	}
-	f, err := s.writable(ctx, in.ID)
+	f, err := s.writable(ctx, in.ID, access.Update, access.VolumeModify)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +207,7 @@ func (s *Service) RenameVfolder(ctx context.Context, in RenameVfolderInput) (*Vf
 // DeleteVfolder marks a folder for deletion; the leader removes the data. A
 // folder that a live session mounts is refused.
 func (s *Service) DeleteVfolder(ctx context.Context, in DeleteVfolderInput) (*VfolderPayload, error) {
-	f, err := s.writable(ctx, in.ID)
+	f, err := s.writable(ctx, in.ID, access.Delete, access.VolumeDelete)
 	if err != nil {
 		return nil, err
 	}
@@ -268,10 +249,9 @@ func (s *Service) mark(ctx context.Context, f *ent.Vfolder) error {
 	return tx.Commit()
 }
 
-// writable returns a folder that the viewer may change: its owner, an
-// administrator of its project or domain.
-func (s *Service) writable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
-	v := viewer.From(ctx)
+// writable returns a folder that the viewer may change, and that its volume
+// lets him change.
+func (s *Service) writable(ctx context.Context, id uuid.UUID, op access.Operation, need access.VolumePermission) (*ent.Vfolder, error) {
 	f, err := s.client.Vfolder.Query().Where(vfolder.ID(id), vfolder.StatusEQ(vfolder.StatusReady)).
 		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).Only(ctx)
 	if ent.IsNotFound(err) {
@@ -280,12 +260,21 @@ func (s *Service) writable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, err
 	if err != nil {
 		return nil, err
 	}
-	own := f.OwnerID != nil && *f.OwnerID == v.User
-	led := f.ProjectID != nil && v.ProjectAdminOf(*f.ProjectID)
-	if !own && !led && !v.AdminOf(f.DomainID) || v.Role == viewer.RoleMonitor {
-		return nil, problem.Forbidden("folder %s is not yours to change", f.Name)
+	if _, err := permit.Check(ctx, op, access.Vfolder, placeOf(f)); err != nil {
+		return nil, err
 	}
-	return f, nil
+	return f, s.Allow(ctx, f, need)
+}
+
+func placeOf(f *ent.Vfolder) access.Object {
+	on := access.Object{ID: f.ID, Domain: f.DomainID}
+	if f.OwnerID != nil {
+		on.Owner = *f.OwnerID
+	}
+	if f.ProjectID != nil {
+		on.Project = *f.ProjectID
+	}
+	return on
 }
 
 func checkName(name string) error {

@@ -1,0 +1,98 @@
+package vfolder
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/policy"
+)
+
+// limits returns what binds the folders of a scope.
+func (s *Service) limits(ctx context.Context, scope *ent.QuotaScope, domain, keypair uuid.UUID) ([]policy.Limit, error) {
+	at := policy.Place{Domain: domain}
+	if scope.Kind == quotascope.KindProject {
+		at.Project = scope.HolderID
+	} else {
+		at.User, at.Keypair = scope.HolderID, keypair
+	}
+	return s.policies.Binding(ctx, at)
+}
+
+// admit refuses a folder beyond the policies' count or bytes, and names every
+// limit in the way. Requests of one holder count one after the other.
+func (s *Service) admit(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, domain uuid.UUID, scope *ent.QuotaScope) error {
+	keypair := uuid.Nil
+	if id.KindOf(v.Credential) == id.Keypair {
+		keypair = v.Credential
+	}
+	limits, err := s.limits(ctx, scope, domain, keypair)
+	if err != nil {
+		return err
+	}
+	var locks []string
+	for _, l := range limits {
+		if l.MaxVfolders == nil {
+			continue
+		}
+		holder := l.ScopeID
+		if l.Scope == policy.ScopeKeypair {
+			holder = l.Person
+		}
+		locks = append(locks, "folders "+holder.String())
+	}
+	slices.Sort(locks) // in one order for everybody
+	for _, lock := range slices.Compact(locks) {
+		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", lock); err != nil {
+			return fmt.Errorf("lock %s: %w", lock, err)
+		}
+	}
+	var reached []string
+	most := ""
+	for i := range limits {
+		l := &limits[i]
+		if l.MaxVfolders != nil {
+			n, err := policy.Folders(ctx, tx.Client(), l)
+			if err != nil {
+				return err
+			}
+			if n >= *l.MaxVfolders {
+				most = fmt.Sprint(*l.MaxVfolders)
+				reached = append(reached, l.Reached("folders", fmt.Sprint(n), "1", most).String())
+			}
+		}
+		if b := l.MaxScopeBytes; b != nil && scope.UsedBytes != nil && *scope.UsedBytes >= *b {
+			most = strconv.FormatInt(*b, 10)
+			reached = append(reached, l.Reached("scope bytes", strconv.FormatInt(*scope.UsedBytes, 10), "more", most).String())
+		}
+	}
+	if len(reached) > 0 {
+		return problem.Exhausted("%s", strings.Join(reached, "; ")).WithField("folders").WithLimit(most)
+	}
+	return nil
+}
+
+// bytesLimit is what a scope may hold: its own limit or a policy's, whichever
+// is less; nil for no limit.
+func (s *Service) bytesLimit(ctx context.Context, scope *ent.QuotaScope) (*int64, error) {
+	limits, err := s.limits(ctx, scope, scope.DomainID, uuid.Nil)
+	if err != nil {
+		return nil, err
+	}
+	least := scope.LimitBytes
+	for _, l := range limits {
+		if b := l.MaxScopeBytes; b != nil && (least == nil || *b < *least) {
+			least = b
+		}
+	}
+	return least, nil
+}
