@@ -46,6 +46,7 @@ func TestKernels(t *testing.T) {
 	t.Run("isolation", n.isolation)
 	t.Run("logs", n.logRotation)
 	t.Run("folders", func(t *testing.T) { n.folders(t, volume) })
+	t.Run("user", func(t *testing.T) { n.user(t, volume) })
 	t.Run("bootstrap", n.bootstrap)
 	t.Run("stubborn", n.stubborn)
 	t.Run("launches", n.launches)

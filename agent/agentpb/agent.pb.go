@@ -1351,6 +1351,7 @@ type Mount struct {
 	Subpath       string                 `protobuf:"bytes,3,opt,name=subpath,proto3" json:"subpath,omitempty"` // below the folder, "" = all
 	Target        string                 `protobuf:"bytes,4,opt,name=target,proto3" json:"target,omitempty"`   // absolute path in the container
 	ReadOnly      bool                   `protobuf:"varint,5,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
+	Own           bool                   `protobuf:"varint,6,opt,name=own,proto3" json:"own,omitempty"` // the user's own folder: when root has it, it is given to uid and gid
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1420,6 +1421,13 @@ func (x *Mount) GetReadOnly() bool {
 	return false
 }
 
+func (x *Mount) GetOwn() bool {
+	if x != nil {
+		return x.Own
+	}
+	return false
+}
+
 type CreateKernelRequest struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Epoch        int64                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"` // leader's election revision; a lower one than seen before is refused
@@ -1441,8 +1449,13 @@ type CreateKernelRequest struct {
 	PidsLimit       uint32   `protobuf:"varint,16,opt,name=pids_limit,json=pidsLimit,proto3" json:"pids_limit,omitempty"`   // 0 = the agent's default
 	ProjectId       string   `protobuf:"bytes,17,opt,name=project_id,json=projectId,proto3" json:"project_id,omitempty"`
 	UserId          string   `protobuf:"bytes,18,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Who everything in the container runs as; without has_user, the image's user.
+	HasUser       bool     `protobuf:"varint,19,opt,name=has_user,json=hasUser,proto3" json:"has_user,omitempty"`
+	Uid           uint32   `protobuf:"varint,20,opt,name=uid,proto3" json:"uid,omitempty"`
+	Gid           uint32   `protobuf:"varint,21,opt,name=gid,proto3" json:"gid,omitempty"`
+	Gids          []uint32 `protobuf:"varint,22,rep,packed,name=gids,proto3" json:"gids,omitempty"` // supplementary groups
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateKernelRequest) Reset() {
@@ -1599,6 +1612,34 @@ func (x *CreateKernelRequest) GetUserId() string {
 		return x.UserId
 	}
 	return ""
+}
+
+func (x *CreateKernelRequest) GetHasUser() bool {
+	if x != nil {
+		return x.HasUser
+	}
+	return false
+}
+
+func (x *CreateKernelRequest) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *CreateKernelRequest) GetGid() uint32 {
+	if x != nil {
+		return x.Gid
+	}
+	return 0
+}
+
+func (x *CreateKernelRequest) GetGids() []uint32 {
+	if x != nil {
+		return x.Gids
+	}
+	return nil
 }
 
 type KernelState struct {
@@ -2876,13 +2917,14 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"Allocation\x12\x1b\n" +
 	"\tdevice_id\x18\x01 \x01(\tR\bdeviceId\x12\x12\n" +
 	"\x04slot\x18\x02 \x01(\tR\x04slot\x12\x16\n" +
-	"\x06amount\x18\x03 \x01(\tR\x06amount\"\x82\x01\n" +
+	"\x06amount\x18\x03 \x01(\tR\x06amount\"\x94\x01\n" +
 	"\x05Mount\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x18\n" +
 	"\asubpath\x18\x03 \x01(\tR\asubpath\x12\x16\n" +
 	"\x06target\x18\x04 \x01(\tR\x06target\x12\x1b\n" +
-	"\tread_only\x18\x05 \x01(\bR\breadOnly\"\xe3\x05\n" +
+	"\tread_only\x18\x05 \x01(\bR\breadOnly\x12\x10\n" +
+	"\x03own\x18\x06 \x01(\bR\x03own\"\xb6\x06\n" +
 	"\x13CreateKernelRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
 	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12\x1d\n" +
@@ -2906,7 +2948,11 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"pids_limit\x18\x10 \x01(\rR\tpidsLimit\x12\x1d\n" +
 	"\n" +
 	"project_id\x18\x11 \x01(\tR\tprojectId\x12\x17\n" +
-	"\auser_id\x18\x12 \x01(\tR\x06userId\x1a>\n" +
+	"\auser_id\x18\x12 \x01(\tR\x06userId\x12\x19\n" +
+	"\bhas_user\x18\x13 \x01(\bR\ahasUser\x12\x10\n" +
+	"\x03uid\x18\x14 \x01(\rR\x03uid\x12\x10\n" +
+	"\x03gid\x18\x15 \x01(\rR\x03gid\x12\x12\n" +
+	"\x04gids\x18\x16 \x03(\rR\x04gids\x1a>\n" +
 	"\x10EnvironmentEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdc\x03\n" +

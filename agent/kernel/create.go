@@ -157,7 +157,7 @@ func (m *Manager) reserve(ctx context.Context, k *Kernel) error {
 func folders(r *agentpb.CreateKernelRequest) []mount.Folder {
 	out := make([]mount.Folder, 0, len(r.Mounts))
 	for _, m := range r.Mounts {
-		out = append(out, mount.Folder{Volume: m.Volume, Path: m.Path, Subpath: m.Subpath, Target: m.Target, ReadOnly: m.ReadOnly})
+		out = append(out, mount.Folder{Volume: m.Volume, Path: m.Path, Subpath: m.Subpath, Target: m.Target, ReadOnly: m.ReadOnly, Own: m.Own})
 	}
 	return out
 }

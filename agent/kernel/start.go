@@ -111,6 +111,11 @@ func (k *Kernel) mounts(hostname string) (*mount.Bound, []specs.Mount, error) {
 	if err != nil {
 		return &mount.Bound{}, nil, err
 	}
+	if r := k.rec.request; r.HasUser {
+		if err := bound.Give(r.Uid, r.Gid); err != nil {
+			return bound, nil, err
+		}
+	}
 	list, err := bound.Mount(files.Folders())
 	return bound, append(own, list...), err
 }
@@ -144,6 +149,9 @@ func (k *Kernel) spec(image runtime.Image, netns string) (runtime.Spec, error) {
 		Owned: []string{k.files("").Scratch()}, ShmBytes: r.ShmBytes, Resources: limits,
 		NetNS: netns, CgroupPath: k.CgroupPath(),
 		Log: runner.LogSpec{Dir: k.LogDir(), FileBytes: k.m.cfg.LogBytes, Files: k.m.cfg.LogFiles},
+	}
+	if r.HasUser {
+		s.Identity = &runtime.Identity{UID: r.Uid, GID: r.Gid, Groups: r.Gids}
 	}
 	if s.Hostname == "" {
 		s.Hostname = "main"

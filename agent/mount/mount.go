@@ -27,6 +27,7 @@ type Folder struct {
 	Subpath  string // below the folder
 	Target   string
 	ReadOnly bool
+	Own      bool // of the user that the container runs as
 }
 
 // Volumes are the volumes mounted on this node: name to path on the host.
@@ -98,6 +99,29 @@ func (b *Bound) Mount(dir string) ([]specs.Mount, error) {
 		out = append(out, specs.Mount{Destination: path.Clean(f.Target), Type: "bind", Source: point, Options: options})
 	}
 	return out, nil
+}
+
+// Give hands those folders that are the user's own, and that nobody was given
+// yet, to uid and gid: the storage proxy makes them as root. What lies in them
+// stays as it is.
+func (b *Bound) Give(uid, gid uint32) error {
+	for i, f := range b.folders {
+		if !f.Own || f.ReadOnly {
+			continue
+		}
+		fd := int(b.files[i].Fd())
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			return fmt.Errorf("folder for %s: %w", f.Target, err)
+		}
+		if st.Uid != 0 {
+			continue
+		}
+		if err := unix.Fchownat(fd, "", int(uid), int(gid), unix.AT_EMPTY_PATH); err != nil {
+			return fmt.Errorf("give folder for %s to user %d: %w", f.Target, uid, err)
+		}
+	}
+	return nil
 }
 
 // Close lets go of the folders; a container that was created keeps its own.

@@ -109,6 +109,8 @@ type Spec struct {
 	Env      []string
 	Cwd      string
 	User     string // as in the image: name, uid, uid:gid, "" = root
+	// Identity takes the place of User; the image's files are not asked.
+	Identity *Identity
 	Mounts   []specs.Mount
 	// Directories on the host that are given to User before the start.
 	Owned     []string
@@ -120,6 +122,12 @@ type Spec struct {
 	Log        runner.LogSpec
 	// Edit has the last word on the OCI spec, for devices.
 	Edit func(*specs.Spec) error
+}
+
+// Identity is a user by numbers.
+type Identity struct {
+	UID, GID uint32
+	Groups   []uint32 // supplementary
 }
 
 // Resources are the limits of a container. Zero = unlimited.

@@ -192,9 +192,26 @@ func (s step) request(k *ent.Kernel) *agentpb.CreateKernelRequest {
 		r.Mounts = append(r.Mounts, &agentpb.Mount{
 			Volume: f.Edges.QuotaScope.Edges.Volume.Name, Path: f.Path,
 			Subpath: m.Subpath, Target: m.Target, ReadOnly: m.ReadOnly,
+			Own: f.OwnerID != nil && *f.OwnerID == s.sess.OwnerID,
 		})
 	}
+	runAs(r, s.sess.Edges.Owner)
 	return r
+}
+
+// runAs makes the container's user the one that its owner is given. A group
+// that is not given is the one of the same number, as for a user of his own.
+func runAs(r *agentpb.CreateKernelRequest, owner *ent.User) {
+	if owner == nil || owner.ContainerUID == nil {
+		return
+	}
+	r.HasUser, r.Uid, r.Gid = true, uint32(*owner.ContainerUID), uint32(*owner.ContainerUID)
+	if owner.ContainerGid != nil {
+		r.Gid = uint32(*owner.ContainerGid)
+	}
+	for _, g := range owner.ContainerGids {
+		r.Gids = append(r.Gids, uint32(g))
+	}
 }
 
 func toSteps(list []*agentpb.Step) []report.Step {

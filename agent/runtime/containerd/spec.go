@@ -38,10 +38,12 @@ var nativeArch = map[string]specs.Arch{"amd64": specs.ArchX86_64, "arm64": specs
 // user's name is looked up in the image's files.
 func (r *Runtime) build(s runtime.Spec) oci.SpecOpts {
 	return func(ctx context.Context, c oci.Client, container *containers.Container, spec *oci.Spec) error {
-		if err := user(ctx, c, container, spec, s.User); err != nil {
+		p := spec.Process
+		if s.Identity != nil {
+			p.User = specs.User{UID: s.Identity.UID, GID: s.Identity.GID, AdditionalGids: slices.Clone(s.Identity.Groups)}
+		} else if err := user(ctx, c, container, spec, s.User); err != nil {
 			return err
 		}
-		p := spec.Process
 		p.Args, p.Env, p.Cwd = s.Args, s.Env, s.Cwd
 		p.Capabilities = &specs.LinuxCapabilities{
 			Bounding: slices.Clone(capabilities), Permitted: slices.Clone(capabilities), Effective: slices.Clone(capabilities),

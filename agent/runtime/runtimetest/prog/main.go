@@ -63,6 +63,7 @@ var verbs = map[string]func(args []string){
 	"ls":       ls,
 	"pwd":      func([]string) { d, err := os.Getwd(); check(err); fmt.Println(d) },
 	"id":       func([]string) { fmt.Println(os.Getuid(), os.Getgid()) },
+	"groups":   func([]string) { list, err := os.Getgroups(); check(err); fmt.Println(list) },
 	"mknod":    func(a []string) { check(syscall.Mknod(a[0], syscall.S_IFCHR|0o600, 10<<8|99)) },
 	"unshare":  func([]string) { check(syscall.Unshare(syscall.CLONE_NEWUSER)) },
 	"raw":      raw,
