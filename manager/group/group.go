@@ -1,0 +1,191 @@
+// Package group partitions agents into resource groups and says who may start
+// sessions in them: everybody, or a domain, a project, a user or a keypair to
+// which the group is granted.
+package group
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/naming"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+)
+
+// Service writes resource groups and their grants.
+type Service struct {
+	client *ent.Client
+	bus    *event.Bus
+}
+
+// New returns a Service.
+func New(client *ent.Client, bus *event.Bus) *Service { return &Service{client: client, bus: bus} }
+
+// CreateResourceGroupInput names a new partition of agents. Without session
+// types it takes all.
+type CreateResourceGroupInput struct {
+	Name         string
+	Description  *string
+	Public       *bool
+	SessionTypes []string
+}
+
+// UpdateResourceGroupInput changes what is named.
+type UpdateResourceGroupInput struct {
+	ID           uuid.UUID
+	Name         *string
+	Description  *string
+	Active       *bool
+	Public       *bool
+	SessionTypes []string
+}
+
+// DeleteResourceGroupInput names the group to delete.
+type DeleteResourceGroupInput struct{ ID uuid.UUID }
+
+// ResourceGroupPayload answers the mutations of a resource group.
+type ResourceGroupPayload struct{ ResourceGroup *ent.ResourceGroup }
+
+// DeleteResourceGroupPayload is the group that is gone.
+type DeleteResourceGroupPayload struct{ ID uuid.UUID }
+
+const maxDescription = 1000 // characters
+
+// types are the session types that a group can allow.
+var types = []string{"interactive", "batch", "inference"}
+
+// CreateResourceGroup makes a partition of agents.
+func (s *Service) CreateResourceGroup(ctx context.Context, in CreateResourceGroupInput) (*ResourceGroupPayload, error) {
+	if _, err := permit.Check(ctx, access.Create, access.ResourceGroup, access.Object{}); err != nil {
+		return nil, err
+	}
+	if err := check(&in.Name, in.Description, in.SessionTypes); err != nil {
+		return nil, err
+	}
+	c := s.client.ResourceGroup.Create().SetName(in.Name).SetNillableDescription(in.Description).SetNillablePublic(in.Public)
+	if in.SessionTypes != nil {
+		c.SetSessionTypes(in.SessionTypes)
+	}
+	g, err := c.Save(ctx)
+	if ent.IsConstraintError(err) {
+		return nil, taken(in.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create resource group: %w", err)
+	}
+	return &ResourceGroupPayload{ResourceGroup: g}, nil
+}
+
+// UpdateResourceGroup changes a group. What runs in it goes on.
+func (s *Service) UpdateResourceGroup(ctx context.Context, in UpdateResourceGroupInput) (*ResourceGroupPayload, error) {
+	g, err := s.permitted(ctx, access.Update, in.ID, "id")
+	if err != nil {
+		return nil, err
+	}
+	if err := check(in.Name, in.Description, in.SessionTypes); err != nil {
+		return nil, err
+	}
+	up := g.Update().SetNillableName(in.Name).SetNillableDescription(in.Description).
+		SetNillableActive(in.Active).SetNillablePublic(in.Public)
+	if in.SessionTypes != nil {
+		up.SetSessionTypes(in.SessionTypes)
+	}
+	g, err = up.Save(ctx)
+	if ent.IsConstraintError(err) {
+		return nil, taken(*in.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("change resource group %s: %w", in.ID, err)
+	}
+	s.bus.Publish(ctx, event.Event{Topic: event.Pending}) // what waits may fit now
+	return &ResourceGroupPayload{ResourceGroup: g}, nil
+}
+
+// DeleteResourceGroup deletes a group that nothing is in.
+func (s *Service) DeleteResourceGroup(ctx context.Context, in DeleteResourceGroupInput) (*DeleteResourceGroupPayload, error) {
+	g, err := s.permitted(ctx, access.Delete, in.ID, "id")
+	if err != nil {
+		return nil, err
+	}
+	all := viewer.SystemContext(ctx)
+	agents, err := s.client.Agent.Query().Where(agent.ResourceGroupID(g.ID)).Count(all)
+	if err != nil {
+		return nil, fmt.Errorf("count agents: %w", err)
+	}
+	if agents > 0 {
+		return nil, problem.Precondition("the group has %d agents; move them to another one first", agents).WithField("id")
+	}
+	live, err := s.client.Session.Query().Where(session.ResourceGroupID(g.ID), session.TerminatedAtIsNil()).Count(all)
+	if err != nil {
+		return nil, fmt.Errorf("count sessions: %w", err)
+	}
+	if live > 0 {
+		return nil, problem.Precondition("the group has %d sessions; end them first", live).WithField("id")
+	}
+	// An agent or session that came in between, or one that is kept as history,
+	// holds the row by its foreign key.
+	err = s.client.ResourceGroup.DeleteOne(g).Exec(ctx)
+	if ent.IsConstraintError(err) {
+		return nil, problem.Precondition("sessions that ended in the group are still kept; deactivate it instead").WithField("id")
+	}
+	if err != nil && !ent.IsNotFound(err) {
+		return nil, fmt.Errorf("delete resource group %s: %w", in.ID, err)
+	}
+	return &DeleteResourceGroupPayload{ID: in.ID}, nil
+}
+
+// permitted reads a group that the viewer may do op to.
+func (s *Service) permitted(ctx context.Context, op access.Operation, id uuid.UUID, field string) (*ent.ResourceGroup, error) {
+	if _, err := permit.Writer(ctx); err != nil {
+		return nil, err
+	}
+	g, err := s.client.ResourceGroup.Query().Where(resourcegroup.ID(id)).Only(ctx)
+	if err != nil {
+		return nil, missing(err, "resource group", field)
+	}
+	_, err = permit.Check(ctx, op, access.ResourceGroup, access.Object{ID: id})
+	return g, err
+}
+
+func check(name, description *string, sessionTypes []string) error {
+	if name != nil {
+		if err := naming.Name("name", *name); err != nil {
+			return err
+		}
+	}
+	if description != nil {
+		if err := naming.Line("description", *description, maxDescription); err != nil {
+			return err
+		}
+	}
+	if sessionTypes != nil && len(sessionTypes) == 0 {
+		return problem.Invalid("sessionTypes", "must not be empty; deactivate the group instead")
+	}
+	for i, t := range sessionTypes {
+		if !slices.Contains(types, t) || slices.Contains(sessionTypes[:i], t) {
+			return problem.Invalid(fmt.Sprintf("sessionTypes[%d]", i), "%q is no type of sessions, or named twice; known: %q", t, types)
+		}
+	}
+	return nil
+}
+
+func taken(name string) error {
+	return problem.Exists("name", "a resource group is already named %q", name)
+}
+
+func missing(err error, what, field string) error {
+	if ent.IsNotFound(err) {
+		return problem.NotFound(what).WithField(field)
+	}
+	return fmt.Errorf("read %s: %w", what, err)
+}

@@ -1,0 +1,223 @@
+package group_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/group"
+	"github.com/berthhq/berth/manager/identity/identitytest"
+)
+
+func want(t *testing.T, what string, err error, code, field string) {
+	t.Helper()
+	if err == nil && code == "" {
+		return
+	}
+	if p, _ := problem.From(err); p.Code != code || field != "" && p.Field != field {
+		t.Errorf("%s: got %s field %q (%v), want %s field %q", what, p.Code, p.Field, err, code, field)
+	}
+}
+
+type world struct {
+	*identitytest.World
+	*group.Service
+}
+
+func start(t *testing.T) world {
+	w := identitytest.New(t)
+	return world{w, group.New(w.Client, event.New(nil, nil))}
+}
+
+func (w world) make(t *testing.T, name string, public bool) *ent.ResourceGroup {
+	t.Helper()
+	out, err := w.CreateResourceGroup(w.As(t, w.Superadmin), group.CreateResourceGroupInput{Name: name, Public: &public})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.ResourceGroup
+}
+
+// sees lists the names of the groups in a user's sight.
+func (w world) sees(t *testing.T, u *ent.User) []string {
+	t.Helper()
+	return w.Client.ResourceGroup.Query().Order(resourcegroup.ByName()).Select(resourcegroup.FieldName).StringsX(w.As(t, u))
+}
+
+func TestGrantsAreAUnion(t *testing.T) {
+	w := start(t)
+	root := w.As(t, w.Superadmin)
+	g := w.make(t, "gpu", false)
+	system := viewer.SystemContext(t.Context())
+	key := w.Client.Keypair.Create().SetUser(w.B.Member).SetName("ci").SetAccessKey("AK").SetSecretSealed([]byte("s")).SaveX(system)
+	for _, c := range []struct {
+		name    string
+		in      group.GrantResourceGroupInput
+		can     []*ent.User
+		via     string
+		project *uuid.UUID
+	}{
+		{"domain", group.GrantResourceGroupInput{Domain: &w.B.ID}, []*ent.User{w.B.Member, w.B.Lead, w.B.Loner, w.B.Admin}, "domain", &w.B.Project.ID},
+		{"project", group.GrantResourceGroupInput{Project: &w.A.Project.ID}, []*ent.User{w.A.Member, w.A.Lead}, "project", &w.A.Project.ID},
+		{"user", group.GrantResourceGroupInput{User: &w.A.Loner.ID}, []*ent.User{w.A.Loner}, "user", nil},
+		{"keypair", group.GrantResourceGroupInput{Keypair: &key.ID}, []*ent.User{w.B.Member}, "keypair", nil},
+	} {
+		c.in.ResourceGroup = g.ID
+		for range 2 { // the second time changes nothing
+			if _, err := w.GrantResourceGroup(root, c.in); err != nil {
+				t.Fatal(c.name, err)
+			}
+		}
+		if n := w.Client.GroupGrant.Query().CountX(system); n != 1 {
+			t.Errorf("%s: %d grants", c.name, n)
+		}
+		for _, u := range []*ent.User{w.A.Member, w.A.Lead, w.A.Loner, w.A.Admin, w.B.Member, w.B.Lead, w.B.Loner, w.B.Admin} {
+			can := slices.ContainsFunc(c.can, func(x *ent.User) bool { return x.ID == u.ID })
+			if got := w.sees(t, u); (len(got) == 1) != can {
+				t.Errorf("granted to a %s, %s sees %v", c.name, u.Username, got)
+			}
+			var via []string
+			if can {
+				via = []string{c.via}
+			}
+			mine, err := w.Access(w.As(t, u), nil, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, a := range mine {
+				got = append(got, a.Via...)
+			}
+			if d := cmp.Diff(via, got); d != "" {
+				t.Errorf("granted to a %s, %s is told (-want +got)\n%s", c.name, u.Username, d)
+			}
+		}
+		all, err := w.Access(root, &g.ID, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		users, projects := 0, 0
+		for _, a := range all {
+			if a.User != nil && *a.User != w.Superadmin.ID {
+				users++
+			}
+			if a.Project != nil {
+				projects++
+				if c.project == nil || *a.Project != *c.project {
+					t.Errorf("granted to a %s, project %s may use it", c.name, a.Project)
+				}
+			}
+		}
+		if users != len(c.can) || (projects == 1) != (c.project != nil) {
+			t.Errorf("granted to a %s, %d users and %d projects are listed", c.name, users, projects)
+		}
+		if _, err := w.RevokeResourceGroup(root, group.RevokeResourceGroupInput(c.in)); err != nil {
+			t.Fatal(c.name, err)
+		}
+		_, err = w.RevokeResourceGroup(root, group.RevokeResourceGroupInput(c.in))
+		want(t, "revoked twice", err, problem.CodeNotFound, "")
+	}
+	yes := true
+	for _, in := range []group.GrantResourceGroupInput{{Domain: &w.B.ID}, {Project: &w.B.Project.ID}, {User: &w.B.Member.ID}, {Keypair: &key.ID}} {
+		in.ResourceGroup = g.ID
+		if _, err := w.GrantResourceGroup(root, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.UpdateResourceGroup(root, group.UpdateResourceGroupInput{ID: g.ID, Public: &yes}); err != nil {
+		t.Fatal(err)
+	}
+	mine, err := w.Access(w.As(t, w.B.Member), nil, &w.B.Member.ID, nil)
+	if d := cmp.Diff([]group.Access{{ResourceGroup: g.ID, User: &w.B.Member.ID, Via: []string{"public", "domain", "project", "user", "keypair"}}}, mine); d != "" || err != nil {
+		t.Errorf("all reasons (-want +got)\n%s%v", d, err)
+	}
+	// Who may use it names nobody whom one does not know.
+	seen, err := w.Access(w.As(t, w.A.Loner), &g.ID, nil, nil)
+	if d := cmp.Diff([]group.Access{{ResourceGroup: g.ID, User: &w.A.Loner.ID, Via: []string{"public"}}}, seen); d != "" || err != nil {
+		t.Errorf("a loner is told (-want +got)\n%s%v", d, err)
+	}
+	_, err = w.Access(w.As(t, w.A.Loner), nil, &w.B.Member.ID, nil)
+	want(t, "a stranger's groups", err, problem.CodeNotFound, "user")
+}
+
+func TestInactiveGroupsVanish(t *testing.T) {
+	w := start(t)
+	g := w.make(t, "gpu", true)
+	no := false
+	if got := w.sees(t, w.A.Member); len(got) != 1 {
+		t.Fatalf("a member sees %v", got)
+	}
+	if _, err := w.UpdateResourceGroup(w.As(t, w.Superadmin), group.UpdateResourceGroupInput{ID: g.ID, Active: &no}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.sees(t, w.A.Member); len(got) != 0 {
+		t.Errorf("a member sees %v", got)
+	}
+	if got, err := w.Access(w.As(t, w.A.Member), nil, nil, nil); len(got) != 0 || err != nil {
+		t.Errorf("a member may use %v, %v", got, err)
+	}
+	_, err := w.Access(w.As(t, w.A.Member), &g.ID, nil, nil)
+	want(t, "its users", err, problem.CodeNotFound, "resourceGroup")
+	if got := w.sees(t, w.Superadmin); len(got) != 1 {
+		t.Errorf("a superadmin sees %v", got)
+	}
+}
+
+func TestWhoChangesGroups(t *testing.T) {
+	w := start(t)
+	open, shut := w.make(t, "open", true), w.make(t, "shut", false)
+	for _, u := range []*ent.User{w.A.Member, w.A.Lead, w.A.Admin, w.Monitor} {
+		ctx := w.As(t, u)
+		_, err := w.CreateResourceGroup(ctx, group.CreateResourceGroupInput{Name: "mine"})
+		want(t, "create", err, problem.CodePermissionDenied, "")
+		_, err = w.UpdateResourceGroup(ctx, group.UpdateResourceGroupInput{ID: open.ID})
+		want(t, "update", err, problem.CodePermissionDenied, "")
+		_, err = w.DeleteResourceGroup(ctx, group.DeleteResourceGroupInput{ID: open.ID})
+		want(t, "delete", err, problem.CodePermissionDenied, "")
+		_, err = w.GrantResourceGroup(ctx, group.GrantResourceGroupInput{ResourceGroup: open.ID, User: &u.ID})
+		want(t, "grant", err, problem.CodePermissionDenied, "")
+		if u != w.Monitor {
+			_, err = w.GrantResourceGroup(ctx, group.GrantResourceGroupInput{ResourceGroup: shut.ID, User: &u.ID})
+			want(t, "grant out of sight", err, problem.CodeNotFound, "resourceGroup")
+		}
+	}
+	root := w.As(t, w.Superadmin)
+	for _, c := range []struct {
+		name  string
+		in    group.CreateResourceGroupInput
+		code  string
+		field string
+	}{
+		{"taken", group.CreateResourceGroupInput{Name: "open"}, problem.CodeAlreadyExists, "name"},
+		{"hidden text", group.CreateResourceGroupInput{Name: "a\u202eb"}, problem.CodeInvalidArgument, "name"},
+		{"no types", group.CreateResourceGroupInput{Name: "a", SessionTypes: []string{}}, problem.CodeInvalidArgument, "sessionTypes"},
+		{"unknown type", group.CreateResourceGroupInput{Name: "a", SessionTypes: []string{"batch", "dream"}}, problem.CodeInvalidArgument, "sessionTypes[1]"},
+	} {
+		_, err := w.CreateResourceGroup(root, c.in)
+		want(t, c.name, err, c.code, c.field)
+	}
+	_, err := w.GrantResourceGroup(root, group.GrantResourceGroupInput{ResourceGroup: open.ID, User: &w.A.Member.ID, Domain: &w.A.ID})
+	want(t, "two holders", err, problem.CodeInvalidArgument, "")
+	_, err = w.GrantResourceGroup(root, group.GrantResourceGroupInput{ResourceGroup: open.ID})
+	want(t, "no holder", err, problem.CodeInvalidArgument, "")
+	none := uuid.New()
+	_, err = w.GrantResourceGroup(root, group.GrantResourceGroupInput{ResourceGroup: open.ID, Project: &none})
+	want(t, "a project that is none", err, problem.CodeNotFound, "project")
+
+	system := viewer.SystemContext(t.Context())
+	a := w.Client.Agent.Create().SetName("a").SetResourceGroup(open).SetLastSeenAt(time.Now()).SaveX(system)
+	_, err = w.DeleteResourceGroup(root, group.DeleteResourceGroupInput{ID: open.ID})
+	want(t, "with an agent", err, problem.CodeFailedPrecondition, "id")
+	w.Client.Agent.DeleteOne(a).ExecX(system)
+	if _, err := w.DeleteResourceGroup(root, group.DeleteResourceGroupInput{ID: open.ID}); err != nil {
+		t.Error(err)
+	}
+}

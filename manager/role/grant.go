@@ -1,0 +1,215 @@
+package role
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+)
+
+// GrantRoleInput gives a user a role on a scope; the system has no id.
+type GrantRoleInput struct {
+	Role    uuid.UUID
+	User    uuid.UUID
+	Scope   rolegrant.Scope
+	ScopeID *uuid.UUID
+}
+
+// RevokeRoleInput names the grant to take back.
+type RevokeRoleInput struct{ ID uuid.UUID }
+
+// RoleGrantPayload is a new grant.
+type RoleGrantPayload struct{ Grant *ent.RoleGrant }
+
+// RevokeRolePayload is the role that somebody no longer holds there.
+type RevokeRolePayload struct{ Role *ent.Role }
+
+// GrantRole gives a user a role, at once. Who grants must be allowed to hand the
+// role out, and have on the scope all that it allows there. Granting what is
+// granted already changes nothing.
+func (s *Service) GrantRole(ctx context.Context, in GrantRoleInput) (*RoleGrantPayload, error) {
+	if _, err := permit.Writer(ctx); err != nil {
+		return nil, err
+	}
+	if err := rolegrant.ScopeValidator(in.Scope); err != nil {
+		return nil, problem.Invalid("scope", "%q is no scope", in.Scope)
+	}
+	on := uuid.Nil
+	switch {
+	case in.Scope == rolegrant.ScopeSystem && in.ScopeID != nil:
+		return nil, problem.Invalid("scopeId", "the system has no id")
+	case in.Scope != rolegrant.ScopeSystem && in.ScopeID == nil:
+		return nil, problem.Invalid("scopeId", "say which %s", in.Scope)
+	case in.ScopeID != nil:
+		on = *in.ScopeID
+	}
+	var made *ent.RoleGrant
+	err := s.inTx(ctx, func(tx *ent.Tx) error {
+		r, err := locked(ctx, tx, in.Role, "role")
+		if err != nil {
+			return err
+		}
+		if _, err := permit.Check(ctx, access.Special, access.Role, access.Object{ID: r.ID}); err != nil {
+			return err
+		}
+		if err := holder(ctx, tx, in.User); err != nil {
+			return err
+		}
+		if err := exceeds(ctx, tx, r.Permissions, in.Scope, on); err != nil {
+			return err
+		}
+		made, err = grant(ctx, tx, in, on)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("grant role %s: %w", in.Role, err)
+	}
+	s.open.Disconnect(ctx, in.User)
+	return &RoleGrantPayload{Grant: made.Unwrap()}, nil
+}
+
+// grant stores a grant, or finds the one that says the same. The lock on the
+// role keeps others from storing it in between.
+func grant(ctx context.Context, tx *ent.Tx, in GrantRoleInput, on uuid.UUID) (*ent.RoleGrant, error) {
+	g, err := tx.RoleGrant.Query().Where(rolegrant.RoleID(in.Role), rolegrant.UserID(in.User),
+		rolegrant.ScopeEQ(in.Scope), rolegrant.ScopeID(on)).Only(everywhere(ctx))
+	if !ent.IsNotFound(err) {
+		return g, err
+	}
+	return tx.RoleGrant.Create().SetRoleID(in.Role).SetUserID(in.User).SetScope(in.Scope).SetScopeID(on).Save(ctx)
+}
+
+// RevokeRole takes a grant back, at once.
+func (s *Service) RevokeRole(ctx context.Context, in RevokeRoleInput) (*RevokeRolePayload, error) {
+	if _, err := permit.Writer(ctx); err != nil {
+		return nil, err
+	}
+	g, err := s.client.RoleGrant.Get(ctx, in.ID)
+	if ent.IsNotFound(err) {
+		return nil, problem.NotFound("grant").WithField("id")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read grant: %w", err)
+	}
+	r, err := s.client.Role.Get(ctx, g.RoleID)
+	if ent.IsNotFound(err) {
+		return nil, problem.NotFound("grant").WithField("id")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read role: %w", err)
+	}
+	if _, err := permit.Check(ctx, access.Special, access.Role, access.Object{ID: r.ID}); err != nil {
+		return nil, err
+	}
+	if err := s.client.RoleGrant.DeleteOne(g).Exec(ctx); err != nil && !ent.IsNotFound(err) {
+		return nil, fmt.Errorf("revoke role: %w", err)
+	}
+	s.open.Disconnect(ctx, g.UserID)
+	return &RevokeRolePayload{Role: r}, nil
+}
+
+func holder(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
+	u, err := tx.User.Get(ctx, id)
+	if ent.IsNotFound(err) {
+		return problem.NotFound("user").WithField("user")
+	}
+	if err != nil {
+		return fmt.Errorf("read user: %w", err)
+	}
+	if u.Status == user.StatusDeleted {
+		return problem.Precondition("the user is deleted").WithField("user")
+	}
+	return nil
+}
+
+// exceeds refuses permissions that the viewer has not himself on a scope, and
+// a scope that does not exist or is out of his sight.
+func exceeds(ctx context.Context, tx *ent.Tx, allows access.Permissions, scope rolegrant.Scope, on uuid.UUID) error {
+	v := viewer.From(ctx)
+	if v.Within != uuid.Nil && (scope != rolegrant.ScopeProject || on != v.Within) {
+		return problem.Forbidden("the access token is for one project").WithField("scopeId")
+	}
+	if scope == rolegrant.ScopeObject {
+		return exceedsOn(ctx, tx, allows, on)
+	}
+	where, own := access.Object{}, access.Entity("")
+	switch scope {
+	case rolegrant.ScopeDomain:
+		if _, err := scoped(tx.Domain.Get(ctx, on)); err != nil {
+			return err
+		}
+		where, own = access.Object{Domain: on}, access.Domain
+	case rolegrant.ScopeProject:
+		p, err := scoped(tx.Project.Get(ctx, on))
+		if err != nil {
+			return err
+		}
+		where, own = access.Object{Domain: p.DomainID, Project: on}, access.Project
+	}
+	for e, list := range allows {
+		at := where
+		if e == own { // the scope itself; a grant on this one object says nothing of what is in it
+			at.ID = on
+		}
+		if err := has(v, e, list, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exceedsOn is exceeds for one object. Only what a role says of its kind counts.
+func exceedsOn(ctx context.Context, tx *ent.Tx, allows access.Permissions, on uuid.UUID) error {
+	e, at, err := find(ctx, tx, on)
+	if err != nil {
+		return err
+	}
+	if len(allows[e]) == 0 {
+		return problem.Invalid("scopeId", "the role says nothing about a %s", e)
+	}
+	return has(viewer.From(ctx), e, allows[e], at)
+}
+
+func has(v *viewer.Viewer, e access.Entity, list []access.Operation, at access.Object) error {
+	for _, op := range list {
+		if !v.May(op, e, at) {
+			return problem.Forbidden("you have not %s on %s there yourself", op, e).WithField("role")
+		}
+	}
+	return nil
+}
+
+func scoped[T any](found T, err error) (T, error) {
+	if ent.IsNotFound(err) {
+		return found, problem.NotFound("scope").WithField("scopeId")
+	}
+	if err != nil {
+		return found, fmt.Errorf("read scope: %w", err)
+	}
+	return found, nil
+}
+
+// find reads the object of an id, whatever its kind.
+func find(ctx context.Context, tx *ent.Tx, on uuid.UUID) (access.Entity, access.Object, error) {
+	table, ok := tables[id.KindOf(on)]
+	if !ok {
+		return "", access.Object{}, problem.Invalid("scopeId", "is no id of an object that roles are about")
+	}
+	n, err := scoped(tx.Client().Noder(ctx, on, ent.WithFixedNodeType(table)))
+	if err != nil {
+		return "", access.Object{}, err
+	}
+	e, at, _ := Of(n)
+	return e, at, nil
+}
+
+func everywhere(ctx context.Context) context.Context { return viewer.SystemContext(ctx) }

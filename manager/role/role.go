@@ -1,0 +1,256 @@
+// Package role makes custom roles, grants them to users on scopes, and tells
+// what a viewer may do to an object. What a role allows is looked up with the
+// credential of every request; here it is written, so that nobody hands out
+// more than he has himself.
+package role
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	entrole "github.com/berthhq/berth/ent/role"
+	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/naming"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/permit"
+)
+
+// Disconnecter closes what a user has open, because his rights have changed. It
+// is called after the commit.
+type Disconnecter interface {
+	Disconnect(ctx context.Context, user uuid.UUID)
+}
+
+// Service writes roles and their grants.
+type Service struct {
+	client *ent.Client
+	open   Disconnecter
+}
+
+// New returns a Service.
+func New(client *ent.Client, open Disconnecter) *Service {
+	return &Service{client: client, open: open}
+}
+
+// Permission is what a role allows on one kind of object.
+type Permission struct {
+	Entity     access.Entity
+	Operations []access.Operation
+}
+
+// CreateRoleInput is what a new role is made of.
+type CreateRoleInput struct {
+	Name        string
+	Description *string
+	Allows      []Permission
+}
+
+// UpdateRoleInput changes what is named.
+type UpdateRoleInput struct {
+	ID          uuid.UUID
+	Name        *string
+	Description *string
+	Allows      []Permission // nil: as before
+}
+
+// DeleteRoleInput names the role to delete.
+type DeleteRoleInput struct{ ID uuid.UUID }
+
+// RolePayload is a role after a change.
+type RolePayload struct{ Role *ent.Role }
+
+// DeleteRolePayload is the role that is gone.
+type DeleteRolePayload struct{ ID uuid.UUID }
+
+const maxDescription = 1000 // characters
+
+// CreateRole makes a role. It is nobody's until it is granted.
+func (s *Service) CreateRole(ctx context.Context, in CreateRoleInput) (*RolePayload, error) {
+	if _, err := permit.Check(ctx, access.Create, access.Role, access.Object{}); err != nil {
+		return nil, err
+	}
+	allows, err := called(&in.Name, in.Description, in.Allows)
+	if err != nil {
+		return nil, err
+	}
+	made, err := s.client.Role.Create().SetName(in.Name).SetNillableDescription(in.Description).SetPermissions(allows).Save(ctx)
+	if ent.IsConstraintError(err) {
+		return nil, problem.Exists("name", "a role is already named %q", in.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create role: %w", err)
+	}
+	return &RolePayload{Role: made}, nil
+}
+
+// UpdateRole changes a role, at once for all who hold it. Who adds permissions
+// must have them wherever the role is granted.
+func (s *Service) UpdateRole(ctx context.Context, in UpdateRoleInput) (*RolePayload, error) {
+	var after *ent.Role
+	holders, err := s.change(ctx, access.Update, in.ID, func(tx *ent.Tx, before *ent.Role, grants []*ent.RoleGrant) error {
+		allows, err := called(in.Name, in.Description, in.Allows)
+		if err != nil {
+			return err
+		}
+		up := before.Update().SetNillableName(in.Name).SetNillableDescription(in.Description)
+		if in.Allows != nil {
+			for _, g := range grants {
+				if err := exceeds(ctx, tx, added(before.Permissions, allows), g.Scope, g.ScopeID); err != nil {
+					return err
+				}
+			}
+			up.SetPermissions(allows)
+		}
+		after, err = up.Save(ctx)
+		if ent.IsConstraintError(err) {
+			return problem.Exists("name", "a role is already named %q", *in.Name)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("change role %s: %w", in.ID, err)
+	}
+	if in.Allows != nil {
+		s.disconnect(ctx, holders)
+	}
+	return &RolePayload{Role: after.Unwrap()}, nil
+}
+
+// DeleteRole takes a role from all who hold it and deletes it.
+func (s *Service) DeleteRole(ctx context.Context, in DeleteRoleInput) (*DeleteRolePayload, error) {
+	holders, err := s.change(ctx, access.Delete, in.ID, func(tx *ent.Tx, r *ent.Role, _ []*ent.RoleGrant) error {
+		return tx.Role.DeleteOne(r).Exec(ctx)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("delete role %s: %w", in.ID, err)
+	}
+	s.disconnect(ctx, holders)
+	return &DeleteRolePayload{ID: in.ID}, nil
+}
+
+// change runs f on a role that the viewer may change, locked, with all its
+// grants, and returns who holds it.
+func (s *Service) change(ctx context.Context, op access.Operation, id uuid.UUID, f func(*ent.Tx, *ent.Role, []*ent.RoleGrant) error) ([]uuid.UUID, error) {
+	var holders []uuid.UUID
+	err := s.inTx(ctx, func(tx *ent.Tx) error {
+		r, err := locked(ctx, tx, id, "id")
+		if err != nil {
+			return err
+		}
+		if _, err := permit.Check(ctx, op, access.Role, access.Object{ID: id}); err != nil {
+			return err
+		}
+		// Who changes a role answers for all who hold it, seen or not.
+		grants, err := tx.RoleGrant.Query().Where(rolegrant.RoleID(id)).All(everywhere(ctx))
+		if err != nil {
+			return fmt.Errorf("read grants: %w", err)
+		}
+		for _, g := range grants {
+			holders = append(holders, g.UserID)
+		}
+		return f(tx, r, grants)
+	})
+	return holders, err
+}
+
+func (s *Service) disconnect(ctx context.Context, users []uuid.UUID) {
+	slices.SortFunc(users, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+	for _, u := range slices.Compact(users) {
+		s.open.Disconnect(ctx, u)
+	}
+}
+
+// locked reads a role and keeps it as it is until the transaction ends.
+func locked(ctx context.Context, tx *ent.Tx, id uuid.UUID, field string) (*ent.Role, error) {
+	r, err := tx.Role.Query().Where(entrole.ID(id)).ForUpdate().Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, problem.NotFound("role").WithField(field)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read role: %w", err)
+	}
+	return r, nil
+}
+
+// called checks what people say a role is, and returns its permissions in the
+// order of the table.
+func called(name, description *string, allows []Permission) (access.Permissions, error) {
+	if name != nil {
+		if err := naming.Name("name", *name); err != nil {
+			return nil, err
+		}
+	}
+	if description != nil {
+		if err := naming.Line("description", *description, maxDescription); err != nil {
+			return nil, err
+		}
+	}
+	out := access.Permissions{}
+	for i, p := range allows {
+		if !slices.Contains(access.Entities(), p.Entity) {
+			return nil, problem.Invalid(fmt.Sprintf("allows[%d].entity", i), "%q is no kind of object", p.Entity)
+		}
+		if out[p.Entity] != nil {
+			return nil, problem.Invalid(fmt.Sprintf("allows[%d].entity", i), "%s is named twice", p.Entity)
+		}
+		if len(p.Operations) == 0 {
+			return nil, problem.Invalid(fmt.Sprintf("allows[%d].operations", i), "must not be empty")
+		}
+		for _, op := range p.Operations {
+			if !slices.Contains(access.Operations(), op) {
+				return nil, problem.Invalid(fmt.Sprintf("allows[%d].operations", i), "%q is no operation", op)
+			}
+		}
+		for _, op := range access.Operations() {
+			if slices.Contains(p.Operations, op) {
+				out[p.Entity] = append(out[p.Entity], op)
+			}
+		}
+	}
+	return out, nil
+}
+
+// added returns what after allows and before did not.
+func added(before, after access.Permissions) access.Permissions {
+	out := access.Permissions{}
+	for e, list := range after {
+		for _, op := range list {
+			if !slices.Contains(before[e], op) {
+				out[e] = append(out[e], op)
+			}
+		}
+	}
+	return out
+}
+
+// Listed returns permissions in the order in which they are shown.
+func Listed(p access.Permissions) []*Permission {
+	out := []*Permission{}
+	for _, e := range access.Entities() {
+		if len(p[e]) > 0 {
+			out = append(out, &Permission{Entity: e, Operations: p[e]})
+		}
+	}
+	return out
+}
+
+// inTx runs f in a transaction and commits when it returns nil.
+func (s *Service) inTx(ctx context.Context, f func(tx *ent.Tx) error) error {
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	if err := f(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
