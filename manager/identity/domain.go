@@ -7,8 +7,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/naming"
-	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/permit"
 )
 
 // CreateDomainInput is what a new domain is made of.
@@ -24,20 +25,16 @@ type DomainPayload struct{ Domain *ent.Domain }
 // maxDescription is in characters.
 const maxDescription = 1000
 
-// CreateDomain makes a domain; superadmins only.
+// CreateDomain makes a domain.
 func (s *Service) CreateDomain(ctx context.Context, in CreateDomainInput) (*DomainPayload, error) {
-	v, err := writer(ctx)
-	if err != nil {
+	if _, err := permit.Check(ctx, access.Create, access.Domain, access.Object{}); err != nil {
 		return nil, err
-	}
-	if !v.Superadmin() {
-		return nil, problem.Forbidden("only superadmins create domains")
 	}
 	if err := called(in.Name, in.Description); err != nil {
 		return nil, err
 	}
 	var d *ent.Domain
-	err = s.inTx(ctx, func(tx *ent.Tx) error {
+	err := s.inTx(ctx, func(tx *ent.Tx) (err error) {
 		if err := bindable(ctx, tx, in.Policy); err != nil {
 			return err
 		}

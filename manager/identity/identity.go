@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/problem"
-	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/password"
 )
 
@@ -19,11 +19,16 @@ type Disconnecter interface {
 	Disconnect(ctx context.Context, credentialOrUser uuid.UUID)
 }
 
+// Address tells where the request of a context comes from; the zero address when
+// nobody knows.
+type Address func(ctx context.Context) netip.Addr
+
 // Config are the parts a Service works with.
 type Config struct {
 	Client    *ent.Client
 	Passwords *password.Hasher
 	Open      Disconnecter
+	Address   Address // nil: never known
 	Logger    *slog.Logger
 }
 
@@ -32,24 +37,22 @@ type Service struct {
 	client    *ent.Client
 	passwords *password.Hasher
 	open      Disconnecter
+	address   Address
 	log       *slog.Logger
+	// quick hashes generated passwords: with more than 110 bits they need no slow
+	// hash, and the first login hashes what is chosen instead anyway.
+	quick *password.Hasher
 }
 
 // New returns a Service.
 func New(cfg Config) *Service {
-	return &Service{client: cfg.Client, passwords: cfg.Passwords, open: cfg.Open, log: cfg.Logger}
-}
-
-// writer returns the viewer when he may change anything at all.
-func writer(ctx context.Context) (*viewer.Viewer, error) {
-	v := viewer.From(ctx)
-	if v == nil || v.IsAnonymous() {
-		return nil, problem.Unauthenticated("log in first")
+	if cfg.Address == nil {
+		cfg.Address = func(context.Context) netip.Addr { return netip.Addr{} }
 	}
-	if v.Role == viewer.RoleMonitor {
-		return nil, problem.Forbidden("a monitor changes nothing")
+	return &Service{
+		client: cfg.Client, passwords: cfg.Passwords, open: cfg.Open, address: cfg.Address, log: cfg.Logger,
+		quick: password.NewHasher(password.Cost{Memory: 64, Time: 1, Threads: 1}),
 	}
-	return v, nil
 }
 
 // inTx runs f in a transaction and commits when it returns nil.

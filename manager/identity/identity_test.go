@@ -92,7 +92,7 @@ func TestCreateUser(t *testing.T) {
 	role := func(r user.Role) *user.Role { return &r }
 	input := func(change func(*identity.CreateUserInput)) identity.CreateUserInput {
 		in := identity.CreateUserInput{
-			Email: "New@Example.org", Username: "New", Password: "0123456789", Domain: w.A.ID, Projects: []uuid.UUID{w.A.Project.ID},
+			Email: "New@Example.org", Username: "New", Password: "unlikely phrase", Domain: w.A.ID, Projects: []uuid.UUID{w.A.Project.ID},
 		}
 		if change != nil {
 			change(&in)

@@ -11,8 +11,10 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/membership"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 )
 
 // SetMembershipInput makes a user a member of a project, or changes whether the
@@ -32,15 +34,14 @@ type RemoveMembershipInput struct {
 // MembershipPayload is the project whose members changed.
 type MembershipPayload struct{ Project *ent.Project }
 
-// SetMembership adds or changes a member; admins of the project or its domain.
+// SetMembership adds or changes a member; for who chooses the project's members.
 func (s *Service) SetMembership(ctx context.Context, in SetMembershipInput) (*MembershipPayload, error) {
-	v, err := writer(ctx)
-	if err != nil {
+	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
 	var p *ent.Project
-	err = s.inTx(ctx, func(tx *ent.Tx) error {
-		if p, err = administered(ctx, tx, v, in.Project); err != nil {
+	err := s.inTx(ctx, func(tx *ent.Tx) (err error) {
+		if p, err = administered(ctx, tx, in.Project); err != nil {
 			return err
 		}
 		if err := joinable(ctx, tx, p, in.User); err != nil {
@@ -64,10 +65,10 @@ func (s *Service) SetMembership(ctx context.Context, in SetMembershipInput) (*Me
 	return &MembershipPayload{Project: p.Unwrap()}, nil
 }
 
-// RemoveMembership takes a member out; admins of the project or its domain, and
+// RemoveMembership takes a member out; for who chooses the members, and
 // the member himself.
 func (s *Service) RemoveMembership(ctx context.Context, in RemoveMembershipInput) (*MembershipPayload, error) {
-	v, err := writer(ctx)
+	v, err := permit.Writer(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (s *Service) RemoveMembership(ctx context.Context, in RemoveMembershipInput
 		if v.User == in.User {
 			p, err = tx.Project.Get(ctx, in.Project)
 		} else {
-			p, err = administered(ctx, tx, v, in.Project)
+			p, err = administered(ctx, tx, in.Project)
 		}
 		if err != nil {
 			return err
@@ -95,15 +96,13 @@ func (s *Service) RemoveMembership(ctx context.Context, in RemoveMembershipInput
 }
 
 // administered reads a project whose members the viewer may change.
-func administered(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, id uuid.UUID) (*ent.Project, error) {
+func administered(ctx context.Context, tx *ent.Tx, id uuid.UUID) (*ent.Project, error) {
 	p, err := tx.Project.Get(ctx, id)
 	if err != nil {
 		return nil, missing(err, "project", "project")
 	}
-	if !v.AdminOf(p.DomainID) && !v.ProjectAdminOf(p.ID) {
-		return nil, problem.Forbidden("only admins of the project change its members")
-	}
-	return p, nil
+	_, err = permit.Check(ctx, access.Special, access.Project, objectOf(p))
+	return p, err
 }
 
 // joinable checks a user who is to become a member. A project admin need not

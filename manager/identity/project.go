@@ -7,7 +7,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/permit"
 )
 
 // CreateProjectInput is what a new project is made of.
@@ -15,34 +18,37 @@ type CreateProjectInput struct {
 	Name        string
 	Description *string
 	Domain      uuid.UUID
+	Type        *project.Type
 	Policy      *uuid.UUID
 }
 
 // ProjectPayload is a project after a change.
 type ProjectPayload struct{ Project *ent.Project }
 
-// CreateProject makes a project; superadmins, and domain admins in their domain.
+// CreateProject makes a project in an active domain.
 func (s *Service) CreateProject(ctx context.Context, in CreateProjectInput) (*ProjectPayload, error) {
-	v, err := writer(ctx)
-	if err != nil {
+	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
 	if err := called(in.Name, in.Description); err != nil {
 		return nil, err
 	}
+	if in.Type != nil && project.TypeValidator(*in.Type) != nil {
+		return nil, problem.Invalid("type", "is not a type of project")
+	}
 	var p *ent.Project
-	err = s.inTx(ctx, func(tx *ent.Tx) error {
-		if err := usableDomain(ctx, tx, in.Domain); err != nil {
+	err := s.inTx(ctx, func(tx *ent.Tx) (err error) {
+		if _, err := usableDomain(ctx, tx.Domain, in.Domain); err != nil {
 			return err
 		}
-		if !v.AdminOf(in.Domain) {
-			return problem.Forbidden("only admins of the domain create projects in it")
+		if _, err := permit.Check(ctx, access.Create, access.Project, access.Object{Domain: in.Domain}); err != nil {
+			return err
 		}
 		if err := bindable(ctx, tx, in.Policy); err != nil {
 			return err
 		}
 		p, err = tx.Project.Create().SetName(in.Name).SetNillableDescription(in.Description).
-			SetDomainID(in.Domain).Save(ctx)
+			SetNillableType(in.Type).SetDomainID(in.Domain).Save(ctx)
 		if err != nil || in.Policy == nil {
 			return err
 		}
@@ -54,14 +60,14 @@ func (s *Service) CreateProject(ctx context.Context, in CreateProjectInput) (*Pr
 	return &ProjectPayload{Project: p.Unwrap()}, nil
 }
 
-// usableDomain checks that the viewer sees the domain and that it is active.
-func usableDomain(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
-	d, err := tx.Domain.Get(ctx, id)
+// usableDomain reads a domain that the viewer sees and that is active.
+func usableDomain(ctx context.Context, domains *ent.DomainClient, id uuid.UUID) (*ent.Domain, error) {
+	d, err := domains.Get(ctx, id)
 	if err != nil {
-		return missing(err, "domain", "domain")
+		return nil, missing(err, "domain", "domain")
 	}
 	if !d.Active {
-		return problem.Precondition("domain %s is not active", d.Name).WithField("domain")
+		return nil, problem.Precondition("domain %s is not active", d.Name).WithField("domain")
 	}
-	return nil
+	return d, nil
 }

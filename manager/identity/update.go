@@ -7,88 +7,125 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/user"
-	"github.com/berthhq/berth/internal/naming"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 )
 
-// UpdateUserInput changes what is not nil. ClearPolicy detaches the policy.
-type UpdateUserInput struct {
-	ID          uuid.UUID
-	FullName    *string
-	Role        *user.Role
-	Status      *user.Status
-	Policy      *uuid.UUID
-	ClearPolicy *bool
-}
-
-// UpdateUser changes a user. Users change only their own name; role, status and
-// policy are for admins of the domain, up to their own role. A user who stops
-// being active is logged out, and whatever runs with an old role is cut off.
+// UpdateUser changes a user. Users change only their own names and addresses;
+// the rest is for who administers them, up to his own role. A user who stops
+// being active is logged out and none of his credentials is taken any more; his
+// sessions run on. Whatever is open with an old role is cut off.
 func (s *Service) UpdateUser(ctx context.Context, in UpdateUserInput) (*UserPayload, error) {
-	v, err := writer(ctx)
-	if err != nil {
+	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
 	if err := in.check(); err != nil {
 		return nil, err
 	}
 	var before, after *ent.User
-	err = s.inTx(ctx, func(tx *ent.Tx) error {
-		before, after, err = update(ctx, tx, v, in)
+	err := s.inTx(ctx, func(tx *ent.Tx) (err error) {
+		before, after, err = s.update(ctx, tx, in)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("change user %s: %w", in.ID, err)
 	}
-	if before.Role != after.Role || before.Status != after.Status {
+	if before.Role != after.Role || before.Status != after.Status || in.AllowedAddresses != nil ||
+		before.PasswordChangeRequired != after.PasswordChangeRequired {
 		s.open.Disconnect(ctx, in.ID)
 	}
 	return &UserPayload{User: after.Unwrap()}, nil
 }
 
-func update(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, in UpdateUserInput) (before, after *ent.User, err error) {
-	// The superadmins first, then the user: always the same order, so that two
-	// who demote each other wait instead of both succeeding.
-	last, err := lastSuperadmin(ctx, tx, in)
+// UpdateProfile changes what everybody may change about himself.
+func (s *Service) UpdateProfile(ctx context.Context, in UpdateProfileInput) (*UserPayload, error) {
+	v, err := permit.Writer(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	return s.UpdateUser(ctx, UpdateUserInput{ID: v.User, FullName: in.FullName, AllowedAddresses: in.AllowedAddresses})
+}
+
+func (s *Service) update(ctx context.Context, tx *ent.Tx, in UpdateUserInput) (before, after *ent.User, err error) {
+	// Superadmins are counted under a lock that is taken before the user's row,
+	// so that two who demote each other wait instead of both succeeding.
+	if in.demotes() {
+		if err := lockSuperadmins(ctx, tx); err != nil {
+			return nil, nil, err
+		}
 	}
 	before, err = tx.User.Query().Where(user.ID(in.ID)).ForUpdate().Only(ctx)
 	if err != nil {
 		return nil, nil, missing(err, "user", "id")
 	}
-	if err := in.allowed(v, before); err != nil {
+	if err := s.allowed(ctx, &in, before); err != nil {
 		return nil, nil, err
 	}
-	if last {
-		return nil, nil, problem.Precondition("the last active superadmin stays one")
+	if in.demotes() {
+		if err := notLast(ctx, tx, before.ID); err != nil {
+			return nil, nil, err
+		}
+	}
+	if before.Username == tombstone(before.ID) && in.Status != nil && *in.Status != user.StatusDeleted {
+		return nil, nil, problem.Precondition("the user was purged and cannot come back").WithField("status")
 	}
 	if err := bindable(ctx, tx, in.Policy); err != nil {
 		return nil, nil, err
 	}
-	up := before.Update().SetNillableFullName(in.FullName).SetNillableRole(in.Role).SetNillableStatus(in.Status)
-	if in.Policy != nil || in.ClearPolicy != nil && *in.ClearPolicy {
+	if in.Policy != nil || isTrue(in.ClearPolicy) {
 		if err := replacePolicy(ctx, tx, in.ID, in.Policy); err != nil {
 			return nil, nil, err
 		}
 	}
-	if after, err = up.Save(ctx); err != nil {
+	if after, err = in.apply(before).Save(ctx); err != nil {
 		return nil, nil, err
 	}
 	if after.Status == user.StatusActive || before.Status != user.StatusActive {
 		return before, after, nil
 	}
-	err = tx.LoginSession.Update().
-		Where(loginsession.UserID(in.ID), loginsession.RevokedAtIsNil()).
-		SetRevokedAt(now()).Exec(ctx)
+	return before, after, endLogins(viewer.SystemContext(ctx), tx, in.ID)
+}
+
+// allowed decides on a user whom the viewer sees.
+func (s *Service) allowed(ctx context.Context, in *UpdateUserInput, u *ent.User) error {
+	v, err := permit.Check(ctx, access.Update, access.User, access.Object{ID: u.ID, Domain: u.DomainID, Owner: u.ID})
 	if err != nil {
-		return nil, nil, fmt.Errorf("end logins: %w", err)
+		return err
 	}
-	return before, after, nil
+	self := v.User == u.ID
+	if self && !reaches(in.AllowedAddresses, s.address(ctx)) {
+		return problem.Precondition("the address you come from, %s, would be shut out", s.address(ctx)).WithField(addressField)
+	}
+	if !v.May(access.Update, access.User, access.Object{ID: u.ID, Domain: u.DomainID}) {
+		if field := in.forAdmins(); field != "" {
+			return problem.Forbidden("you cannot change your own %s", field).WithField(field)
+		}
+		return nil
+	}
+	if !self {
+		if err := mayGrant(v, u.DomainID, u.Role); err != nil {
+			return err
+		}
+	}
+	if in.Role != nil && *in.Role != u.Role {
+		return mayGrant(v, u.DomainID, *in.Role)
+	}
+	return nil
+}
+
+// endLogins revokes every login of a user.
+func endLogins(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
+	err := tx.LoginSession.Update().Where(loginsession.UserID(id), loginsession.RevokedAtIsNil()).SetRevokedAt(now()).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("end logins: %w", err)
+	}
+	return nil
 }
 
 // replacePolicy gives a user the one policy that binds him everywhere, or none.
@@ -101,62 +138,33 @@ func replacePolicy(ctx context.Context, tx *ent.Tx, id uuid.UUID, policy *uuid.U
 	return tx.PolicyAttachment.Create().SetPolicyID(*policy).SetUserID(id).Exec(ctx)
 }
 
-// lastSuperadmin tells whether the change would leave nobody who may change
-// everything. It locks all active superadmins when it could.
-func lastSuperadmin(ctx context.Context, tx *ent.Tx, in UpdateUserInput) (bool, error) {
-	demoted := in.Role != nil && *in.Role != user.RoleSuperadmin
-	stopped := in.Status != nil && *in.Status != user.StatusActive
-	if !demoted && !stopped {
-		return false, nil
+// superadminLock is the advisory lock under which superadmins become fewer.
+const superadminLock = 0x62657275
+
+func lockSuperadmins(ctx context.Context, tx *ent.Tx) error {
+	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", superadminLock); err != nil {
+		return fmt.Errorf("lock superadmins: %w", err)
 	}
-	all, err := tx.User.Query().
-		Where(user.RoleEQ(user.RoleSuperadmin), user.StatusEQ(user.StatusActive)).
-		Order(user.ByID()).ForUpdate().
-		All(viewer.SystemContext(ctx))
+	return nil
+}
+
+// superadmins are those who can log in.
+func superadmins(tx *ent.Tx) *ent.UserQuery {
+	return tx.User.Query().Where(user.RoleEQ(user.RoleSuperadmin), user.StatusEQ(user.StatusActive),
+		user.HasDomainWith(domain.Active(true)))
+}
+
+// notLast refuses to take the only one away who may change everything.
+func notLast(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
+	ids, err := superadmins(tx).Limit(2).IDs(viewer.SystemContext(ctx))
 	if err != nil {
-		return false, fmt.Errorf("read superadmins: %w", err)
+		return fmt.Errorf("read superadmins: %w", err)
 	}
-	return len(all) == 1 && all[0].ID == in.ID, nil
-}
-
-func (in *UpdateUserInput) check() error {
-	if in.FullName != nil {
-		if err := naming.Line("fullName", *in.FullName, maxFullName); err != nil {
-			return err
-		}
-	}
-	if in.Role != nil && user.RoleValidator(*in.Role) != nil {
-		return problem.Invalid("role", "is not a role")
-	}
-	if in.Status != nil && user.StatusValidator(*in.Status) != nil {
-		return problem.Invalid("status", "is not a status")
-	}
-	if in.Policy != nil && in.ClearPolicy != nil && *in.ClearPolicy {
-		return problem.Invalid("clearPolicy", "cannot be combined with policy")
+	if len(ids) == 1 && ids[0] == id {
+		return problem.Precondition("the last active superadmin stays one")
 	}
 	return nil
 }
 
-// allowed decides on a user whom the viewer sees.
-func (in *UpdateUserInput) allowed(v *viewer.Viewer, u *ent.User) error {
-	if v.Superadmin() {
-		return nil
-	}
-	if v.AdminOf(u.DomainID) && !above(u.Role) {
-		if in.Role != nil {
-			return mayGrant(v, *in.Role)
-		}
-		return nil
-	}
-	if v.User != u.ID {
-		return problem.Forbidden("you cannot change other users")
-	}
-	for field, set := range map[string]bool{
-		"role": in.Role != nil, "status": in.Status != nil, "policy": in.Policy != nil || in.ClearPolicy != nil,
-	} {
-		if set {
-			return problem.Forbidden("you cannot change your own %s", field).WithField(field)
-		}
-	}
-	return nil
-}
+// tombstone is what a purged user is called whom the history still names.
+func tombstone(id uuid.UUID) string { return "deleted-" + id.String() }

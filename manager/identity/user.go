@@ -6,16 +6,19 @@ import (
 	"net/mail"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/password"
+	"github.com/berthhq/berth/manager/permit"
 )
 
 // CreateUserInput is what a new user is made of.
@@ -39,17 +42,22 @@ const (
 	maxProjects = 100 // of a new user
 )
 
-// CreateUser makes a user with memberships; superadmins, and domain admins in
-// their domain with a role not above their own.
+// CreateUser makes a user with memberships, with a role that the viewer can give.
 func (s *Service) CreateUser(ctx context.Context, in CreateUserInput) (*UserPayload, error) {
-	v, err := writer(ctx)
-	if err != nil {
+	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
 	if err := in.normalise(); err != nil {
 		return nil, err
 	}
-	if err := mayGrant(v, *in.Role); err != nil {
+	d, err := s.mayAdd(ctx, in.Domain)
+	if err != nil {
+		return nil, err
+	}
+	if err := mayGrant(viewer.From(ctx), d.ID, *in.Role); err != nil {
+		return nil, err
+	}
+	if err := in.longEnough(d); err != nil {
 		return nil, err
 	}
 	hash, err := s.passwords.Hash(ctx, in.Password)
@@ -58,7 +66,7 @@ func (s *Service) CreateUser(ctx context.Context, in CreateUserInput) (*UserPayl
 	}
 	var u *ent.User
 	err = s.inTx(ctx, func(tx *ent.Tx) error {
-		u, err = addUser(ctx, tx, v, in, hash)
+		u, err = addUser(ctx, tx, in, hash, false)
 		return err
 	})
 	if err != nil {
@@ -67,13 +75,19 @@ func (s *Service) CreateUser(ctx context.Context, in CreateUserInput) (*UserPayl
 	return &UserPayload{User: u.Unwrap()}, nil
 }
 
-func addUser(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, in CreateUserInput, hash string) (*ent.User, error) {
-	if err := usableDomain(ctx, tx, in.Domain); err != nil {
+// mayAdd reads the active domain to which the viewer may add users.
+func (s *Service) mayAdd(ctx context.Context, id uuid.UUID) (*ent.Domain, error) {
+	d, err := usableDomain(ctx, s.client.Domain, id)
+	if err != nil {
 		return nil, err
 	}
-	if !v.AdminOf(in.Domain) {
-		return nil, problem.Forbidden("only admins of the domain create users in it")
-	}
+	_, err = permit.Check(ctx, access.Create, access.User, access.Object{Domain: id})
+	return d, err
+}
+
+// addUser stores a user who may be added. What he was given as a password may
+// have to be changed at the first login.
+func addUser(ctx context.Context, tx *ent.Tx, in CreateUserInput, hash string, change bool) (*ent.User, error) {
 	if err := bindable(ctx, tx, in.Policy); err != nil {
 		return nil, err
 	}
@@ -86,7 +100,7 @@ func addUser(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, in CreateUserInp
 	}
 	u, err := tx.User.Create().
 		SetEmail(in.Email).SetUsername(in.Username).SetNillableFullName(in.FullName).SetPasswordHash(hash).
-		SetRole(*in.Role).SetDomainID(in.Domain).
+		SetRole(*in.Role).SetDomainID(in.Domain).SetPasswordChangeRequired(change).
 		Save(ctx)
 	if err != nil {
 		return nil, err
@@ -102,6 +116,14 @@ func addUser(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, in CreateUserInp
 		}
 	}
 	return u, nil
+}
+
+// longEnough checks the password against the domain's rule.
+func (in *CreateUserInput) longEnough(d *ent.Domain) error {
+	if n := d.PasswordMinLength; utf8.RuneCountInString(in.Password) < n {
+		return problem.Invalid("password", "must have at least %d characters", n).WithLimit(fmt.Sprint(n))
+	}
+	return nil
 }
 
 // handleOf makes a username of what stands before the @ of an address, with a
@@ -149,7 +171,7 @@ func (in *CreateUserInput) normalise() error {
 	if err := user.RoleValidator(*in.Role); err != nil {
 		return problem.Invalid("role", "is not a role")
 	}
-	slices.SortFunc(in.Projects, func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(in.Projects, compareIDs)
 	in.Projects = slices.Compact(in.Projects)
 	if len(in.Projects) > maxProjects {
 		return problem.Invalid("projects", "are too many").WithLimit(fmt.Sprint(maxProjects))
@@ -174,15 +196,14 @@ func Email(s string) (string, error) {
 	return s, nil
 }
 
-// mayGrant checks that a role is not above the viewer's own.
-func mayGrant(v *viewer.Viewer, role user.Role) error {
-	if v.Superadmin() || v.Role == viewer.RoleAdmin && !above(role) {
+// mayGrant checks that the viewer stands as high as a role of a domain: plain
+// users are for everybody who may change users at all, domain admins for those of
+// the domain, the roles beyond it for superadmins.
+func mayGrant(v *viewer.Viewer, domain uuid.UUID, role user.Role) error {
+	if role == user.RoleUser || v.Superadmin() || role == user.RoleAdmin && v.AdminOf(domain) {
 		return nil
 	}
-	return problem.Forbidden("you cannot give the role %s", role).WithField("role")
+	return problem.Forbidden("you cannot give or take the role %s", role).WithField("role")
 }
 
-// above tells which roles reach beyond a domain.
-func above(role user.Role) bool {
-	return role == user.RoleSuperadmin || role == user.RoleMonitor
-}
+func compareIDs(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) }

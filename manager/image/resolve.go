@@ -6,9 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"entgo.io/ent/dialect/sql"
+
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/domain"
 	entimage "github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
 )
 
 // imageField is the input's field that every asker of Resolve has.
@@ -22,7 +28,7 @@ func (s *Service) Resolve(ctx context.Context, ref string) (*ent.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := s.client.Image.Query().Order(entimage.ByReference(), entimage.ByArchitecture())
+	q := s.client.Image.Query().Where(open(ctx)).Order(entimage.ByReference(), entimage.ByArchitecture())
 	if r.host == "" {
 		q.Where(entimage.Name(r.name()))
 	} else {
@@ -58,6 +64,23 @@ func preferred(rows []*ent.Image) *ent.Image {
 	return rows[0]
 }
 
+// open is true for images of registries that the viewer's domain is open to: all,
+// unless it is restricted to some.
+func open(ctx context.Context) predicate.Image {
+	v := viewer.From(ctx)
+	if v == nil || v.IsSystem() {
+		return func(*sql.Selector) {}
+	}
+	return entimage.Or(
+		entimage.HasRegistryWith(registry.HasDomainsWith(domain.ID(v.Domain))),
+		func(s *sql.Selector) {
+			d := sql.Table("domains")
+			s.Where(sql.NotExists(sql.Select(d.C("id")).From(d).
+				Where(sql.And(sql.EQ(d.C("id"), v.Domain), sql.IsTrue(d.C("registries_restricted"))))))
+		},
+	)
+}
+
 // hints is how many tags an error names.
 const hints = 5
 
@@ -66,7 +89,7 @@ func (s *Service) unknown(ctx context.Context, r reference, asked string, gone b
 	if gone {
 		return problem.NotFound(fmt.Sprintf("image %q (gone from its registry)", asked)).WithField(imageField)
 	}
-	like := s.client.Image.Query().Where(entimage.NameHasPrefix(r.path+":"), entimage.StatusEQ(entimage.StatusAlive))
+	like := s.client.Image.Query().Where(open(ctx), entimage.NameHasPrefix(r.path+":"), entimage.StatusEQ(entimage.StatusAlive))
 	known, err := like.Order(entimage.ByName()).Limit(hints).Select(entimage.FieldName).Strings(ctx)
 	if err != nil {
 		return fmt.Errorf("look up similar images: %w", err)
