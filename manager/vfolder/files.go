@@ -13,9 +13,11 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
@@ -68,6 +70,9 @@ func (s *Service) CreateUpload(ctx context.Context, in CreateUploadInput) (*Crea
 func (s *Service) CreateDownload(ctx context.Context, in CreateDownloadInput) (*CreateDownloadPayload, error) {
 	f, err := s.usable(ctx, in.Vfolder)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.Allow(ctx, f, access.VolumeDownload); err != nil {
 		return nil, err
 	}
 	clean, err := cleanPath("path", in.Path, true)
@@ -234,12 +239,17 @@ func mayUse(ctx context.Context, f *ent.Vfolder) error {
 	return nil
 }
 
-// fillable is usable for a viewer who may change things at all.
+// fillable is usable for a viewer who may change things, on a volume that lets
+// him.
 func (s *Service) fillable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
-	if viewer.From(ctx).Role == viewer.RoleMonitor {
-		return nil, problem.Forbidden("a monitor changes nothing")
+	if _, err := permit.Writer(ctx); err != nil {
+		return nil, err
 	}
-	return s.usable(ctx, id)
+	f, err := s.usable(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return f, s.Allow(ctx, f, access.VolumeUpload)
 }
 
 // cleanPath accepts a relative path that stays inside its folder. The proxy

@@ -13,6 +13,7 @@ import (
 	"github.com/berthhq/berth/ent/storageproxy"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/internal/cluster"
+	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/storage/storagepb"
 )
@@ -129,7 +130,13 @@ func (s *Service) recordVolume(ctx context.Context, proxyID uuid.UUID, v *storag
 	if capabilities == nil {
 		capabilities = []string{}
 	}
-	err := s.client.Volume.Create().SetName(v.Name).SetBackend(v.Backend).SetHealth(health[v.Health]).
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	fresh := id.New(id.Volume)
+	err = tx.Volume.Create().SetID(fresh).SetName(v.Name).SetBackend(v.Backend).SetHealth(health[v.Health]).
 		SetHealthMessage(v.Message).SetCapabilities(capabilities).SetTotalBytes(v.TotalBytes).SetUsedBytes(v.UsedBytes).
 		SetProxyID(proxyID).OnConflictColumns(volume.FieldName).
 		Update(func(u *ent.VolumeUpsert) {
@@ -139,7 +146,16 @@ func (s *Service) recordVolume(ctx context.Context, proxyID uuid.UUID, v *storag
 	if err != nil {
 		return fmt.Errorf("record volume %s: %w", v.Name, err)
 	}
-	return nil
+	made, err := tx.Volume.Query().Where(volume.ID(fresh)).Exist(ctx)
+	if err != nil {
+		return err
+	}
+	if made { // by this very report
+		if err := everybody(ctx, tx, fresh); err != nil {
+			return fmt.Errorf("open volume %s to everybody: %w", v.Name, err)
+		}
+	}
+	return tx.Commit()
 }
 
 var health = map[storagepb.Volume_Health]string{

@@ -1,0 +1,125 @@
+package preset
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/ent/resourcepreset"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/scheduler/plan"
+)
+
+// State is how soon a preset could start.
+type State string
+
+// The states.
+const (
+	StateNow      State = "now"
+	StateWhenFree State = "when_free"
+	StateNever    State = "never"
+)
+
+// PresetFit tells a caller how soon a preset could start for him.
+type PresetFit struct {
+	State  State
+	Reason string // empty when it is now
+}
+
+// Question asks for the fit of a preset. What is zero is chosen as for a new
+// session: the caller's only project, the preset's or the first group.
+type Question struct{ Preset, Project, Group uuid.UUID }
+
+// priority is that of sessions that do not say.
+const priority = 10
+
+// Fits answers all questions of one caller from one snapshot of the cluster.
+func (s *Service) Fits(ctx context.Context, questions []Question) (map[Question]*PresetFit, error) {
+	v := viewer.From(ctx)
+	var presetIDs, projectIDs []uuid.UUID
+	for _, q := range questions {
+		presetIDs = append(presetIDs, q.Preset)
+		projectIDs = append(projectIDs, q.Project)
+	}
+	presets, err := s.client.ResourcePreset.Query().Where(resourcepreset.IDIn(presetIDs...)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read presets: %w", err)
+	}
+	projects, err := s.client.Project.Query().Where(project.Active(true), project.IDIn(append(projectIDs, v.Projects...)...)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read projects: %w", err)
+	}
+	groups, err := s.client.ResourceGroup.Query().Where(resourcegroup.Active(true)).Order(resourcegroup.ByCreatedAt()).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read resource groups: %w", err)
+	}
+	trial, err := s.scheduler.Trial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byID := map[uuid.UUID]*ent.ResourcePreset{}
+	for _, p := range presets {
+		byID[p.ID] = p
+	}
+	out := map[Question]*PresetFit{}
+	for _, q := range questions {
+		p := byID[q.Preset]
+		if p == nil {
+			out[q] = &PresetFit{State: StateNever, Reason: "the preset is gone"}
+			continue
+		}
+		r, why := request(v, q, p, projects, groups)
+		if why != "" {
+			out[q] = &PresetFit{State: StateNever, Reason: why}
+			continue
+		}
+		switch o := trial.Run(r); {
+		case o.Never != "":
+			out[q] = &PresetFit{State: StateNever, Reason: o.Never}
+		case o.Waiting != "":
+			out[q] = &PresetFit{State: StateWhenFree, Reason: o.Waiting}
+		default:
+			out[q] = &PresetFit{State: StateNow}
+		}
+	}
+	return out, nil
+}
+
+// request is the session that the caller would ask for, or why he cannot.
+func request(v *viewer.Viewer, q Question, p *ent.ResourcePreset, projects []*ent.Project, groups []*ent.ResourceGroup) (r plan.Request, why string) {
+	r = plan.Request{Owner: v.User, Priority: priority}
+	for _, one := range projects {
+		if v.MemberOf(one.ID) && (q.Project == one.ID || q.Project == uuid.Nil && r.Project == uuid.Nil) {
+			r.Project, r.Domain = one.ID, one.DomainID
+		}
+	}
+	if r.Project == uuid.Nil {
+		return r, "you are not in the project"
+	}
+	want := q.Group
+	if p.ResourceGroupID != nil {
+		if want != uuid.Nil && want != *p.ResourceGroupID {
+			return r, "the preset is for another resource group"
+		}
+		want = *p.ResourceGroupID
+	}
+	for _, g := range groups {
+		if want == g.ID || want == uuid.Nil && r.Group == uuid.Nil {
+			r.Group = g.ID
+		}
+	}
+	if r.Group == uuid.Nil {
+		return r, "you may not use the resource group"
+	}
+	// What a session gets that does not name it.
+	slots := resource.Slots{resource.CPU: 1000, resource.Mem: 1 << 30}
+	maps.Copy(slots, p.Slots)
+	r.Kernels = []plan.KernelRequest{{ID: uuid.New(), Slots: slots}}
+	return r, ""
+}

@@ -1,0 +1,190 @@
+// Package preset keeps named requests of slots, for every resource group or
+// for one, and tells each caller which of them he could start now.
+package preset
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/resourcepreset"
+	"github.com/berthhq/berth/ent/slottype"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/naming"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/scheduler"
+)
+
+// maxShm is what a session may ask for.
+const maxShm = 1 << 40
+
+// Service writes presets and tries them.
+type Service struct {
+	client    *ent.Client
+	scheduler *scheduler.Scheduler
+}
+
+// New returns a Service.
+func New(client *ent.Client, scheduler *scheduler.Scheduler) *Service {
+	return &Service{client: client, scheduler: scheduler}
+}
+
+// CreateResourcePresetInput is what a new preset is made of.
+type CreateResourcePresetInput struct {
+	Name          string
+	Description   *string
+	Slots         resource.Slots
+	ShmBytes      *int64
+	ResourceGroup *uuid.UUID // nil is all
+}
+
+// UpdateResourcePresetInput changes what is not nil.
+type UpdateResourcePresetInput struct {
+	ID          uuid.UUID
+	Name        *string
+	Description *string
+	Slots       resource.Slots
+	ShmBytes    *int64
+}
+
+// DeleteResourcePresetInput names a preset.
+type DeleteResourcePresetInput struct{ ID uuid.UUID }
+
+// ResourcePresetPayload is a preset after a change.
+type ResourcePresetPayload struct{ Preset *ent.ResourcePreset }
+
+// DeleteResourcePresetPayload is what was deleted.
+type DeleteResourcePresetPayload struct{ ID uuid.UUID }
+
+// CreateResourcePreset makes a preset.
+func (s *Service) CreateResourcePreset(ctx context.Context, in CreateResourcePresetInput) (*ResourcePresetPayload, error) {
+	if _, err := permit.Check(ctx, access.Create, access.ResourcePreset, access.Object{}); err != nil {
+		return nil, err
+	}
+	if in.Slots == nil {
+		in.Slots = resource.Slots{}
+	}
+	if err := s.check(ctx, &in.Name, in.Slots, in.ShmBytes); err != nil {
+		return nil, err
+	}
+	if in.ResourceGroup != nil {
+		if _, err := s.client.ResourceGroup.Get(ctx, *in.ResourceGroup); ent.IsNotFound(err) {
+			return nil, problem.NotFound("resource group").WithField("resourceGroup")
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	p, err := s.client.ResourcePreset.Create().SetName(in.Name).SetNillableDescription(in.Description).
+		SetSlots(in.Slots).SetNillableShmBytes(in.ShmBytes).SetNillableResourceGroupID(in.ResourceGroup).Save(ctx)
+	return stored(p, err, in.Name)
+}
+
+// UpdateResourcePreset changes a preset. Its resource group stays.
+func (s *Service) UpdateResourcePreset(ctx context.Context, in UpdateResourcePresetInput) (*ResourcePresetPayload, error) {
+	p, err := s.find(ctx, access.Update, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.check(ctx, in.Name, in.Slots, in.ShmBytes); err != nil {
+		return nil, err
+	}
+	u := s.client.ResourcePreset.UpdateOne(p).SetNillableName(in.Name).SetNillableDescription(in.Description).SetNillableShmBytes(in.ShmBytes)
+	if in.Slots != nil {
+		u.SetSlots(in.Slots)
+	}
+	name := p.Name
+	if in.Name != nil {
+		name = *in.Name
+	}
+	p, err = u.Save(ctx)
+	return stored(p, err, name)
+}
+
+// DeleteResourcePreset deletes a preset; sessions that began with it go on.
+func (s *Service) DeleteResourcePreset(ctx context.Context, in DeleteResourcePresetInput) (*DeleteResourcePresetPayload, error) {
+	p, err := s.find(ctx, access.Delete, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.client.ResourcePreset.DeleteOne(p).Exec(ctx); err != nil && !ent.IsNotFound(err) {
+		return nil, fmt.Errorf("delete preset: %w", err)
+	}
+	return &DeleteResourcePresetPayload{ID: in.ID}, nil
+}
+
+// List returns the presets for every resource group, and those of one.
+func (s *Service) List(ctx context.Context, group *uuid.UUID) ([]*ent.ResourcePreset, error) {
+	where := resourcepreset.ResourceGroupIDIsNil()
+	if group != nil {
+		where = resourcepreset.Or(where, resourcepreset.ResourceGroupID(*group))
+	}
+	return s.client.ResourcePreset.Query().Where(where).Order(resourcepreset.ByName(), resourcepreset.ByID()).All(ctx)
+}
+
+func (s *Service) find(ctx context.Context, op access.Operation, id uuid.UUID) (*ent.ResourcePreset, error) {
+	p, err := s.client.ResourcePreset.Get(ctx, id)
+	if ent.IsNotFound(err) {
+		return nil, problem.NotFound("preset").WithField("id")
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, err = permit.Check(ctx, op, access.ResourcePreset, access.Object{ID: id})
+	return p, err
+}
+
+func stored(p *ent.ResourcePreset, err error, name string) (*ResourcePresetPayload, error) {
+	if ent.IsConstraintError(err) {
+		return nil, problem.Exists("name", "a preset of the same resource group is already named %q", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store preset: %w", err)
+	}
+	return &ResourcePresetPayload{Preset: p}, nil
+}
+
+// check refuses what a session could not ask for. What is nil is not checked.
+func (s *Service) check(ctx context.Context, name *string, slots resource.Slots, shm *int64) error {
+	if name != nil {
+		if err := naming.Name("name", *name); err != nil {
+			return err
+		}
+	}
+	if shm != nil && (*shm < 0 || *shm > maxShm) {
+		return problem.Invalid("shmBytes", "must be between 0 and 1 TiB").WithLimit(fmt.Sprint(int64(maxShm)))
+	}
+	if slots == nil {
+		return nil
+	}
+	if len(slots) == 0 {
+		return problem.Invalid("slots", "a preset asks for something")
+	}
+	known, err := s.client.SlotType.Query().Order(slottype.ByName()).All(ctx)
+	if err != nil {
+		return fmt.Errorf("read slot types: %w", err)
+	}
+	steps := map[string]string{resource.CPU: "", resource.Mem: ""}
+	var list []string
+	for _, t := range known {
+		steps[t.Name] = t.Quantum
+		list = append(list, t.Name)
+	}
+	for _, slot := range slots.Names() {
+		step, ok := steps[slot]
+		if !ok {
+			return problem.Invalid("slots."+slot, "no such slot; known: %s", strings.Join(list, ", "))
+		}
+		if slots[slot] <= 0 {
+			return problem.Invalid("slots."+slot, "must be more than 0").WithLimit("0")
+		}
+		if n, err := resource.Parse(slot, step); err == nil && n > 0 && slots[slot]%n != 0 {
+			return problem.Invalid("slots."+slot, "must be a multiple of %s", step).WithLimit(step)
+		}
+	}
+	return nil
+}
