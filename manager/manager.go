@@ -124,7 +124,7 @@ func (m *Manager) wire() error {
 	m.scheduler = scheduler.New(m.client, m.bus, m.policies, m.log)
 	m.sessions = session.New(session.Config{
 		Client: m.client, Bus: m.bus, Agents: m.agents, Images: m.images, Fitter: m.scheduler,
-		Policies: m.policies, Samples: m.stats, Logger: m.log,
+		Policies: m.policies, Volumes: m.folders, Samples: m.stats, Logger: m.log,
 	})
 	if err := m.wirePeople(); err != nil {
 		return err
