@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -28,6 +29,20 @@ func (s *Service) ClientAddress(r *http.Request) netip.Addr {
 		}
 	}
 	return peer
+}
+
+type addressKey struct{}
+
+// addressed remembers in the request's context where it comes from: a WebSocket
+// shows its credential later, when the request is no longer at hand.
+func (s *Service) addressed(r *http.Request) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), addressKey{}, s.ClientAddress(r)))
+}
+
+// addressFrom is the zero address, which is in no network, where nothing is known.
+func addressFrom(ctx context.Context) netip.Addr {
+	a, _ := ctx.Value(addressKey{}).(netip.Addr)
+	return a
 }
 
 // overTLS tells whether the browser speaks TLS, to us or to a trusted proxy.

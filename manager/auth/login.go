@@ -17,6 +17,8 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/loginattempt"
+	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
@@ -36,7 +38,7 @@ func (s *Service) Register(mux *http.ServeMux) {
 func (s *Service) handle(f func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
-		if err := f(w, r); err != nil {
+		if err := f(w, s.addressed(r)); err != nil {
 			s.fail(w, r, err)
 		}
 	}
@@ -51,6 +53,8 @@ type answer struct {
 	} `json:"user"`
 	InitialPassword bool       `json:"initialPassword"`
 	ExpiresAt       *time.Time `json:"expiresAt"`
+	// Due is what must be done before anything else: password or totp.
+	Due string `json:"due,omitempty"`
 }
 
 func (s *Service) logIn(w http.ResponseWriter, r *http.Request) error {
@@ -58,27 +62,52 @@ func (s *Service) logIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	u, err := s.verify(r.Context(), in.Email, in.Password, s.ClientAddress(r))
+	in.Email = strings.ToLower(strings.TrimSpace(in.Email))
+	succeeded, wait := s.throttle.take(r.Context(), loginBuckets(in.Email, s.ClientAddress(r)))
+	if wait > 0 {
+		s.log.WarnContext(r.Context(), "logins throttled", "address", s.ClientAddress(r))
+		s.note(r, nil, in.Email, loginattempt.ResultThrottled)
+		return problem.Exhausted("too many attempts, try again later").RetryAfter(wait)
+	}
+	u, result, err := s.verify(r.Context(), in.Email, in.Password, s.ClientAddress(r))
 	if err != nil {
 		return err
 	}
-	s.endOld(r)
-	secret := newCookie()
-	expires := now().Add(loginLife)
-	if err := s.begin(r, u, secret, expires); err != nil {
+	if result != loginattempt.ResultSuccess {
+		s.log.InfoContext(r.Context(), "login refused", "address", s.ClientAddress(r), "result", result)
+		s.note(r, u, in.Email, result)
+		return errLogin()
+	}
+	b := beginning{user: u, code: in.Code, force: in.Force, secret: newCookie(), expires: now().Add(loginLife), old: s.oldLogin(r)}
+	if result, err = s.begin(r, &b); err != nil {
+		if result != "" {
+			s.note(r, u, in.Email, result)
+		}
 		return fmt.Errorf("begin login: %w", err)
 	}
-	s.setCookie(w, r, secret, int(loginLife.Seconds()))
+	succeeded(r.Context())
+	s.cut(r.Context(), b.ended)
+	s.setCookie(w, r, b.secret, int(loginLife.Seconds()))
 	s.log.InfoContext(r.Context(), "logged in", "user", u.ID, "address", s.ClientAddress(r))
-	var out answer
-	out.User.ID, out.User.Email, out.User.Role = u.ID, u.Email, string(u.Role)
-	out.InitialPassword, out.ExpiresAt = u.InitialPassword, &expires
-	return write(w, out)
+	c, err := s.login(r.Context(), b.secret)
+	if err != nil {
+		return err
+	}
+	return write(w, c.answer())
+}
+
+// answer says who a credential is of.
+func (c *credential) answer() (out answer) {
+	out.User.ID, out.User.Email, out.User.Role = c.viewer.User, c.viewer.Email, string(c.viewer.Role)
+	out.InitialPassword, out.ExpiresAt, out.Due = c.initialPassword, c.expires, string(c.viewer.Due)
+	return out
 }
 
 type loginBody struct {
 	Email    string `json:"email"`
 	Password string `json:"password"`
+	Code     string `json:"code"`  // of the second factor, or a recovery code
+	Force    bool   `json:"force"` // end the oldest login where no more are allowed
 }
 
 // readLogin takes JSON only, which a form of another origin cannot send.
@@ -108,53 +137,49 @@ func readLogin(w http.ResponseWriter, r *http.Request) (in loginBody, err error)
 func errLogin() error { return problem.Unauthenticated("the e-mail or the password is wrong") }
 
 // verify finds the user of an e-mail and a password. It takes the same time
-// whether there is one or not, and slows down who guesses.
-func (s *Service) verify(ctx context.Context, email, pass string, from netip.Addr) (*ent.User, error) {
-	email = strings.ToLower(strings.TrimSpace(email))
-	succeeded, wait := s.throttle.take(ctx, loginBuckets(email, from))
-	if wait > 0 {
-		s.log.WarnContext(ctx, "logins throttled", "address", from)
-		return nil, problem.Exhausted("too many attempts, try again later").RetryAfter(wait)
-	}
+// whether there is one or not. Unless the result is a success, the user is for
+// the history only.
+func (s *Service) verify(ctx context.Context, email, pass string, from netip.Addr) (*ent.User, loginattempt.Result, error) {
 	ctx = viewer.SystemContext(ctx)
-	u, err := s.findActive(ctx, email)
+	u, open, err := s.findUser(ctx, email)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	stored := ""
 	if u != nil {
 		stored = u.PasswordHash
 	}
 	ok, stale, err := s.passwords.Check(ctx, stored, pass)
-	if err != nil {
-		return nil, fmt.Errorf("check password: %w", err)
+	switch {
+	case err != nil:
+		return nil, "", fmt.Errorf("check password: %w", err)
+	case !ok:
+		return u, loginattempt.ResultWrongCredentials, nil
+	case !open || u.Status != user.StatusActive:
+		return u, loginattempt.ResultNotActive, nil
+	case !fromAllowed(u.AllowedAddresses, from):
+		return u, loginattempt.ResultAddressRefused, nil
+	case stale:
+		return s.rehash(ctx, u, pass), loginattempt.ResultSuccess, nil
 	}
-	if !ok {
-		s.log.InfoContext(ctx, "login refused", "address", from)
-		return nil, errLogin()
-	}
-	succeeded(ctx)
-	if stale {
-		return s.rehash(ctx, u, pass), nil
-	}
-	return u, nil
+	return u, loginattempt.ResultSuccess, nil
 }
 
-// findActive returns nil for a user who may not log in.
-func (s *Service) findActive(ctx context.Context, email string) (*ent.User, error) {
+// findUser also tells whether his domain is active. It asks as many questions
+// for an unknown user as for a known one.
+func (s *Service) findUser(ctx context.Context, email string) (u *ent.User, open bool, err error) {
 	if !utf8.ValidString(email) || strings.ContainsRune(email, 0) {
-		return nil, nil // the database refuses such text, and nobody is called so
+		return nil, false, nil // the database refuses such text, and nobody is called so
 	}
-	u, err := s.client.User.Query().
-		Where(user.Email(email), user.StatusEQ(user.StatusActive), user.HasDomainWith(domain.Active(true))).
-		Only(ctx)
-	if ent.IsNotFound(err) {
-		return nil, nil
+	u, err = s.client.User.Query().Where(user.Email(email)).Only(ctx)
+	if err != nil && !ent.IsNotFound(err) {
+		return nil, false, fmt.Errorf("look up user: %w", err)
 	}
+	open, err = s.client.User.Query().Where(user.Email(email), user.HasDomainWith(domain.Active(true))).Exist(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("look up user: %w", err)
+		return nil, false, fmt.Errorf("look up domain: %w", err)
 	}
-	return u, nil
+	return u, open, nil
 }
 
 // rehash brings a hash to today's cost; the login goes on without it.
@@ -174,54 +199,17 @@ func (s *Service) rehash(ctx context.Context, u *ent.User, pass string) *ent.Use
 
 const maxUserAgent = 256
 
-func (s *Service) begin(r *http.Request, u *ent.User, secret string, expires time.Time) error {
-	ctx := viewer.SystemContext(r.Context())
-	agent := strings.ToValidUTF8(strings.ReplaceAll(r.UserAgent(), "\x00", ""), "")
-	if len(agent) > maxUserAgent {
-		agent = strings.ToValidUTF8(agent[:maxUserAgent], "")
-	}
-	address := ""
-	if a := s.ClientAddress(r); a.IsValid() {
-		address = a.String()
-	}
-	tx, err := s.client.Tx(ctx)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() // after a commit it does nothing
-	// The user's row first, and as it was checked: a password change or a
-	// deactivation at the same time either sees this login or refuses it.
-	n, err := tx.User.Update().
-		Where(user.ID(u.ID), user.PasswordHash(u.PasswordHash), user.StatusEQ(user.StatusActive)).
-		SetLastLoginAt(now()).Save(ctx)
-	if err != nil {
-		return err
-	}
-	if n == 0 {
-		return errLogin()
-	}
-	err = tx.LoginSession.Create().
-		SetHash(hash(secret)).SetUserID(u.ID).SetExpiresAt(expires).SetClientAddress(address).SetUserAgent(agent).
-		Exec(ctx)
-	if err != nil {
-		return err
-	}
-	return tx.Commit()
-}
-
-// endOld ends the login that the browser had until now.
-func (s *Service) endOld(r *http.Request) {
+// oldLogin is the login that the browser had until now; zero is none.
+func (s *Service) oldLogin(r *http.Request) uuid.UUID {
 	secret := s.cookie(r)
 	if secret == "" || r.Header.Get(CSRFHeader) == "" {
-		return
+		return uuid.Nil
 	}
 	c, err := s.login(r.Context(), secret)
 	if err != nil {
-		return // it was over already
+		return uuid.Nil // it was over already
 	}
-	if err := s.end(r.Context(), c.viewer.Credential); err != nil {
-		s.log.WarnContext(r.Context(), "end the old login", "user", c.viewer.User, "error", err)
-	}
+	return c.viewer.Credential
 }
 
 func (s *Service) logOut(w http.ResponseWriter, r *http.Request) error {
@@ -234,7 +222,7 @@ func (s *Service) logOut(w http.ResponseWriter, r *http.Request) error {
 			if err := s.ownPage(r); err != nil {
 				return err
 			}
-			if err := s.end(r.Context(), c.viewer.Credential); err != nil {
+			if err := s.end(r.Context(), loginattempt.ResultLogout, loginsession.ID(c.viewer.Credential)); err != nil {
 				return fmt.Errorf("end login: %w", err)
 			}
 			s.log.InfoContext(r.Context(), "logged out", "user", c.viewer.User)
@@ -254,10 +242,7 @@ func (s *Service) session(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var out answer
-	out.User.ID, out.User.Email, out.User.Role = c.viewer.User, c.viewer.Email, string(c.viewer.Role)
-	out.InitialPassword, out.ExpiresAt = c.initialPassword, c.expires
-	return write(w, out)
+	return write(w, c.answer())
 }
 
 func write(w http.ResponseWriter, v any) error {

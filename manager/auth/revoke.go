@@ -7,9 +7,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 )
 
 // RevokeLoginSessionInput names the login to end.
@@ -18,46 +22,80 @@ type RevokeLoginSessionInput struct{ ID uuid.UUID }
 // LoginSessionPayload is the login that was ended.
 type LoginSessionPayload struct{ ID uuid.UUID }
 
-// RevokeLoginSession ends a login of one's own, or anybody's as superadmin, with
-// its open connections.
+// RevokeLoginSession ends a login of one's own, or of a user whose logins one
+// may end, with its open connections.
 func (s *Service) RevokeLoginSession(ctx context.Context, in RevokeLoginSessionInput) (*LoginSessionPayload, error) {
 	v, err := person(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.client.LoginSession.Get(ctx, in.ID)
+	missing := problem.NotFound("login").WithField("id")
+	l, err := s.client.LoginSession.Query().Where(loginsession.ID(in.ID)).WithUser().Only(viewer.SystemContext(ctx))
 	if ent.IsNotFound(err) {
-		return nil, problem.NotFound("login").WithField("id")
+		return nil, missing
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read login: %w", err)
 	}
-	if l.UserID != v.User && !v.Superadmin() {
-		return nil, problem.Forbidden("you cannot end the logins of others")
+	on := credentialOf(l.Edges.User)
+	if !v.May(access.Delete, access.Credential, on) && !v.May(access.Read, access.Credential, on) {
+		return nil, missing
 	}
-	if err := s.end(ctx, l.ID); err != nil {
+	if _, err := permit.Check(ctx, access.Delete, access.Credential, on); err != nil {
+		return nil, err
+	}
+	if err := s.end(ctx, loginattempt.ResultRevoked, loginsession.ID(l.ID)); err != nil {
 		return nil, fmt.Errorf("end login: %w", err)
 	}
 	return &LoginSessionPayload{ID: l.ID}, nil
 }
 
-// end revokes a login and cuts off what was opened with it.
-func (s *Service) end(ctx context.Context, login uuid.UUID) error {
-	err := s.client.LoginSession.Update().
-		Where(loginsession.ID(login), loginsession.RevokedAtIsNil()).
-		SetRevokedAt(now()).Exec(ctx)
+// Logins lists the logins that are not over: one's own, or those of a user whose
+// logins one may see or end.
+func (s *Service) Logins(ctx context.Context, of *uuid.UUID) ([]*ent.LoginSession, error) {
+	v, err := person(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.Disconnect(ctx, login)
-	return nil
+	if of == nil || *of == v.User {
+		return s.client.LoginSession.Query().Where(loginsession.UserID(v.User), living()).
+			Order(loginsession.ByCreatedAt()).All(ctx)
+	}
+	u, err := s.client.User.Get(ctx, *of)
+	if ent.IsNotFound(err) {
+		return nil, problem.NotFound("user").WithField("user")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read user: %w", err)
+	}
+	if on := credentialOf(u); !v.May(access.Delete, access.Credential, on) && !v.May(access.Read, access.Credential, on) {
+		return nil, problem.Forbidden("you may not see the logins of this user")
+	}
+	return s.client.LoginSession.Query().Where(loginsession.UserID(u.ID), living()).
+		Order(loginsession.ByCreatedAt()).All(viewer.SystemContext(ctx))
 }
+
+// credentialOf is where the credentials of a user stand.
+func credentialOf(u *ent.User) access.Object { return access.Object{Domain: u.DomainID, Owner: u.ID} }
 
 // person returns the viewer when it is a user.
 func person(ctx context.Context) (*viewer.Viewer, error) {
 	v := viewer.From(ctx)
 	if v == nil || v.IsAnonymous() || v.IsSystem() {
 		return nil, problem.Unauthenticated("log in first")
+	}
+	return v, nil
+}
+
+// self returns the viewer when it is the user in person: no token or keypair,
+// and nobody who acts as him.
+func self(ctx context.Context) (*viewer.Viewer, error) {
+	v, err := person(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if k := id.KindOf(v.Credential); k == id.AccessToken || k == id.Keypair || v.Scopes != nil || v.Actor != uuid.Nil {
+		return nil, problem.Forbidden("passwords and second factors are changed by who logged in himself")
 	}
 	return v, nil
 }

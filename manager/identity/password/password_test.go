@@ -86,7 +86,7 @@ func TestUnknownUserTakesAsLong(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for password, ok := range map[string]bool{
-		"0123456780":             true,
+		"0123456789":             true,
 		"012345678":              false,
 		"äöüäöüäöüä":             true,
 		strings.Repeat("a", 128): true,

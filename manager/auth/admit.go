@@ -1,0 +1,152 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/loginattempt"
+	"github.com/berthhq/berth/ent/loginsession"
+	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/policyattachment"
+	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// beginning is a login of a user who knew the password.
+type beginning struct {
+	user    *ent.User // as the password was checked
+	code    string
+	force   bool
+	secret  string
+	expires time.Time
+	old     uuid.UUID // the login that the browser had
+
+	ended []*ent.LoginSession // to make room
+}
+
+// begin makes the login, all or nothing. A refusal has its result for the history.
+func (s *Service) begin(r *http.Request, b *beginning) (loginattempt.Result, error) {
+	if wait := s.tooManyCodes(r.Context(), b); wait > 0 {
+		return loginattempt.ResultThrottled, problem.Exhausted("too many attempts, try again later").RetryAfter(wait)
+	}
+	ctx := viewer.SystemContext(r.Context())
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	// The user's row first, and as it was checked: a password change or a
+	// deactivation at the same time either sees this login or refuses it, and two
+	// logins at once count each other.
+	u, err := tx.User.Query().
+		Where(user.ID(b.user.ID), user.PasswordHash(b.user.PasswordHash), user.StatusEQ(user.StatusActive)).
+		ForUpdate().Only(ctx)
+	if ent.IsNotFound(err) {
+		return loginattempt.ResultWrongCredentials, errLogin()
+	}
+	if err != nil {
+		return "", err
+	}
+	if u.TotpEnabledAt != nil {
+		if b.code == "" {
+			return loginattempt.ResultCodeNeeded, problem.Unauthenticated("a code of your second factor is needed").WithField("code")
+		}
+		ok, err := s.useCode(ctx, tx, u, b.code)
+		if err != nil {
+			return "", err
+		}
+		if !ok {
+			return loginattempt.ResultWrongCode, problem.Unauthenticated("the code of your second factor is wrong").WithField("code")
+		}
+	}
+	if b.ended, err = finish(ctx, tx, loginattempt.ResultLogout, loginsession.ID(b.old)); err != nil {
+		return "", err
+	}
+	evicted, err := admit(ctx, tx, u, b.force)
+	if err != nil {
+		if p, _ := problem.From(err); p.Code == problem.CodeFailedPrecondition {
+			return loginattempt.ResultTooManyLogins, err
+		}
+		return "", err
+	}
+	b.ended = append(b.ended, evicted...)
+	if err := s.record(ctx, tx, r, b); err != nil {
+		return "", err
+	}
+	if err := tx.Commit(); err != nil {
+		return "", err
+	}
+	s.forgetCodes(r.Context(), u.ID)
+	return loginattempt.ResultSuccess, nil
+}
+
+// record writes the rows of a login that begins.
+func (s *Service) record(ctx context.Context, tx *ent.Tx, r *http.Request, b *beginning) error {
+	if err := tx.User.UpdateOneID(b.user.ID).SetLastLoginAt(now()).Exec(ctx); err != nil {
+		return err
+	}
+	address, agent := s.origin(r)
+	l, err := tx.LoginSession.Create().
+		SetHash(hash(b.secret)).SetUserID(b.user.ID).SetExpiresAt(b.expires).SetClientAddress(address).SetUserAgent(agent).
+		Save(ctx)
+	if err != nil {
+		return err
+	}
+	return tx.LoginAttempt.Create().
+		SetUserID(b.user.ID).SetDomainID(b.user.DomainID).SetEmail(b.user.Email).SetLoginID(l.ID).
+		SetResult(loginattempt.ResultSuccess).SetClientAddress(address).SetUserAgent(agent).
+		Exec(ctx)
+}
+
+// admit makes room for one more login of a user whose row is locked: the
+// smallest limit that binds him everywhere counts. With force the oldest logins
+// end.
+func admit(ctx context.Context, tx *ent.Tx, u *ent.User, force bool) ([]*ent.LoginSession, error) {
+	strictest, err := tx.ResourcePolicy.Query().
+		Where(resourcepolicy.MaxLoginsNotNil(), resourcepolicy.HasAttachmentsWith(binds(u))).
+		Order(resourcepolicy.ByMaxLogins(), resourcepolicy.ByID()).First(ctx)
+	if ent.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read policies: %w", err)
+	}
+	limit := *strictest.MaxLogins
+	open, err := tx.LoginSession.Query().Where(loginsession.UserID(u.ID), living()).
+		Order(loginsession.ByCreatedAt(), loginsession.ByID()).IDs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("count logins: %w", err)
+	}
+	if len(open) < limit {
+		return nil, nil
+	}
+	if limit <= 0 {
+		return nil, problem.Precondition("the policy %s allows no logins", strictest.Name).WithField("logins").WithLimit("0")
+	}
+	if !force {
+		return nil, problem.Precondition("you are logged in as often as the policy %s allows; the oldest login must end first", strictest.Name).
+			WithField("force").WithLimit(fmt.Sprint(limit))
+	}
+	return finish(ctx, tx, loginattempt.ResultEvicted, loginsession.IDIn(open[:len(open)-limit+1]...))
+}
+
+// binds is true for what limits a user everywhere: as himself, by his domain or
+// by a project of his.
+func binds(u *ent.User) predicate.PolicyAttachment {
+	return policyattachment.And(
+		policyattachment.WithinProjectIDIsNil(), policyattachment.ResourceGroupIDIsNil(),
+		policyattachment.Or(
+			policyattachment.UserID(u.ID), policyattachment.DomainID(u.DomainID),
+			policyattachment.HasProjectWith(project.HasMembershipsWith(membership.UserID(u.ID))),
+		),
+	)
+}

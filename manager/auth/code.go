@@ -1,0 +1,66 @@
+package auth
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha1" // what authenticator apps speak
+	"encoding/base32"
+	"encoding/binary"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// The parameters of RFC 6238 that every authenticator app knows.
+const (
+	codePeriod  = 30 * time.Second
+	codeSkew    = 1  // steps before and after now
+	secretSize  = 20 // bytes, that of SHA-1 as RFC 4226 asks
+	codeModulus = 1_000_000
+)
+
+var base32Plain = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+// codeAt is the code of a step.
+func codeAt(secret []byte, step int64) string {
+	mac := hmac.New(sha1.New, secret)
+	_ = binary.Write(mac, binary.BigEndian, step) // a hash takes everything
+	sum := mac.Sum(nil)
+	at := sum[len(sum)-1] & 0x0f
+	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[at:at+4])&0x7fffffff%codeModulus)
+}
+
+// stepOf finds the step that a code is of, around t and after the last one that
+// was used; 0 is none.
+func stepOf(secret []byte, code string, t time.Time, last int64) int64 {
+	current, found := t.Unix()/int64(codePeriod.Seconds()), int64(0)
+	for step := current - codeSkew; step <= current+codeSkew; step++ {
+		if hmac.Equal([]byte(codeAt(secret, step)), []byte(code)) && step > last {
+			found = step
+		}
+	}
+	return found
+}
+
+// codeURL is what a QR code for authenticator apps holds.
+func codeURL(email string, secret []byte) string {
+	q := url.Values{"secret": {base32Plain.EncodeToString(secret)}, "issuer": {"Berth"}}
+	return (&url.URL{Scheme: "otpauth", Host: "totp", Path: "/Berth:" + email, RawQuery: q.Encode()}).String()
+}
+
+// recoveryCodes is how many codes a user gets at once.
+const recoveryCodes = 10
+
+// newRecoveryCode has 80 random bits, so that a fast hash does.
+func newRecoveryCode() string {
+	b := make([]byte, 10)
+	rand.Read(b) // never fails
+	text := strings.ToLower(base32Plain.EncodeToString(b))
+	return strings.Join([]string{text[:4], text[4:8], text[8:12], text[12:]}, "-")
+}
+
+// plainCode takes away what people type between the characters of a code.
+func plainCode(code string) string {
+	return strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(code))
+}

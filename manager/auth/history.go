@@ -1,0 +1,146 @@
+package auth
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"unicode"
+
+	"entgo.io/ent/dialect/sql"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/loginattempt"
+	"github.com/berthhq/berth/ent/loginsession"
+	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+const (
+	maxTyped     = 254 // bytes of an e-mail that was typed
+	mostRefusals = 200 // lines about throttled attempts of one address in a window
+)
+
+// typed is what a history may keep of a text that somebody typed as his e-mail.
+func typed(email string) string {
+	email = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(email, ""))
+	if len(email) > maxTyped {
+		email = strings.ToValidUTF8(email[:maxTyped], "")
+	}
+	return email
+}
+
+// note writes an attempt that failed into the history. Whose it is stays empty
+// for an unknown e-mail, which is kept as typed.
+func (s *Service) note(r *http.Request, u *ent.User, email string, result loginattempt.Result) {
+	if result == loginattempt.ResultThrottled {
+		// whoever is throttled must not fill the database instead
+		if _, wait := s.Throttle(r.Context(), "noted", s.ClientAddress(r), mostRefusals); wait > 0 {
+			return
+		}
+	}
+	address, agent := s.origin(r)
+	row := s.client.LoginAttempt.Create().
+		SetEmail(typed(email)).SetResult(result).SetClientAddress(address).SetUserAgent(agent)
+	if u != nil {
+		row.SetUserID(u.ID).SetDomainID(u.DomainID).SetEmail(u.Email)
+	}
+	// the asker may have gone away, which must not keep him out of the history
+	if err := row.Exec(viewer.SystemContext(context.WithoutCancel(r.Context()))); err != nil {
+		s.log.WarnContext(r.Context(), "keep login history", "error", err)
+	}
+}
+
+// finish revokes the live logins that match, in tx, and writes a line for each:
+// with the address and the browser that the login was begun with.
+func finish(ctx context.Context, tx *ent.Tx, result loginattempt.Result, which ...predicate.LoginSession) ([]*ent.LoginSession, error) {
+	list, err := tx.LoginSession.Query().
+		Where(loginsession.RevokedAtIsNil()).Where(which...).
+		Order(loginsession.ByID()).ForUpdate().WithUser().All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return list, revoke(ctx, tx, result, list)
+}
+
+func revoke(ctx context.Context, tx *ent.Tx, result loginattempt.Result, list []*ent.LoginSession) error {
+	if len(list) == 0 {
+		return nil
+	}
+	rows := make([]*ent.LoginAttemptCreate, len(list))
+	for i, l := range list {
+		if err := tx.LoginSession.UpdateOneID(l.ID).SetRevokedAt(now()).Exec(ctx); err != nil {
+			return err
+		}
+		rows[i] = tx.LoginAttempt.Create().
+			SetUserID(l.UserID).SetDomainID(l.Edges.User.DomainID).SetEmail(l.Edges.User.Email).SetLoginID(l.ID).
+			SetMethod(loginattempt.Method(l.Method)).SetResult(result).
+			SetClientAddress(l.ClientAddress).SetUserAgent(l.UserAgent)
+	}
+	return tx.LoginAttempt.CreateBulk(rows...).Exec(ctx)
+}
+
+// end ends the live logins that match, and cuts off what was opened with them.
+func (s *Service) end(ctx context.Context, result loginattempt.Result, which ...predicate.LoginSession) error {
+	ctx = viewer.SystemContext(ctx)
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	list, err := finish(ctx, tx, result, which...)
+	if err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	s.cut(ctx, list)
+	return nil
+}
+
+// cut closes what is open with logins that ended.
+func (s *Service) cut(ctx context.Context, list []*ent.LoginSession) {
+	for _, l := range list {
+		s.Disconnect(ctx, l.ID)
+	}
+}
+
+// living are logins that a request could still be made with.
+func living() predicate.LoginSession {
+	t := now()
+	return loginsession.And(loginsession.RevokedAtIsNil(), loginsession.ExpiresAtGT(t), loginsession.LastSeenAtGT(t.Add(-loginIdle)))
+}
+
+// expire writes into the history which logins ended by themselves.
+func (s *Service) expire(ctx context.Context) error {
+	ctx = viewer.SystemContext(ctx)
+	t := now()
+	for {
+		tx, err := s.client.Tx(ctx)
+		if err != nil {
+			return err
+		}
+		list, err := tx.LoginSession.Query().
+			Where(loginsession.RevokedAtIsNil(),
+				loginsession.Or(loginsession.ExpiresAtLTE(t), loginsession.LastSeenAtLTE(t.Add(-loginIdle)))).
+			Order(loginsession.ByID()).Limit(expireAtOnce).
+			ForUpdate(sql.WithLockAction(sql.SkipLocked)).WithUser().All(ctx)
+		if err == nil {
+			err = revoke(ctx, tx, loginattempt.ResultExpired, list)
+		}
+		if err != nil {
+			_ = tx.Rollback() // the first error tells more
+			return err
+		}
+		if err := tx.Commit(); err != nil || len(list) < expireAtOnce {
+			return err
+		}
+	}
+}
+
+const expireAtOnce = 200

@@ -1,0 +1,158 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/loginattempt"
+	"github.com/berthhq/berth/ent/loginsession"
+	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/identity/password"
+	"github.com/berthhq/berth/manager/permit"
+)
+
+// resetLength is that of generated passwords; it gives more than 110 bits.
+const resetLength = 20
+
+// ResetUserPasswordInput names the user; without a password one is made.
+type ResetUserPasswordInput struct {
+	User     uuid.UUID
+	Password *string
+}
+
+// ResetUserPasswordPayload has the password when it was made, this once.
+type ResetUserPasswordPayload struct {
+	User     *ent.User
+	Password *string
+}
+
+// ResetTotpInput names the user.
+type ResetTotpInput struct{ User uuid.UUID }
+
+// ResetTotpPayload is the user, who has no second factor any more.
+type ResetTotpPayload struct{ User *ent.User }
+
+// ResetUserPassword gives somebody else a password that he must change, and
+// ends all his logins.
+func (s *Service) ResetUserPassword(ctx context.Context, in ResetUserPasswordInput) (*ResetUserPasswordPayload, error) {
+	u, err := s.resettable(ctx, in.User)
+	if err != nil {
+		return nil, err
+	}
+	out := &ResetUserPasswordPayload{}
+	if in.Password == nil {
+		made := password.Generate(resetLength)
+		in.Password, out.Password = &made, &made
+	} else if err := s.acceptable(ctx, "password", *in.Password, u); err != nil {
+		return nil, err
+	}
+	hash, err := s.passwords.Hash(ctx, *in.Password)
+	if err != nil {
+		return nil, err
+	}
+	ended, err := s.setPassword(ctx, u, hash, uuid.Nil, true)
+	if err != nil {
+		return nil, fmt.Errorf("reset password: %w", err)
+	}
+	s.cut(ctx, ended)
+	out.User, err = s.client.User.Get(ctx, u.ID)
+	return out, err
+}
+
+// ResetTotp turns off the second factor of somebody who lost his.
+func (s *Service) ResetTotp(ctx context.Context, in ResetTotpInput) (*ResetTotpPayload, error) {
+	u, err := s.resettable(ctx, in.User)
+	if err != nil {
+		return nil, err
+	}
+	system := viewer.SystemContext(ctx)
+	tx, err := s.client.Tx(system)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	if err := clearTotp(system, tx, u.ID); err != nil {
+		return nil, fmt.Errorf("turn off second factor: %w", err)
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, err
+	}
+	u, err = s.client.User.Get(ctx, u.ID)
+	return &ResetTotpPayload{User: u}, err
+}
+
+// resettable reads a user whose credentials the viewer may replace: with them he
+// could be that user, who therefore must not have more rights than he.
+func (s *Service) resettable(ctx context.Context, id uuid.UUID) (*ent.User, error) {
+	u, err := s.client.User.Get(ctx, id)
+	if ent.IsNotFound(err) {
+		return nil, problem.NotFound("user").WithField("user")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read user: %w", err)
+	}
+	v, err := permit.Check(ctx, access.Update, access.User, access.Object{ID: u.ID, Domain: u.DomainID, Owner: u.ID})
+	if err != nil {
+		return nil, err
+	}
+	if u.ID == v.User {
+		return nil, problem.Forbidden("your own password and second factor you change yourself")
+	}
+	if v.Superadmin() {
+		return u, nil
+	}
+	above := u.Role != user.RoleUser && (v.Role != viewer.RoleAdmin || u.Role != user.RoleAdmin)
+	if !above {
+		above, err = s.client.RoleGrant.Query().
+			Where(rolegrant.UserID(u.ID), rolegrant.Not(rolegrant.ScopeID(v.Domain))).
+			Exist(viewer.SystemContext(ctx))
+		if err != nil {
+			return nil, fmt.Errorf("read roles: %w", err)
+		}
+	}
+	if above {
+		return nil, problem.Forbidden("this user has a role beyond yours")
+	}
+	return u, nil
+}
+
+// acceptable tells whether p can be a password of the user.
+func (s *Service) acceptable(ctx context.Context, field, p string, u *ent.User) error {
+	d, err := s.client.Domain.Get(viewer.SystemContext(ctx), u.DomainID)
+	if err != nil {
+		return fmt.Errorf("read domain: %w", err)
+	}
+	return password.Rules{MinLength: d.PasswordMinLength}.Check(field, p, u.Email, u.Username)
+}
+
+// setPassword writes the hash and returns the logins it ended: all but keep.
+func (s *Service) setPassword(ctx context.Context, u *ent.User, hash string, keep uuid.UUID, required bool) ([]*ent.LoginSession, error) {
+	ctx = viewer.SystemContext(ctx)
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	n, err := tx.User.Update().
+		Where(user.ID(u.ID), user.PasswordHash(u.PasswordHash)).
+		SetPasswordHash(hash).SetInitialPassword(false).SetPasswordChangeRequired(required).SetPasswordChangedAt(now()).
+		Save(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		return nil, problem.Aborted("the password was changed at the same time")
+	}
+	ended, err := finish(ctx, tx, loginattempt.ResultRevoked, loginsession.UserID(u.ID), loginsession.IDNEQ(keep))
+	if err != nil {
+		return nil, err
+	}
+	return ended, tx.Commit()
+}

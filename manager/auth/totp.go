@@ -1,0 +1,214 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/recoverycode"
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+)
+
+// sealTOTP is what the sealed secrets of second factors are for.
+const sealTOTP = "totp"
+
+// StartTotpPayload is what an authenticator app needs.
+type StartTotpPayload struct {
+	Secret string // base32, to type
+	URL    string // otpauth, to show as a QR code
+}
+
+// ConfirmTotpInput is a code of the secret that was handed out.
+type ConfirmTotpInput struct{ Code string }
+
+// DisableTotpInput proves with both factors that it is really him.
+type DisableTotpInput struct {
+	Password string
+	Code     string
+}
+
+// RegenerateRecoveryCodesInput is a code of the second factor.
+type RegenerateRecoveryCodesInput struct{ Code string }
+
+// RecoveryCodesPayload are new codes, shown this once.
+type RecoveryCodesPayload struct{ Codes []string }
+
+// StartTotp gives the viewer a secret for an authenticator app. It counts once
+// a code of it was confirmed.
+func (s *Service) StartTotp(ctx context.Context) (*StartTotpPayload, error) {
+	v, err := self(ctx)
+	if err != nil {
+		return nil, err
+	}
+	secret := make([]byte, secretSize)
+	rand.Read(secret) // never fails
+	n, err := s.client.User.Update().Where(user.ID(v.User), user.TotpEnabledAtIsNil()).
+		SetTotpSealed(s.keys.Seal(sealTOTP, secret)).SetTotpStep(0).Save(viewer.SystemContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("keep secret: %w", err)
+	}
+	if n == 0 {
+		return nil, problem.Precondition("a second factor is enrolled already")
+	}
+	return &StartTotpPayload{Secret: base32Plain.EncodeToString(secret), URL: codeURL(v.Email, secret)}, nil
+}
+
+// ConfirmTotp turns the second factor on.
+func (s *Service) ConfirmTotp(ctx context.Context, in ConfirmTotpInput) (*RecoveryCodesPayload, error) {
+	out := &RecoveryCodesPayload{}
+	err := s.withCode(ctx, in.Code, func(ctx context.Context, tx *ent.Tx, u *ent.User) error {
+		if u.TotpEnabledAt != nil || u.TotpSealed == nil {
+			return problem.Precondition("no second factor waits to be confirmed")
+		}
+		if err := tx.User.UpdateOneID(u.ID).SetTotpEnabledAt(now()).Exec(ctx); err != nil {
+			return err
+		}
+		var err error
+		out.Codes, err = renewCodes(ctx, tx, u.ID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// RegenerateRecoveryCodes replaces all recovery codes.
+func (s *Service) RegenerateRecoveryCodes(ctx context.Context, in RegenerateRecoveryCodesInput) (*RecoveryCodesPayload, error) {
+	out := &RecoveryCodesPayload{}
+	err := s.withCode(ctx, in.Code, func(ctx context.Context, tx *ent.Tx, u *ent.User) (err error) {
+		if u.TotpEnabledAt == nil {
+			return errNoTotp()
+		}
+		out.Codes, err = renewCodes(ctx, tx, u.ID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// DisableTotp turns the second factor off.
+func (s *Service) DisableTotp(ctx context.Context, in DisableTotpInput) error {
+	return s.withCode(ctx, in.Code, func(ctx context.Context, tx *ent.Tx, u *ent.User) error {
+		if u.TotpEnabledAt == nil {
+			return errNoTotp()
+		}
+		ok, _, err := s.passwords.Check(ctx, u.PasswordHash, in.Password)
+		if err != nil {
+			return fmt.Errorf("check password: %w", err)
+		}
+		if !ok {
+			return problem.Invalid("password", "is not your password")
+		}
+		return clearTotp(ctx, tx, u.ID)
+	})
+}
+
+func errNoTotp() error { return problem.Precondition("no second factor is enrolled") }
+
+// withCode runs f with the viewer's row locked once a code of his was used. All
+// that f refuses counts as a failed attempt, too.
+func (s *Service) withCode(ctx context.Context, code string, f func(context.Context, *ent.Tx, *ent.User) error) error {
+	v, err := self(ctx)
+	if err != nil {
+		return err
+	}
+	if _, wait := s.throttle.take(ctx, codeBuckets(v.User)); wait > 0 {
+		return problem.Exhausted("too many attempts, try again later").RetryAfter(wait)
+	}
+	ctx = viewer.SystemContext(ctx)
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	u, err := tx.User.Query().Where(user.ID(v.User)).ForUpdate().Only(ctx)
+	if err != nil {
+		return fmt.Errorf("read user: %w", err)
+	}
+	if u.TotpSealed == nil {
+		return errNoTotp()
+	}
+	ok, err := s.useCode(ctx, tx, u, code)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return problem.Invalid("code", "is not the code of now, or was used")
+	}
+	if err := f(ctx, tx, u); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	s.forgetCodes(ctx, v.User)
+	return nil
+}
+
+// useCode tells whether a code is right, and sees to it that it is right once.
+// The user's row must be locked.
+func (s *Service) useCode(ctx context.Context, tx *ent.Tx, u *ent.User, code string) (bool, error) {
+	code = plainCode(code)
+	secret, err := s.keys.Open(sealTOTP, u.TotpSealed)
+	if err != nil {
+		return false, fmt.Errorf("second factor of user %s: %w", u.ID, err)
+	}
+	if step := stepOf(secret, code, time.Now(), u.TotpStep); step > 0 {
+		return true, tx.User.UpdateOneID(u.ID).SetTotpStep(step).Exec(ctx)
+	}
+	if u.TotpEnabledAt == nil || strings.Trim(code, "0123456789") == "" {
+		return false, nil
+	}
+	n, err := tx.RecoveryCode.Update().
+		Where(recoverycode.UserID(u.ID), recoverycode.Hash(hash(code)), recoverycode.UsedAtIsNil()).
+		SetUsedAt(now()).Save(ctx)
+	return n > 0, err
+}
+
+func renewCodes(ctx context.Context, tx *ent.Tx, id uuid.UUID) ([]string, error) {
+	if _, err := tx.RecoveryCode.Delete().Where(recoverycode.UserID(id)).Exec(ctx); err != nil {
+		return nil, err
+	}
+	var codes []string
+	var rows []*ent.RecoveryCodeCreate
+	for range recoveryCodes {
+		code := newRecoveryCode()
+		codes = append(codes, code)
+		rows = append(rows, tx.RecoveryCode.Create().SetUserID(id).SetHash(hash(plainCode(code))))
+	}
+	return codes, tx.RecoveryCode.CreateBulk(rows...).Exec(ctx)
+}
+
+func clearTotp(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
+	if _, err := tx.RecoveryCode.Delete().Where(recoverycode.UserID(id)).Exec(ctx); err != nil {
+		return err
+	}
+	return tx.User.UpdateOneID(id).ClearTotpSealed().ClearTotpEnabledAt().SetTotpStep(0).Exec(ctx)
+}
+
+// codeBuckets count wrong codes of a user from everywhere: six digits need it,
+// and who gets here knows the password.
+func codeBuckets(id uuid.UUID) []bucket { return []bucket{{"code:" + id.String(), mostPair}} }
+
+// tooManyCodes counts an attempt at a code before it is looked at.
+func (s *Service) tooManyCodes(ctx context.Context, b *beginning) time.Duration {
+	if b.user.TotpEnabledAt == nil || b.code == "" {
+		return 0
+	}
+	_, wait := s.throttle.take(ctx, codeBuckets(b.user.ID))
+	return wait
+}
+
+func (s *Service) forgetCodes(ctx context.Context, id uuid.UUID) {
+	s.throttle.forget(ctx, attempt{}, codeBuckets(id))
+}
