@@ -20,6 +20,9 @@ const CSRFHeader = "X-Berth-CSRF"
 func (s *Service) Authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, err := s.identify(r)
+		if err == nil {
+			v, err = s.actAs(r, v)
+		}
 		if err != nil {
 			s.fail(w, r, err)
 			return

@@ -73,7 +73,9 @@ func (s *Service) compare(ctx context.Context) {
 		return
 	}
 	for _, w := range open {
-		if v := current[w.viewer.Credential]; v == nil || !same(v, w.viewer) {
+		v := current[w.viewer.Credential]
+		acting := w.viewer.Actor != uuid.Nil
+		if v == nil || acting && !s.still(ctx, v, w.viewer) || !acting && !same(v, w.viewer) {
 			s.watchers.remove(w)
 			w.finish()
 		}
@@ -151,7 +153,7 @@ type watcher struct {
 
 func (w *watcher) finish() { w.once.Do(func() { close(w.ended) }) }
 
-// watchers finds them by credential and by user.
+// watchers finds them by credential, by user and by who acts as him.
 type watchers struct {
 	mu   sync.Mutex
 	byID map[uuid.UUID]map[*watcher]struct{}
@@ -162,7 +164,7 @@ func newWatchers() *watchers { return &watchers{byID: map[uuid.UUID]map[*watcher
 func (ws *watchers) add(w *watcher) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	for _, key := range []uuid.UUID{w.viewer.Credential, w.viewer.User} {
+	for _, key := range keys(w.viewer) {
 		if ws.byID[key] == nil {
 			ws.byID[key] = map[*watcher]struct{}{}
 		}
@@ -173,7 +175,7 @@ func (ws *watchers) add(w *watcher) {
 func (ws *watchers) remove(w *watcher) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	for _, key := range []uuid.UUID{w.viewer.Credential, w.viewer.User} {
+	for _, key := range keys(w.viewer) {
 		delete(ws.byID[key], w)
 		if len(ws.byID[key]) == 0 {
 			delete(ws.byID, key)
@@ -200,7 +202,7 @@ func (ws *watchers) all() []*watcher {
 	var list []*watcher
 	for key, set := range ws.byID {
 		for w := range set {
-			if key == w.viewer.Credential { // each has two keys
+			if key == w.viewer.Credential { // each has several keys
 				list = append(list, w)
 			}
 		}

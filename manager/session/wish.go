@@ -7,11 +7,14 @@ import (
 	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/groupgrant"
+	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/session"
@@ -164,15 +167,40 @@ func (s *Service) checkPlace(ctx context.Context, v *viewer.Viewer, in CreateSes
 		return fmt.Errorf("find project: %w", err)
 	}
 	w.project, w.domain = p.ID, p.DomainID
-	groups := s.Client.ResourceGroup.Query().Where(resourcegroup.Active(true)).Order(resourcegroup.ByCreatedAt())
-	if in.ResourceGroup != nil {
-		groups.Where(resourcegroup.ID(*in.ResourceGroup))
-	}
-	w.group, err = groups.FirstID(ctx)
-	if ent.IsNotFound(err) {
-		return problem.NotFound("resource group").WithField("resourceGroup")
-	}
+	w.group, err = s.checkGroup(ctx, v, in.ResourceGroup, w)
 	return err
+}
+
+// checkGroup finds the resource group: the one that was named, or the first that
+// is open to the viewer in this project and allows the type. Superadmins use all.
+func (s *Service) checkGroup(ctx context.Context, v *viewer.Viewer, named *uuid.UUID, w *wish) (uuid.UUID, error) {
+	q := s.Client.ResourceGroup.Query().Where(resourcegroup.Active(true)).Order(resourcegroup.ByCreatedAt(), resourcegroup.ByID())
+	if named != nil {
+		q.Where(resourcegroup.ID(*named))
+	}
+	if !v.Superadmin() {
+		q.Where(resourcegroup.Or(resourcegroup.Public(true), resourcegroup.HasGrantsWith(groupgrant.Or(
+			groupgrant.DomainIDIn(v.Domain, w.domain), groupgrant.ProjectID(w.project), groupgrant.UserID(v.User),
+			groupgrant.HasKeypairWith(keypair.UserID(v.User)),
+		))))
+	}
+	groups, err := q.All(ctx)
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("find resource group: %w", err)
+	}
+	if len(groups) == 0 {
+		return uuid.Nil, problem.NotFound("resource group").WithField("resourceGroup")
+	}
+	for _, g := range groups {
+		if slices.Contains(g.SessionTypes, string(w.kind)) {
+			return g.ID, nil
+		}
+	}
+	if named == nil {
+		return uuid.Nil, problem.Invalid("type", "no resource group open to you takes %s sessions", w.kind)
+	}
+	allowed := strings.Join(groups[0].SessionTypes, ", ")
+	return uuid.Nil, problem.Invalid("type", "resource group %s takes %s sessions only", groups[0].Name, allowed).WithLimit(allowed)
 }
 
 func (s *Service) checkImage(ctx context.Context, _ *viewer.Viewer, in CreateSessionInput, w *wish) (err error) {

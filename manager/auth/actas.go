@@ -1,0 +1,177 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+)
+
+// ActAsHeader names, by id or e-mail address, the user that a request acts as.
+const ActAsHeader = "X-Berth-Act-As"
+
+// rights of active users, as the query for credentials has them.
+const rights = `
+SELECT u.id, u.email, u.role, u.domain_id,
+  (SELECT json_agg(json_build_object('id', m.project_id, 'admin', m.admin) ORDER BY m.project_id)
+   FROM memberships m WHERE m.user_id = u.id),
+  (SELECT json_agg(json_build_object('scope', g.scope, 'id', g.scope_id, 'permissions', r.permissions) ORDER BY g.id)
+   FROM role_grants g JOIN roles r ON r.id = g.role_id WHERE g.user_id = u.id)
+FROM users u JOIN domains d ON d.id = u.domain_id
+WHERE u.status = 'active' AND d.active AND u.id = $1`
+
+// actAs returns whom a request asks as: who showed the credential, or the user
+// that he names in the header.
+func (s *Service) actAs(r *http.Request, v *viewer.Viewer) (*viewer.Viewer, error) {
+	who := r.Header.Get(ActAsHeader)
+	if who == "" {
+		return v, nil
+	}
+	return s.become(r.Context(), v, who)
+}
+
+// become returns the viewer with another user's own rights, of which the
+// credential that was shown takes what it does not reach, and all that would
+// change the other's credentials. It says who really asks.
+func (s *Service) become(ctx context.Context, actor *viewer.Viewer, who string) (*viewer.Viewer, error) {
+	if _, err := permit.Writer(viewer.With(ctx, actor)); err != nil {
+		return nil, err
+	}
+	u, err := s.named(viewer.With(ctx, actor), who)
+	if err != nil {
+		return nil, err
+	}
+	if u.ID == actor.User {
+		return actor, nil
+	}
+	on := access.Object{ID: u.ID, Domain: u.DomainID, Owner: u.ID}
+	if _, err := permit.Check(viewer.With(ctx, actor), access.Special, access.User, on); err != nil {
+		return nil, problem.Forbidden("you may not act as this user").WithField(ActAsHeader)
+	}
+	if rank(viewer.Role(u.Role)) > rank(actor.Role) {
+		return nil, problem.Forbidden("you may not act as a user above you").WithField(ActAsHeader)
+	}
+	v, err := s.rights(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	if v == nil {
+		return nil, problem.Precondition("the user is not active").WithField(ActAsHeader)
+	}
+	v.Actor, v.Credential, v.Within = actor.User, actor.Credential, actor.Within
+	v.Scopes = slices.Clone(actor.Scopes)
+	if actor.Scopes == nil {
+		v.Scopes = access.TokenScopes()
+	}
+	v.Scopes = slices.DeleteFunc(v.Scopes, func(t access.TokenScope) bool { return t == access.TokenAccount })
+	narrow(v)
+	return v, nil
+}
+
+// named finds a user in the actor's sight.
+func (s *Service) named(ctx context.Context, who string) (*ent.User, error) {
+	q := s.client.User.Query()
+	if one, err := uuid.Parse(who); err == nil {
+		q.Where(user.ID(one))
+	} else {
+		q.Where(user.Email(strings.ToLower(who)))
+	}
+	u, err := q.Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, problem.NotFound("user").WithField(ActAsHeader)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read user to act as: %w", err)
+	}
+	return u, nil
+}
+
+// rights reads what a user may do of himself; nil when he is not active.
+func (s *Service) rights(ctx context.Context, id uuid.UUID) (*viewer.Viewer, error) {
+	rows, err := s.client.QueryContext(ctx, rights, id)
+	if err != nil {
+		return nil, fmt.Errorf("look up rights: %w", err)
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return nil, rows.Err()
+	}
+	v := &viewer.Viewer{}
+	var members, grants []byte
+	if err := rows.Scan(&v.User, &v.Email, &v.Role, &v.Domain, &members, &grants); err != nil {
+		return nil, fmt.Errorf("read rights: %w", err)
+	}
+	var list []struct {
+		ID    uuid.UUID
+		Admin bool
+	}
+	for _, part := range []struct {
+		json []byte
+		into any
+	}{{members, &list}, {grants, &v.Grants}} {
+		if part.json == nil {
+			continue
+		}
+		if err := json.Unmarshal(part.json, part.into); err != nil {
+			return nil, fmt.Errorf("read rights: %w", err)
+		}
+	}
+	for _, m := range list {
+		v.Projects = append(v.Projects, m.ID)
+		if m.Admin {
+			v.Admins = append(v.Admins, m.ID)
+		}
+	}
+	return v, rows.Err()
+}
+
+// still tells whether who showed the credential may go on acting as w does. When
+// that cannot be found out, he may.
+func (s *Service) still(ctx context.Context, actor, w *viewer.Viewer) bool {
+	if actor.User != w.Actor {
+		return false
+	}
+	v, err := s.become(ctx, actor, w.User.String())
+	if err == nil {
+		return same(v, w)
+	}
+	switch p, _ := problem.From(err); p.Code {
+	case problem.CodePermissionDenied, problem.CodeNotFound, problem.CodeFailedPrecondition, problem.CodeUnauthenticated:
+		return false
+	}
+	if ctx.Err() == nil {
+		s.log.WarnContext(ctx, "check who is acted for", "user", w.User, "actor", w.Actor, "error", err)
+	}
+	return true
+}
+
+// rank orders the built-in roles: nobody acts as one of a higher rank.
+func rank(r viewer.Role) int {
+	switch r {
+	case viewer.RoleSuperadmin, viewer.RoleMonitor:
+		return 2
+	case viewer.RoleAdmin:
+		return 1
+	}
+	return 0
+}
+
+// keys are the ids with which open connections of a viewer are ended.
+func keys(v *viewer.Viewer) []uuid.UUID {
+	list := []uuid.UUID{v.Credential, v.User}
+	if v.Actor != uuid.Nil {
+		list = append(list, v.Actor)
+	}
+	return list
+}
