@@ -1,0 +1,215 @@
+package oidc
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+
+	"github.com/containerd/errdefs"
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/identityprovider"
+	"github.com/berthhq/berth/ent/loginattempt"
+	"github.com/berthhq/berth/internal/naming"
+	"github.com/berthhq/berth/internal/requestid"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/auth"
+)
+
+// mostFailures of an address in the throttle's window.
+const mostFailures = 50
+
+// refusal is why a login ended: a word for the page, a cause for the log, and
+// whom it was about.
+type refusal struct {
+	code   string
+	cause  error
+	person *ent.User
+	email  string
+}
+
+func (r *refusal) Error() string { return fmt.Sprintf("%s: %v", r.code, r.cause) }
+func (r *refusal) Unwrap() error { return r.cause }
+
+// The words for the page.
+const (
+	codeProvider   = "provider"     // there is no such provider
+	codeIssuer     = "unavailable"  // the issuer does not answer
+	codeState      = "state"        // too late, twice, or begun elsewhere
+	codeDenied     = "denied"       // the person or the issuer said no
+	codeToken      = "token"        // the issuer's word cannot be believed
+	codeUnverified = "unverified"   // of an e-mail that nobody checked
+	codeEmail      = "email_domain" // of an e-mail from elsewhere
+	codeUnknown    = "unknown_user" // nobody here, and none is made
+	codeInactive   = "inactive"
+	codeAddress    = "address"
+	codeThrottled  = "throttled"
+	codeInternal   = "internal"
+)
+
+func refuse(code string, format string, args ...any) *refusal {
+	return &refusal{code: code, cause: fmt.Errorf(format, args...)}
+}
+
+// start sends the browser to the issuer.
+func (s *Service) start(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	p, err := s.provider(r.Context(), r.PathValue("name"))
+	if err != nil {
+		s.end(w, r, nil, err)
+		return
+	}
+	at, err := s.issuers.get(r.Context(), p.Issuer)
+	if err != nil {
+		s.end(w, r, p, &refusal{code: codeIssuer, cause: err})
+		return
+	}
+	client, err := s.oauth(r, p, at)
+	if err != nil {
+		s.end(w, r, p, err)
+		return
+	}
+	st := newState(p.ID, local(r.URL.Query().Get("return")))
+	s.keep(w, r, &st)
+	to := client.AuthCodeURL(st.State, oidc.Nonce(st.Nonce), oauth2.S256ChallengeOption(st.Verifier))
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// callback takes the browser back from the issuer.
+func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	st, ok := s.kept(r)
+	s.keep(w, r, nil)
+	p, err := s.provider(r.Context(), r.PathValue("name"))
+	if err != nil {
+		s.end(w, r, nil, err)
+		return
+	}
+	forget, wait := s.auth.Throttle(r.Context(), "oidc", s.auth.ClientAddress(r), mostFailures)
+	if wait > 0 {
+		s.end(w, r, nil, refuse(codeThrottled, "wait %s", wait))
+		return
+	}
+	if !ok || st.Provider != p.ID || subtle.ConstantTimeCompare([]byte(st.State), []byte(r.URL.Query().Get("state"))) != 1 ||
+		!s.used.first(r.Context(), st.State) {
+		s.end(w, r, p, refuse(codeState, "the state is not that of this browser, too old or used"))
+		return
+	}
+	u, err := s.identify(r, p, st)
+	if err == nil {
+		err = s.begin(w, r, u)
+	}
+	if err != nil {
+		s.end(w, r, p, err)
+		return
+	}
+	forget(r.Context())
+	s.log.InfoContext(r.Context(), "logged in", "user", u.ID, "provider", p.Name, "address", s.auth.ClientAddress(r))
+	arrive(w, st.Return)
+}
+
+// provider finds one that people may log in with.
+func (s *Service) provider(ctx context.Context, name string) (*ent.IdentityProvider, error) {
+	if naming.Handle("name", name) != nil {
+		return nil, refuse(codeProvider, "no provider is called so")
+	}
+	p, err := s.client.IdentityProvider.Query().
+		Where(identityprovider.Name(name), identityprovider.Active(true), identityprovider.HasDomainWith(domain.Active(true))).
+		Only(viewer.SystemContext(ctx))
+	if ent.IsNotFound(err) {
+		return nil, refuse(codeProvider, "no active provider %s", name)
+	}
+	return p, err
+}
+
+// identify hears from the issuer who came back, and finds the user.
+func (s *Service) identify(r *http.Request, p *ent.IdentityProvider, st state) (*ent.User, error) {
+	q := r.URL.Query()
+	if said := q.Get("error"); said != "" {
+		return nil, refuse(codeDenied, "the issuer says %q", said)
+	}
+	if iss := q.Get("iss"); iss != "" && iss != p.Issuer {
+		return nil, refuse(codeToken, "the answer is of the issuer %q", iss)
+	}
+	at, err := s.issuers.get(r.Context(), p.Issuer)
+	if err != nil {
+		return nil, &refusal{code: codeIssuer, cause: err}
+	}
+	client, err := s.oauth(r, p, at)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := client.Exchange(s.issuers.context(r.Context()), q.Get("code"), oauth2.VerifierOption(st.Verifier))
+	if err != nil {
+		var said *oauth2.RetrieveError
+		if errors.As(err, &said) {
+			return nil, refuse(codeToken, "exchange the code: %s %s", said.Response.Status, said.ErrorCode)
+		}
+		return nil, &refusal{code: codeIssuer, cause: fmt.Errorf("exchange the code: %w", err)}
+	}
+	raw, _ := tokens.Extra("id_token").(string)
+	c, err := s.issuers.verify(r.Context(), p, at, raw, st.Nonce)
+	if err != nil {
+		return nil, &refusal{code: codeToken, cause: fmt.Errorf("verify the ID token: %w", err)}
+	}
+	return s.resolve(r.Context(), p, c)
+}
+
+func (s *Service) begin(w http.ResponseWriter, r *http.Request, u *ent.User) error {
+	err := s.auth.BeginExternal(w, r, u)
+	switch {
+	case errdefs.IsFailedPrecondition(err):
+		return &refusal{code: codeInactive, cause: err, person: u}
+	case errdefs.IsPermissionDenied(err):
+		return &refusal{code: codeAddress, cause: err, person: u}
+	}
+	return err
+}
+
+// end sends the browser to the login page with a word about what went wrong.
+func (s *Service) end(w http.ResponseWriter, r *http.Request, p *ent.IdentityProvider, err error) {
+	ref := &refusal{code: codeInternal, cause: err}
+	errors.As(err, &ref)
+	id := requestid.From(r.Context())
+	s.log.WarnContext(r.Context(), "login with a provider refused", "provider", r.PathValue("name"), "code", ref.code,
+		"request", id, "address", s.auth.ClientAddress(r), "error", ref.cause)
+	if p != nil && r.URL.Query().Has("state") { // an attempt is what came back
+		x := auth.ExternalRefusal{Domain: p.DomainID, Email: ref.email, Result: loginattempt.ResultWrongCredentials}
+		switch ref.code {
+		case codeInactive:
+			x.Result = loginattempt.ResultNotActive
+		case codeAddress:
+			x.Result = loginattempt.ResultAddressRefused
+		}
+		if ref.person != nil {
+			x.User, x.Email = ref.person.ID, ref.person.Email
+		}
+		if err := s.auth.RefuseExternal(r, x); err != nil {
+			s.log.ErrorContext(r.Context(), "write login history", "request", id, "error", err)
+		}
+	}
+	to := url.Values{"error": {ref.code}}
+	if id != "" {
+		to.Set("request", id)
+	}
+	http.Redirect(w, r, "/login?"+to.Encode(), http.StatusSeeOther)
+}
+
+// arrive shows a page that goes on by itself. A redirect would still belong to
+// the navigation that began at the issuer, and the browser would not send the
+// strict cookie along.
+func arrive(w http.ResponseWriter, path string) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'")
+	w.Header().Set("Referrer-Policy", "no-referrer") // the address holds the code
+	path = html.EscapeString(path)
+	fmt.Fprintf(w, `<!doctype html><meta charset="utf-8"><title>Berth</title>`+
+		`<meta http-equiv="refresh" content="0;url=%s"><p><a href="%s">Go on</a></p>`+"\n", path, path)
+}
