@@ -24,7 +24,7 @@ func (m *Manager) wirePeople() error {
 	}
 	hasher := password.NewHasher(password.DefaultCost())
 	m.auth = auth.New(auth.Config{
-		Client: m.client, Bus: m.bus, Redis: m.redis, Passwords: hasher, TrustedProxies: trusted, Logger: m.log,
+		Client: m.client, Bus: m.bus, Redis: m.redis, Passwords: hasher, Keys: m.keys, TrustedProxies: trusted, Logger: m.log,
 	})
 	m.identity = identity.New(identity.Config{Client: m.client, Passwords: hasher, Open: m.auth, Logger: m.log})
 	return nil

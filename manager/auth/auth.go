@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/manager/identity/password"
 )
 
@@ -24,8 +25,9 @@ const (
 type Config struct {
 	Client    *ent.Client
 	Bus       *event.Bus
-	Redis     redis.UniversalClient // nil: throttling is per process
+	Redis     redis.UniversalClient // nil: throttling, rates and replays are per process
 	Passwords *password.Hasher
+	Keys      *seal.Ring // seals the secrets of keypairs
 	Logger    *slog.Logger
 
 	// TrustedProxies may say in X-Forwarded-For and X-Forwarded-Proto who asks.
@@ -42,7 +44,10 @@ type Service struct {
 	bus       *event.Bus
 	passwords *password.Hasher
 	log       *slog.Logger
+	keys      *seal.Ring
 	throttle  *throttle
+	nonces    *nonces
+	rates     *rates
 	watchers  *watchers
 	trusted   []netip.Prefix
 	recheck   time.Duration
@@ -56,6 +61,9 @@ func New(cfg Config) *Service {
 	return &Service{
 		client: cfg.Client, bus: cfg.Bus, passwords: cfg.Passwords, log: cfg.Logger,
 		throttle: newThrottle(cfg.Redis, cfg.Logger),
+		keys:     cfg.Keys,
+		nonces:   &nonces{redis: cfg.Redis, warn: cfg.Logger.WarnContext},
+		rates:    &rates{redis: cfg.Redis, warn: cfg.Logger.WarnContext},
 		watchers: newWatchers(),
 		trusted:  cfg.TrustedProxies,
 		recheck:  cfg.RecheckEvery,

@@ -8,14 +8,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 )
@@ -23,7 +22,8 @@ import (
 // credential is a live login or token, and who shows it.
 type credential struct {
 	viewer          *viewer.Viewer
-	token           bool
+	sealed          []byte // secret of a keypair
+	rate            *int   // requests a window, of a keypair
 	expires         *time.Time
 	seen            *time.Time
 	initialPassword bool
@@ -32,14 +32,15 @@ type credential struct {
 
 // A live credential and its user with memberships and custom roles: one
 // statement, because every request runs it. %s is the table's column of use, its
-// name, what narrows it, its token scopes, its project, and what is due.
+// name, what narrows it, its token scopes, its project, what is due, when it is
+// over, its sealed secret and its rate.
 const live = `
-SELECT c.id, c.expires_at, c.%[1]s, u.id, u.email, u.role, u.domain_id, u.initial_password, u.allowed_addresses,
+SELECT c.id, %[7]s, c.%[1]s, u.id, u.email, u.role, u.domain_id, u.initial_password, u.allowed_addresses,
   (SELECT json_agg(json_build_object('id', m.project_id, 'admin', m.admin) ORDER BY m.project_id)
    FROM memberships m WHERE m.user_id = u.id),
   (SELECT json_agg(json_build_object('scope', g.scope, 'id', g.scope_id, 'permissions', r.permissions) ORDER BY g.id)
    FROM role_grants g JOIN roles r ON r.id = g.role_id WHERE g.user_id = u.id),
-  %[4]s, %[5]s, %[6]s
+  %[4]s, %[5]s, %[6]s, %[8]s, %[9]s
 FROM %[2]s c JOIN users u ON u.id = c.user_id JOIN domains d ON d.id = u.domain_id
 WHERE u.status = 'active' AND d.active AND %[3]s`
 
@@ -51,9 +52,16 @@ const dueOf = `CASE WHEN c.method <> 'password' THEN ''
 
 var (
 	liveLogins = fmt.Sprintf(live, "last_seen_at", "login_sessions",
-		"c.revoked_at IS NULL AND c.expires_at > $1 AND c.last_seen_at > $2 AND ", "NULL", "NULL::uuid", dueOf)
+		"c.revoked_at IS NULL AND c.expires_at > $1 AND c.last_seen_at > $2 AND ", "NULL", "NULL::uuid", dueOf, "c.expires_at", noSecret, noRate)
 	liveTokens = fmt.Sprintf(live, "last_used_at", "access_tokens",
-		"c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > $1) AND ", "c.scopes", "c.project_id", "''")
+		"c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > $1) AND ", "c.scopes", "c.project_id", "''", "c.expires_at", noSecret, noRate)
+	liveKeypairs = fmt.Sprintf(live, "last_used_at", "keypairs",
+		"c.active AND ", "NULL", "NULL::uuid", "''", "NULL::timestamptz", "c.secret_sealed", "c.rate_limit")
+)
+
+const (
+	noSecret = "NULL::bytea"
+	noRate   = "NULL::bigint"
 )
 
 const refused = "the credentials are wrong or no longer valid"
@@ -61,13 +69,13 @@ const refused = "the credentials are wrong or no longer valid"
 // login finds the login of a cookie's value.
 func (s *Service) login(ctx context.Context, secret string) (*credential, error) {
 	t := now()
-	found, err := s.find(ctx, liveLogins+"c.hash = $3", false, t, t.Add(-loginIdle), hash(secret))
+	found, err := s.find(ctx, liveLogins+"c.hash = $3", t, t.Add(-loginIdle), hash(secret))
 	return s.only(ctx, found, err)
 }
 
 // token finds the access token of a secret.
 func (s *Service) token(ctx context.Context, secret string) (*credential, error) {
-	found, err := s.find(ctx, liveTokens+"c.hash = $2", true, now(), hash(secret))
+	found, err := s.find(ctx, liveTokens+"c.hash = $2", now(), hash(secret))
 	return s.only(ctx, found, err)
 }
 
@@ -75,14 +83,14 @@ func (s *Service) only(ctx context.Context, found []*credential, err error) (*cr
 	if err != nil {
 		return nil, err
 	}
-	if len(found) == 0 {
+	if len(found) == 0 || !fromAllowed(found[0].addresses, addressFrom(ctx)) {
 		return nil, problem.Unauthenticated(refused)
 	}
 	s.touch(ctx, found[0])
 	return found[0], nil
 }
 
-func (s *Service) find(ctx context.Context, query string, token bool, args ...any) ([]*credential, error) {
+func (s *Service) find(ctx context.Context, query string, args ...any) ([]*credential, error) {
 	rows, err := s.client.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("look up credentials: %w", err)
@@ -94,7 +102,6 @@ func (s *Service) find(ctx context.Context, query string, token bool, args ...an
 		if err != nil {
 			return nil, fmt.Errorf("read credentials: %w", err)
 		}
-		c.token = token
 		out = append(out, c)
 	}
 	return out, rows.Err()
@@ -106,7 +113,7 @@ func scan(rows *sql.Rows) (*credential, error) {
 	var addresses, members, grants, scopes []byte
 	var within *uuid.UUID
 	err := rows.Scan(&v.Credential, &c.expires, &c.seen, &v.User, &v.Email, &v.Role, &v.Domain, &c.initialPassword,
-		&addresses, &members, &grants, &scopes, &within, &v.Due)
+		&addresses, &members, &grants, &scopes, &within, &v.Due, &c.sealed, &c.rate)
 	if err != nil {
 		return nil, err
 	}
@@ -161,13 +168,16 @@ func (s *Service) touch(ctx context.Context, c *credential) {
 	if c.seen != nil && t.Sub(*c.seen) < touchEvery {
 		return
 	}
-	query := `UPDATE login_sessions SET last_seen_at = $1 WHERE id = $2 AND last_seen_at <= $3`
-	if c.token {
-		query = `UPDATE access_tokens SET last_used_at = $1 WHERE id = $2 AND (last_used_at IS NULL OR last_used_at <= $3)`
-	}
-	if _, err := s.client.ExecContext(ctx, query, t, c.viewer.Credential, t.Add(-touchEvery)); err != nil {
+	if _, err := s.client.ExecContext(ctx, used[id.KindOf(c.viewer.Credential)], t, c.viewer.Credential, t.Add(-touchEvery)); err != nil {
 		s.log.WarnContext(ctx, "note use of credentials", "user", c.viewer.User, "error", err)
 	}
+}
+
+// used notes the use of a credential, per kind.
+var used = map[id.Kind]string{
+	id.LoginSession: `UPDATE login_sessions SET last_seen_at = $1 WHERE id = $2 AND last_seen_at <= $3`,
+	id.AccessToken:  `UPDATE access_tokens SET last_used_at = $1 WHERE id = $2 AND (last_used_at IS NULL OR last_used_at <= $3)`,
+	id.Keypair:      `UPDATE keypairs SET last_used_at = $1 WHERE id = $2 AND (last_used_at IS NULL OR last_used_at <= $3)`,
 }
 
 // secretBytes is the entropy of every secret; guessing one needs no throttle.
@@ -188,13 +198,7 @@ const tokenMark = "berth_"
 const shown = len(tokenMark) + 6
 
 // newToken returns a fresh access token: the mark and base62.
-func newToken() string {
-	b := make([]byte, secretBytes)
-	rand.Read(b) // never fails
-	digits := new(big.Int).SetBytes(b).Text(62)
-	const width = 43 // 62^43 > 2^256
-	return tokenMark + strings.Repeat("0", width-len(digits)) + digits
-}
+func newToken() string { return tokenMark + base62() }
 
 // hash is what is stored. The secrets are random, so a fast one does.
 func hash(secret string) []byte {

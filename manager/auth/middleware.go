@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/requestid"
+	"github.com/berthhq/berth/internal/signature"
 	"github.com/berthhq/berth/internal/viewer"
 )
 
@@ -16,10 +17,10 @@ import (
 const CSRFHeader = "X-Berth-CSRF"
 
 // Authenticate puts the viewer into the context of every request: who shows a
-// valid cookie or token, or nobody without either. Wrong ones are refused.
+// valid cookie or token or signed the request, or nobody without either. Wrong ones are refused.
 func (s *Service) Authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v, err := s.identify(r)
+		v, err := s.identify(w, r)
 		if err == nil {
 			v, err = s.actAs(r, v)
 		}
@@ -45,8 +46,11 @@ func (s *Service) Bearer(ctx context.Context, authorization string) (*viewer.Vie
 	return c.viewer, nil
 }
 
-func (s *Service) identify(r *http.Request) (*viewer.Viewer, error) {
+func (s *Service) identify(w http.ResponseWriter, r *http.Request) (*viewer.Viewer, error) {
 	if a := r.Header.Get("Authorization"); a != "" {
+		if signature.Signed(a) {
+			return s.signed(w, r)
+		}
 		return s.Bearer(r.Context(), a)
 	}
 	secret := s.cookie(r)
@@ -120,7 +124,7 @@ func (s *Service) setCookie(w http.ResponseWriter, r *http.Request, value string
 // fail answers with err. A browser whose cookie is over forgets it.
 func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if p, _ := problem.From(err); p.Code == problem.CodeUnauthenticated {
-		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.Header()["Www-Authenticate"] = []string{"Bearer", signature.Scheme}
 		if s.cookie(r) != "" {
 			s.setCookie(w, r, "", -1)
 		}

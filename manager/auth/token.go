@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,11 +13,15 @@ import (
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 )
 
 // CreateAccessTokenInput is what a new access token is made of.
 type CreateAccessTokenInput struct {
 	Name      string
+	Scopes    []access.TokenScope // nil: all that the viewer has
+	Project   *uuid.UUID          // the only one that it reaches; nil: all
 	ExpiresAt *time.Time
 }
 
@@ -32,13 +37,22 @@ type AccessTokenPayload struct {
 // maxTokens is how many valid tokens a user may have.
 const maxTokens = 100
 
-// CreateAccessToken makes a token with the rights of its user.
+// CreateAccessToken makes a token with the rights of its user, or fewer. One
+// that is made with a token reaches no further than that.
 func (s *Service) CreateAccessToken(ctx context.Context, in CreateAccessTokenInput) (*AccessTokenPayload, error) {
-	v, err := person(ctx)
+	v, err := s.maker(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if err := naming.Name("name", in.Name); err != nil {
+		return nil, err
+	}
+	scopes, err := scopesFor(v, in.Scopes)
+	if err != nil {
+		return nil, err
+	}
+	within, err := projectFor(v, in.Project)
+	if err != nil {
 		return nil, err
 	}
 	t := now()
@@ -57,7 +71,8 @@ func (s *Service) CreateAccessToken(ctx context.Context, in CreateAccessTokenInp
 	}
 	secret := newToken()
 	token, err := s.client.AccessToken.Create().
-		SetName(in.Name).SetPrefix(secret[:shown]).SetHash(hash(secret)).SetScopes(allScopes()).SetNillableExpiresAt(in.ExpiresAt).SetUserID(v.User).
+		SetName(in.Name).SetPrefix(secret[:shown]).SetHash(hash(secret)).
+		SetScopes(scopes).SetNillableProjectID(within).SetNillableExpiresAt(in.ExpiresAt).SetUserID(v.User).
 		Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("create access token: %w", err)
@@ -68,8 +83,7 @@ func (s *Service) CreateAccessToken(ctx context.Context, in CreateAccessTokenInp
 // RevokeAccessToken ends a token of one's own, or anybody's as superadmin, with
 // what was opened with it. Revoking it again changes nothing.
 func (s *Service) RevokeAccessToken(ctx context.Context, in RevokeAccessTokenInput) (*AccessTokenPayload, error) {
-	v, err := person(ctx)
-	if err != nil {
+	if _, err := person(ctx); err != nil {
 		return nil, err
 	}
 	token, err := s.client.AccessToken.Get(ctx, in.ID)
@@ -79,8 +93,12 @@ func (s *Service) RevokeAccessToken(ctx context.Context, in RevokeAccessTokenInp
 	if err != nil {
 		return nil, fmt.Errorf("read access token: %w", err)
 	}
-	if token.UserID != v.User && !v.Superadmin() {
-		return nil, problem.Forbidden("you cannot revoke the tokens of others")
+	on, err := s.credentialOf(ctx, token.ID, token.UserID)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := permit.Check(ctx, access.Delete, access.Credential, on); err != nil {
+		return nil, err
 	}
 	if token.RevokedAt == nil {
 		if token, err = token.Update().SetRevokedAt(now()).Save(ctx); err != nil {
@@ -91,10 +109,39 @@ func (s *Service) RevokeAccessToken(ctx context.Context, in RevokeAccessTokenInp
 	return &AccessTokenPayload{AccessToken: token}, nil
 }
 
-func allScopes() []string {
+// scopesFor returns the scopes of a new token, each once, in their order.
+func scopesFor(v *viewer.Viewer, asked []access.TokenScope) ([]string, error) {
+	for _, scope := range asked {
+		if !slices.Contains(access.TokenScopes(), scope) {
+			return nil, problem.Invalid("scopes", "there is no scope %q", scope)
+		}
+		if !v.Allows(scope) {
+			return nil, problem.Forbidden("the access token has not the scope %s and cannot give it", scope).WithField("scopes")
+		}
+	}
+	if asked != nil && len(asked) == 0 {
+		return nil, problem.Invalid("scopes", "must name a scope")
+	}
 	var list []string
 	for _, scope := range access.TokenScopes() {
-		list = append(list, string(scope))
+		if asked == nil && v.Allows(scope) || slices.Contains(asked, scope) {
+			list = append(list, string(scope))
+		}
 	}
-	return list
+	return list, nil
+}
+
+// projectFor returns the project of a new token: one of the viewer's, and that
+// of the token it is made with.
+func projectFor(v *viewer.Viewer, asked *uuid.UUID) (*uuid.UUID, error) {
+	if asked == nil {
+		if v.Within == uuid.Nil {
+			return nil, nil
+		}
+		return &v.Within, nil
+	}
+	if !v.MemberOf(*asked) {
+		return nil, problem.NotFound("project").WithField("project")
+	}
+	return asked, nil
 }

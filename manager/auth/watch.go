@@ -85,29 +85,32 @@ func (s *Service) compare(ctx context.Context) {
 // current reads the live credentials of the watchers. An open connection counts
 // as use of the login.
 func (s *Service) current(ctx context.Context, open []*watcher) (map[uuid.UUID]*viewer.Viewer, error) {
-	var logins, tokens []string
+	var logins, tokens, keypairs []string
 	for _, w := range open {
-		if c := w.viewer.Credential; id.KindOf(c) == id.LoginSession {
+		switch c := w.viewer.Credential; id.KindOf(c) {
+		case id.LoginSession:
 			logins = append(logins, c.String())
-		} else {
+		case id.Keypair:
+			keypairs = append(keypairs, c.String())
+		default:
 			tokens = append(tokens, c.String())
 		}
 	}
 	t := now()
 	out := map[uuid.UUID]*viewer.Viewer{}
 	for _, q := range []struct {
-		sql   string
-		token bool
-		ids   []string
-		args  []any
+		sql  string
+		ids  []string
+		args []any
 	}{
-		{liveLogins + "c.id = ANY($3::uuid[])", false, logins, []any{t, t.Add(-loginIdle), logins}},
-		{liveTokens + "c.id = ANY($2::uuid[])", true, tokens, []any{t, tokens}},
+		{liveLogins + "c.id = ANY($3::uuid[])", logins, []any{t, t.Add(-loginIdle), logins}},
+		{liveTokens + "c.id = ANY($2::uuid[])", tokens, []any{t, tokens}},
+		{liveKeypairs + "c.id = ANY($1::uuid[])", keypairs, []any{keypairs}},
 	} {
 		if len(q.ids) == 0 {
 			continue
 		}
-		found, err := s.find(ctx, q.sql, q.token, q.args...)
+		found, err := s.find(ctx, q.sql, q.args...)
 		if err != nil {
 			return nil, err
 		}
@@ -128,11 +131,15 @@ func same(a, b *viewer.Viewer) bool {
 // keepLogins is how long a login that is over can still be looked at.
 const keepLogins = 30 * 24 * time.Hour
 
-// sweepLogins removes logins that have been over for long.
+// sweepLogins writes down which logins ended by themselves, and removes those
+// that have been over for long.
 func (s *Service) sweepLogins(ctx context.Context) {
-	tick := time.NewTicker(time.Hour)
+	tick := time.NewTicker(5 * time.Minute)
 	defer tick.Stop()
 	for {
+		if err := s.expire(ctx); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "end old logins", "error", err)
+		}
 		if _, err := s.client.LoginSession.Delete().Where(loginsession.ExpiresAtLT(now().Add(-keepLogins))).Exec(ctx); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "remove old logins", "error", err)
 		}

@@ -1,0 +1,348 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/keypair"
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/naming"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+)
+
+// CreateKeypairInput is what a new keypair is made of.
+type CreateKeypairInput struct {
+	Name      string
+	RateLimit *int // for who sets limits
+}
+
+// UpdateKeypairInput changes what is not nil.
+type UpdateKeypairInput struct {
+	ID             uuid.UUID
+	Name           *string
+	Active         *bool
+	MakeDefault    *bool
+	RateLimit      *int
+	ClearRateLimit *bool
+}
+
+// RotateKeypairInput names the keypair that gets a new secret.
+type RotateKeypairInput struct{ ID uuid.UUID }
+
+// DeleteKeypairInput names the keypair to delete.
+type DeleteKeypairInput struct{ ID uuid.UUID }
+
+// KeypairPayload is a keypair, with its secret once, when it is made.
+type KeypairPayload struct {
+	Keypair *ent.Keypair
+	Secret  *string
+}
+
+// DeleteKeypairPayload is the keypair that is gone.
+type DeleteKeypairPayload struct{ ID uuid.UUID }
+
+const (
+	maxKeypairs = 20 // of a user
+	maxRate     = 10_000_000
+)
+
+// CreateKeypair makes a keypair with the rights of its user. The first one is
+// the default.
+func (s *Service) CreateKeypair(ctx context.Context, in CreateKeypairInput) (*KeypairPayload, error) {
+	v, err := s.maker(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := unnarrowed(v); err != nil {
+		return nil, err
+	}
+	if err := naming.Name("name", in.Name); err != nil {
+		return nil, err
+	}
+	if err := checkRate(ctx, in.RateLimit, v.Domain); err != nil {
+		return nil, err
+	}
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	if err := lockUser(ctx, tx, v.User); err != nil {
+		return nil, err
+	}
+	n, err := tx.Keypair.Query().Where(keypair.UserID(v.User)).Count(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("count keypairs: %w", err)
+	}
+	if n >= maxKeypairs {
+		return nil, problem.Exhausted("you have %d keypairs, delete one first", n).WithLimit(fmt.Sprint(maxKeypairs))
+	}
+	secret := newSecret()
+	k, err := tx.Keypair.Create().
+		SetAccessKey(newAccessKey()).SetName(in.Name).SetSecretSealed(s.keys.Seal(sealedFor, []byte(secret))).
+		SetIsDefault(n == 0).SetNillableRateLimit(in.RateLimit).SetUserID(v.User).
+		Save(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("create keypair: %w", err)
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, err
+	}
+	return &KeypairPayload{Keypair: k.Unwrap(), Secret: &secret}, nil
+}
+
+// UpdateKeypair renames a keypair, ends or resumes its use, makes it the
+// default, or sets its rate.
+func (s *Service) UpdateKeypair(ctx context.Context, in UpdateKeypairInput) (*KeypairPayload, error) {
+	k, on, err := s.keypair(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := mayUpdate(ctx, in, on); err != nil {
+		return nil, err
+	}
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	if err := lockUser(ctx, tx, k.UserID); err != nil {
+		return nil, err
+	}
+	change := tx.Keypair.UpdateOneID(k.ID).SetNillableName(in.Name).SetNillableActive(in.Active).SetNillableRateLimit(in.RateLimit)
+	if is(in.ClearRateLimit) {
+		change.ClearRateLimit()
+	}
+	if is(in.MakeDefault) {
+		err := tx.Keypair.Update().Where(keypair.UserID(k.UserID), keypair.IsDefault(true), keypair.IDNEQ(k.ID)).
+			SetIsDefault(false).Exec(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("take the default from another keypair: %w", err)
+		}
+		change.SetIsDefault(true)
+	}
+	after, err := change.Save(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("change keypair: %w", err)
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, err
+	}
+	if !after.Active {
+		s.Disconnect(ctx, k.ID)
+	}
+	return &KeypairPayload{Keypair: after.Unwrap()}, nil
+}
+
+func mayUpdate(ctx context.Context, in UpdateKeypairInput, on access.Object) error {
+	if in.Name != nil {
+		if err := naming.Name("name", *in.Name); err != nil {
+			return err
+		}
+	}
+	if in.RateLimit != nil && is(in.ClearRateLimit) {
+		return problem.Invalid("rateLimit", "cannot be set and cleared at once")
+	}
+	if in.MakeDefault != nil && !*in.MakeDefault {
+		return problem.Invalid("makeDefault", "make another keypair the default instead")
+	}
+	limit := in.RateLimit
+	if is(in.ClearRateLimit) {
+		limit = new(int)
+		*limit = defaultRate
+	}
+	if err := checkRate(ctx, limit, on.Domain); err != nil {
+		return err
+	}
+	op := access.Update
+	if in.Name == nil && in.MakeDefault == nil && (in.Active == nil || !*in.Active) {
+		op = access.Delete // ending its use is less than changing it
+		if in.Active == nil && limit != nil {
+			return nil // who sets limits needs no more
+		}
+	}
+	_, err := permit.Check(ctx, op, access.Credential, on)
+	return err
+}
+
+// RotateKeypair gives one's own keypair a new secret. The old one is dead at once.
+func (s *Service) RotateKeypair(ctx context.Context, in RotateKeypairInput) (*KeypairPayload, error) {
+	k, on, err := s.keypair(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	v, err := permit.Check(ctx, access.Update, access.Credential, on)
+	if err != nil {
+		return nil, err
+	}
+	if k.UserID != v.User || v.Actor != uuid.Nil {
+		return nil, problem.Forbidden("a secret is for its owner only; deactivate the keypair instead")
+	}
+	if err := unnarrowed(v); err != nil {
+		return nil, err
+	}
+	secret := newSecret()
+	k, err = k.Update().SetSecretSealed(s.keys.Seal(sealedFor, []byte(secret))).SetRotatedAt(now()).Save(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("rotate keypair: %w", err)
+	}
+	s.Disconnect(ctx, k.ID)
+	return &KeypairPayload{Keypair: k, Secret: &secret}, nil
+}
+
+// DeleteKeypair deletes a keypair. The default one goes last.
+func (s *Service) DeleteKeypair(ctx context.Context, in DeleteKeypairInput) (*DeleteKeypairPayload, error) {
+	k, on, err := s.keypair(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := permit.Check(ctx, access.Delete, access.Credential, on); err != nil {
+		return nil, err
+	}
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	if err := lockUser(ctx, tx, k.UserID); err != nil {
+		return nil, err
+	}
+	others, err := tx.Keypair.Query().Where(keypair.UserID(k.UserID), keypair.IDNEQ(k.ID)).Exist(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for other keypairs: %w", err)
+	}
+	query := tx.Keypair.Delete().Where(keypair.ID(k.ID))
+	if others {
+		query.Where(keypair.IsDefault(false))
+	}
+	n, err := query.Exec(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("delete keypair: %w", err)
+	}
+	if n == 0 {
+		return nil, problem.Precondition("this is the default keypair, make another the default first").WithField("id")
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, err
+	}
+	s.Disconnect(ctx, k.ID)
+	return &DeleteKeypairPayload{ID: k.ID}, nil
+}
+
+// keypair reads one in sight, and where it stands.
+func (s *Service) keypair(ctx context.Context, id uuid.UUID) (*ent.Keypair, access.Object, error) {
+	if _, err := person(ctx); err != nil {
+		return nil, access.Object{}, err
+	}
+	k, err := s.client.Keypair.Get(ctx, id)
+	if ent.IsNotFound(err) {
+		return nil, access.Object{}, problem.NotFound("keypair").WithField("id")
+	}
+	if err != nil {
+		return nil, access.Object{}, fmt.Errorf("read keypair: %w", err)
+	}
+	on, err := s.credentialOf(ctx, k.ID, k.UserID)
+	return k, on, err
+}
+
+// credentialOf is where a credential of a user stands.
+func (s *Service) credentialOf(ctx context.Context, credential, owner uuid.UUID) (access.Object, error) {
+	on := access.Object{ID: credential, Owner: owner}
+	if v := viewer.From(ctx); v.User == owner {
+		on.Domain = v.Domain
+		return on, nil
+	}
+	u, err := s.client.User.Query().Where(user.ID(owner)).Select(user.FieldDomainID).Only(viewer.SystemContext(ctx))
+	if err != nil {
+		return on, fmt.Errorf("read the owner: %w", err)
+	}
+	on.Domain = u.DomainID
+	return on, nil
+}
+
+// maker returns the viewer when he may make credentials for himself.
+func (s *Service) maker(ctx context.Context) (*viewer.Viewer, error) {
+	v, err := person(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if v, err = permit.Check(ctx, access.Create, access.Credential, access.Object{Owner: v.User, Domain: v.Domain}); err != nil {
+		return nil, err
+	}
+	if v.Actor != uuid.Nil {
+		return nil, problem.Forbidden("who acts for another makes no credentials for him")
+	}
+	return v, nil
+}
+
+// unnarrowed refuses a token that reaches less than its user: what it makes
+// must not reach more than itself.
+func unnarrowed(v *viewer.Viewer) error {
+	for _, scope := range access.TokenScopes() {
+		if !v.Allows(scope) {
+			return problem.Forbidden("the access token has not the scope %s, which a keypair has", scope)
+		}
+	}
+	if v.Within != uuid.Nil {
+		return problem.Forbidden("the access token is for one project, a keypair for all")
+	}
+	return nil
+}
+
+// checkRate refuses a rate that is none, or one by who sets no limits.
+func checkRate(ctx context.Context, limit *int, domain uuid.UUID) error {
+	if limit == nil {
+		return nil
+	}
+	if *limit < 1 || *limit > maxRate {
+		return problem.Invalid("rateLimit", "must be between 1 and %d", maxRate).WithLimit(fmt.Sprint(maxRate))
+	}
+	_, err := permit.Check(ctx, access.Update, access.ResourcePolicy, access.Object{Domain: domain})
+	return err
+}
+
+// lockUser lets the changes of one user's keypairs happen one after another.
+func lockUser(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
+	_, err := tx.User.Query().Where(user.ID(id)).ForUpdate().OnlyID(viewer.SystemContext(ctx))
+	if err != nil {
+		return fmt.Errorf("lock user: %w", err)
+	}
+	return nil
+}
+
+func is(b *bool) bool { return b != nil && *b }
+
+// The marks by which scanners and people recognise the halves of a keypair.
+const (
+	accessKeyMark = "BK"
+	secretMark    = "bks_"
+)
+
+// newAccessKey returns a fresh access key: the mark and 18 characters of base32.
+func newAccessKey() string {
+	b := make([]byte, 12)
+	rand.Read(b) // never fails
+	return accessKeyMark + base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b)[:18]
+}
+
+// newSecret returns a fresh secret of a keypair: the mark and base62.
+func newSecret() string { return secretMark + base62() }
+
+// base62 returns 43 random characters of 256 bits.
+func base62() string {
+	b := make([]byte, secretBytes)
+	rand.Read(b) // never fails
+	digits := new(big.Int).SetBytes(b).Text(62)
+	const width = 43 // 62^43 > 2^256
+	return strings.Repeat("0", width-len(digits)) + digits
+}

@@ -1,0 +1,193 @@
+package auth
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/pem"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/sshkey"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/naming"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/permit"
+)
+
+// CreateSSHKeyInput names an SSH key that the platform makes.
+type CreateSSHKeyInput struct{ Name string }
+
+// AddSSHKeyInput is a public key, as in a line of authorized_keys.
+type AddSSHKeyInput struct{ Name, PublicKey string }
+
+// DeleteSSHKeyInput names the SSH key to delete.
+type DeleteSSHKeyInput struct{ ID uuid.UUID }
+
+// SSHKeyPayload is an SSH key, with its private half once, when it is made.
+type SSHKeyPayload struct {
+	SSHKey     *ent.SSHKey
+	PrivateKey *string
+}
+
+// DeleteSSHKeyPayload is the SSH key that is gone.
+type DeleteSSHKeyPayload struct{ ID uuid.UUID }
+
+const (
+	maxSSHKeys   = 50      // of a user
+	maxPublicKey = 8 << 10 // bytes; RSA of 16384 bits has 2.8 KB
+	minRSA       = 2048
+	maxRSA       = 16384
+)
+
+// CreateSSHKey makes a key and returns its private half, which is not kept.
+func (s *Service) CreateSSHKey(ctx context.Context, in CreateSSHKeyInput) (*SSHKeyPayload, error) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make ssh key: %w", err)
+	}
+	key, err := ssh.NewPublicKey(public)
+	if err != nil {
+		return nil, fmt.Errorf("make ssh key: %w", err)
+	}
+	block, err := ssh.MarshalPrivateKey(private, in.Name)
+	if err != nil {
+		return nil, fmt.Errorf("encode ssh key: %w", err)
+	}
+	kept, err := s.keepSSHKey(ctx, in.Name, key)
+	if err != nil {
+		return nil, err
+	}
+	text := string(pem.EncodeToMemory(block))
+	return &SSHKeyPayload{SSHKey: kept, PrivateKey: &text}, nil
+}
+
+// AddSSHKey keeps a public key that its owner made himself.
+func (s *Service) AddSSHKey(ctx context.Context, in AddSSHKeyInput) (*SSHKeyPayload, error) {
+	key, err := parsePublicKey(in.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := s.keepSSHKey(ctx, in.Name, key)
+	if err != nil {
+		return nil, err
+	}
+	return &SSHKeyPayload{SSHKey: kept}, nil
+}
+
+// DeleteSSHKey takes an SSH key away.
+func (s *Service) DeleteSSHKey(ctx context.Context, in DeleteSSHKeyInput) (*DeleteSSHKeyPayload, error) {
+	if _, err := person(ctx); err != nil {
+		return nil, err
+	}
+	k, err := s.client.SSHKey.Get(ctx, in.ID)
+	if ent.IsNotFound(err) {
+		return nil, problem.NotFound("SSH key").WithField("id")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read ssh key: %w", err)
+	}
+	on, err := s.credentialOf(ctx, k.ID, k.UserID)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := permit.Check(ctx, access.Delete, access.Credential, on); err != nil {
+		return nil, err
+	}
+	if err := s.client.SSHKey.DeleteOneID(k.ID).Exec(ctx); err != nil && !ent.IsNotFound(err) {
+		return nil, fmt.Errorf("delete ssh key: %w", err)
+	}
+	return &DeleteSSHKeyPayload{ID: k.ID}, nil
+}
+
+func (s *Service) keepSSHKey(ctx context.Context, name string, key ssh.PublicKey) (*ent.SSHKey, error) {
+	v, err := s.maker(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// The key enters sessions of every project for ever, so must who adds it.
+	if !v.Allows(access.TokenSessions) || v.Within != uuid.Nil {
+		return nil, problem.Forbidden("the access token has not the scope %s on all projects", access.TokenSessions)
+	}
+	if err := naming.Name("name", name); err != nil {
+		return nil, err
+	}
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	if err := lockUser(ctx, tx, v.User); err != nil {
+		return nil, err
+	}
+	mine := tx.SSHKey.Query().Where(sshkey.UserID(v.User))
+	n, err := mine.Clone().Count(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("count ssh keys: %w", err)
+	}
+	if n >= maxSSHKeys {
+		return nil, problem.Exhausted("you have %d SSH keys, delete one first", n).WithLimit(fmt.Sprint(maxSSHKeys))
+	}
+	fingerprint := ssh.FingerprintSHA256(key)
+	twice, err := mine.Where(sshkey.Fingerprint(fingerprint)).Exist(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for the same ssh key: %w", err)
+	}
+	if twice {
+		return nil, problem.Exists("publicKey", "you have this SSH key already")
+	}
+	k, err := tx.SSHKey.Create().SetName(name).SetFingerprint(fingerprint).SetUserID(v.User).
+		SetPublicKey(strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))).
+		Save(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("keep ssh key: %w", err)
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, err
+	}
+	return k.Unwrap(), nil
+}
+
+// parsePublicKey reads one line of authorized_keys. Options and comment are
+// dropped, so that they cannot reach a session.
+func parsePublicKey(text string) (ssh.PublicKey, error) {
+	const field = "publicKey"
+	text = strings.TrimSpace(text)
+	if len(text) > maxPublicKey {
+		return nil, problem.Invalid(field, "is too long").WithLimit(fmt.Sprint(maxPublicKey))
+	}
+	if strings.Contains(text, "PRIVATE KEY") {
+		return nil, problem.Invalid(field, "is a private key: keep it to yourself and make another")
+	}
+	if strings.ContainsAny(text, "\r\n\x00") {
+		return nil, problem.Invalid(field, "must be one line")
+	}
+	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text))
+	if err != nil {
+		return nil, problem.Invalid(field, "is no public key as in authorized_keys")
+	}
+	switch key.Type() {
+	case ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521:
+		return key, nil
+	case ssh.KeyAlgoRSA:
+		if n := bits(key); n < minRSA || n > maxRSA {
+			return nil, problem.Invalid(field, "has %d bits, RSA needs %d to %d", n, minRSA, maxRSA).WithLimit(fmt.Sprint(minRSA))
+		}
+		return key, nil
+	}
+	return nil, problem.Invalid(field, "is of the kind %s; take ed25519, ecdsa or rsa", key.Type())
+}
+
+func bits(key ssh.PublicKey) int {
+	if c, ok := key.(ssh.CryptoPublicKey); ok {
+		if k, ok := c.CryptoPublicKey().(*rsa.PublicKey); ok {
+			return k.N.BitLen()
+		}
+	}
+	return 0
+}
