@@ -20,6 +20,7 @@ const CSRFHeader = "X-Berth-CSRF"
 // valid cookie or token or signed the request, or nobody without either. Wrong ones are refused.
 func (s *Service) Authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = s.addressed(r)
 		v, err := s.identify(w, r)
 		if err == nil {
 			v, err = s.actAs(r, v)
