@@ -2,69 +2,204 @@ package graph
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/google/uuid"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/berthhq/berth/internal/problem"
-	"github.com/berthhq/berth/internal/requestid"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/audit"
 )
 
-// audit records every mutation with its result, refused ones too. A record
-// that cannot be written does not undo what was done; it is logged.
-func (r *Resolver) audit(ctx context.Context, op *ast.OperationDefinition, result, message string) {
-	if op == nil || op.Operation != ast.Mutation {
-		return
-	}
-	// The record must be kept although the client may have gone.
-	ctx, cancel := context.WithTimeout(viewer.SystemContext(context.WithoutCancel(ctx)), 5*time.Second)
-	defer cancel()
-	for _, sel := range op.SelectionSet {
-		f, ok := sel.(*ast.Field)
-		if !ok {
-			continue
-		}
-		c := r.Client.AuditEntry.Create().SetAction(f.Name).SetRequestID(requestid.From(ctx)).SetResult(result).SetMessage(message)
-		if actor := actorOf(ctx); actor != nil {
-			c.SetActorID(actor.User)
-		}
-		if err := c.Exec(ctx); err != nil {
-			r.Logger.ErrorContext(ctx, "write audit entry", "action", f.Name, "result", result, "error", err)
-		}
-	}
+// trail records what an operation does: every mutation with its own result, and
+// every denial, once a field.
+type trail struct {
+	service *audit.Service
+	schema  *ast.Schema
 }
 
-type actorKey struct{}
-
-// withActor keeps who asked, for the record is written by the system.
-func withActor(ctx context.Context) context.Context {
-	return context.WithValue(ctx, actorKey{}, viewer.From(ctx))
+// told is what is already recorded of one operation.
+type told struct {
+	mu     sync.Mutex
+	fields map[string]bool // mutations by response key, denied fields by their name
 }
 
-func actorOf(ctx context.Context) *viewer.Viewer {
-	v, _ := ctx.Value(actorKey{}).(*viewer.Viewer)
-	if v == nil || v.IsAnonymous() {
-		return nil
+type toldKey struct{}
+
+func (t *told) first(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was := t.fields[name]
+	t.fields[name] = true
+	return !was
+}
+
+// operation makes place to remember what is recorded.
+func (t trail) operation(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
+	return next(context.WithValue(ctx, toldKey{}, &told{fields: map[string]bool{}}))
+}
+
+// field records a mutation, or a field that is denied.
+func (t trail) field(ctx context.Context, next graphql.Resolver) (any, error) {
+	begun := time.Now()
+	res, err := next(ctx)
+	fc := graphql.GetFieldContext(ctx)
+	mutation := fc.Object == t.schema.Mutation.Name && fc.Field.Name[0] != '_'
+	if err == nil && !mutation {
+		return res, err
 	}
-	return v
+	seen, ok := ctx.Value(toldKey{}).(*told)
+	if !ok {
+		return res, err
+	}
+	vars := graphql.GetOperationContext(ctx).Variables
+	if mutation {
+		if seen.first(fc.Field.Alias) {
+			e := t.subject(ctx, fc.Field.Field, vars, res)
+			e.Duration = time.Since(begun)
+			if err != nil {
+				e = result(e, err)
+			}
+			t.service.Record(ctx, e)
+		}
+		return res, err
+	}
+	e := result(t.subject(ctx, fc.Field.Field, vars, nil), err)
+	if fc.Object != t.schema.Query.Name && (t.schema.Subscription == nil || fc.Object != t.schema.Subscription.Name) {
+		e.Action = fc.Object + "." + e.Action
+	}
+	if audit.Denial(e.Result) && seen.first(e.Action) {
+		e.Duration = time.Since(begun)
+		t.service.Record(ctx, e)
+	}
+	return res, err
 }
 
-// auditResponse records a mutation once its response is known.
-func (r *Resolver) auditResponse(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+// response records the mutations whose arguments could not be read, so that
+// they never ran. What such an error says may quote the input, and is left out.
+func (t trail) response(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	resp := next(ctx)
-	if resp == nil || !graphql.HasOperationContext(ctx) {
+	seen, ok := ctx.Value(toldKey{}).(*told)
+	if resp == nil || !ok {
 		return resp
 	}
-	result, message := "OK", ""
-	if len(resp.Errors) > 0 {
-		first := resp.Errors[0]
-		result, message = problem.CodeInternal, first.Message
-		if code, ok := first.Extensions["code"].(string); ok {
-			result = code
+	rc := graphql.GetOperationContext(ctx)
+	if rc.Operation == nil || rc.Operation.Operation != ast.Mutation {
+		return resp
+	}
+	for _, f := range roots(rc.Operation.SelectionSet) {
+		for _, err := range resp.Errors {
+			if len(err.Path) > 0 && err.Path[0] == ast.PathName(f.Alias) && seen.first(f.Alias) {
+				e := t.subject(ctx, f, nil, nil)
+				e.Result, e.Message = codeOf(err), "the request could not be read or answered"
+				t.service.Record(ctx, e)
+			}
 		}
 	}
-	r.audit(withActor(ctx), graphql.GetOperationContext(ctx).Operation, result, message)
 	return resp
+}
+
+// refused records what the guard lets nobody run: every mutation of the
+// operation, of others the field that is denied.
+func (t trail) refused(ctx context.Context, rc *graphql.OperationContext, at *ast.Field, err *gqlerror.Error) {
+	fields := roots(rc.Operation.SelectionSet)
+	if rc.Operation.Operation != ast.Mutation {
+		if !audit.Denial(codeOf(err)) || at == nil {
+			return
+		}
+		fields = []*ast.Field{at}
+	}
+	for _, f := range fields {
+		if f.Name[0] == '_' {
+			continue
+		}
+		e := t.subject(ctx, f, rc.Variables, nil)
+		e.Result, e.Message = codeOf(err), err.Message
+		t.service.Record(ctx, e)
+	}
+}
+
+func result(e audit.Entry, err error) audit.Entry {
+	p, _ := explain(err)
+	e.Result, e.Message = p.Code, p.Message
+	if p.Field != "" {
+		e.Message = p.Field + ": " + p.Message
+	}
+	return e
+}
+
+func codeOf(err *gqlerror.Error) string {
+	code, _ := err.Extensions["code"].(string)
+	return code
+}
+
+// roots are the fields at the top of an operation, also those in fragments.
+func roots(set ast.SelectionSet) []*ast.Field {
+	var list []*ast.Field
+	for _, sel := range set {
+		switch s := sel.(type) {
+		case *ast.Field:
+			list = append(list, s)
+		case *ast.InlineFragment:
+			list = append(list, roots(s.SelectionSet)...)
+		case *ast.FragmentSpread:
+			list = append(list, roots(s.Definition.SelectionSet)...)
+		}
+	}
+	return list
+}
+
+func (r queryResolver) AuditEntries(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) (*ent.AuditEntryConnection, error) {
+	return r.Client.AuditEntry.Query().Paginate(ctx, after, first, before, last, ent.WithAuditEntryOrder(orderBy), ent.WithAuditEntryFilter(where.Filter))
+}
+
+// Activity lists what one did, and what others did as or to oneself.
+func (r queryResolver) Activity(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) (*ent.AuditEntryConnection, error) {
+	me := viewer.From(ctx).User
+	return r.Client.AuditEntry.Query().
+		Where(auditentry.Or(auditentry.ActorID(me), auditentry.ActedAsID(me), auditentry.EntityID(me))).
+		Paginate(ctx, after, first, before, last, ent.WithAuditEntryOrder(orderBy), ent.WithAuditEntryFilter(where.Filter))
+}
+
+func (r queryResolver) Retention(ctx context.Context) ([]*ent.Retention, error) {
+	return r.Audit.Retentions(ctx)
+}
+
+func (r mutationResolver) SetRetention(ctx context.Context, input audit.SetRetentionInput) (*audit.RetentionPayload, error) {
+	return r.Audit.SetRetention(ctx, input)
+}
+
+func (r auditEntryResolver) Actor(ctx context.Context, e *ent.AuditEntry) (*ent.User, error) {
+	return loadedUser(ctx, e.ActorID)
+}
+
+func (r auditEntryResolver) ActedAs(ctx context.Context, e *ent.AuditEntry) (*ent.User, error) {
+	return loadedUser(ctx, e.ActedAsID)
+}
+
+func loadedUser(ctx context.Context, id *uuid.UUID) (*ent.User, error) {
+	if id == nil {
+		return nil, nil
+	}
+	return loaders(ctx).users.Load(ctx, *id)
+}
+
+// loadUsers reads those of the users that the viewer may see.
+func (r *Resolver) loadUsers(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*ent.User, error) {
+	q, err := r.Client.User.Query().Where(user.IDIn(ids...)).CollectFields(ctx, "User", "Node")
+	if err != nil {
+		return nil, err
+	}
+	all, err := q.All(ctx)
+	m := map[uuid.UUID]*ent.User{}
+	for _, u := range all {
+		m[u.ID] = u
+	}
+	return m, err
 }

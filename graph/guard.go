@@ -33,7 +33,7 @@ const (
 // pages are.
 type guard struct {
 	schema  *ast.Schema
-	refused func(context.Context, *ast.OperationDefinition, *gqlerror.Error) // is told of every refusal
+	refused func(context.Context, *graphql.OperationContext, *ast.Field, *gqlerror.Error) // is told of every refusal, and below which root field
 }
 
 var _ interface {
@@ -110,7 +110,7 @@ func (g guard) MutateOperationContext(ctx context.Context, rc *graphql.Operation
 	}
 	out := present(ctx, err)
 	if g.refused != nil {
-		g.refused(ctx, rc.Operation, out)
+		g.refused(ctx, rc, w.root, out)
 	}
 	return out
 }
@@ -122,7 +122,8 @@ type walk struct {
 	viewer *viewer.Viewer
 	query  bool
 
-	fields, schemas int // so far
+	fields, schemas int        // so far
+	root            *ast.Field // that is looked at
 }
 
 func (w *walk) cost(set ast.SelectionSet, depth int) (int, error) {
@@ -154,6 +155,9 @@ func (w *walk) cost(set ast.SelectionSet, depth int) (int, error) {
 func (w *walk) field(f *ast.Field, depth int) (int, error) {
 	if w.fields++; w.fields > maxFields {
 		return 0, problem.Invalid("query", "selects more than %d fields", maxFields).WithLimit(strconv.Itoa(maxFields))
+	}
+	if depth == 1 {
+		w.root = f
 	}
 	if err := w.allowed(f); err != nil {
 		return 0, err

@@ -41,10 +41,14 @@ type loaderSet struct {
 	byAgent, byDevice   *loader[resource.Slots]
 	byOwner             *loader[resource.Slots]
 	byProject, byDomain *loader[resource.Slots]
+	accessGroups        *bySelection[*ent.ResourceGroup]
+	accessUsers         *bySelection[*ent.User]
+	accessProjects      *bySelection[*ent.Project]
 	stats               *loader[report.Stats]
 	usage               *loader[[]stats.UsageEntry]
 	mounted             *bySelection[[]*ent.Session]
 	open                *loader[*ent.Vfolder]
+	users               *bySelection[*ent.User]
 }
 
 type loadersKey struct{}
@@ -52,19 +56,23 @@ type loadersKey struct{}
 // fresh returns a context with loaders that know nothing yet.
 func fresh(ctx context.Context, r *Resolver) context.Context {
 	return context.WithValue(ctx, loadersKey{}, &loaderSet{
-		devices:   load(r.loadDevices),
-		holders:   loadSelected(r.loadHolders),
-		byAgent:   load(r.loadOccupied(allocation.FieldAgentID)),
-		byDevice:  load(r.loadOccupied(allocation.FieldDeviceID)),
-		byOwner:   load(r.loadOccupied(allocation.FieldOwnerID)),
-		byProject: load(r.loadOccupied(allocation.FieldProjectID)),
-		byDomain:  load(r.loadOccupied(allocation.FieldDomainID)),
-		stats:     load(r.Stats.Latest),
+		accessGroups:   loadSelected(r.loadAccessGroups),
+		accessUsers:    loadSelected(r.loadAccessUsers),
+		accessProjects: loadSelected(r.loadAccessProjects),
+		devices:        load(r.loadDevices),
+		holders:        loadSelected(r.loadHolders),
+		byAgent:        load(r.loadOccupied(allocation.FieldAgentID)),
+		byDevice:       load(r.loadOccupied(allocation.FieldDeviceID)),
+		byOwner:        load(r.loadOccupied(allocation.FieldOwnerID)),
+		byProject:      load(r.loadOccupied(allocation.FieldProjectID)),
+		byDomain:       load(r.loadOccupied(allocation.FieldDomainID)),
+		stats:          load(r.Stats.Latest),
 		usage: load(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]stats.UsageEntry, error) {
 			return stats.BySession(ctx, r.Client, ids)
 		}),
 		mounted: loadSelected(r.loadMounted),
 		open:    load(r.Folders.Open),
+		users:   loadSelected(r.loadUsers),
 	})
 }
 

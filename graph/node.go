@@ -21,6 +21,8 @@ var tables = map[id.Kind]string{
 	id.Registry: "registries", id.Image: "images", id.Session: "sessions", id.Kernel: "kernels",
 	id.Allocation: "allocations", id.SessionEvent: "session_events", id.Volume: "volumes",
 	id.QuotaScope: "quota_scopes", id.PolicyAttachment: "policy_attachments", id.Vfolder: "vfolders", id.SessionMount: "session_mounts",
+	id.Role: "roles", id.RoleGrant: "role_grants", id.GroupGrant: "group_grants",
+	id.AuditEntry: "audit_entries",
 }
 
 // Node resolves an id; one that is out of sight is null like one that never was.

@@ -11,10 +11,13 @@ import (
 	"github.com/berthhq/berth/graph/exec"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/manager/agents"
+	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/stats"
 	"github.com/berthhq/berth/manager/vfolder"
@@ -25,10 +28,13 @@ type Resolver struct {
 	Client   *ent.Client
 	Bus      *event.Bus
 	Agents   *agents.Service
+	Audit    *audit.Service
 	Auth     *auth.Service
 	Identity *identity.Service
 	Images   *image.Service
 	Policies *policy.Service
+	Groups   *group.Service
+	Roles    *role.Service
 	Sessions *session.Service
 	Stats    *stats.Service
 	Folders  *vfolder.Service
@@ -37,36 +43,52 @@ type Resolver struct {
 }
 
 type (
-	queryResolver        struct{ *Resolver }
-	mutationResolver     struct{ *Resolver }
-	subscriptionResolver struct{ *Resolver }
-	agentResolver        struct{ *Resolver }
-	allocationResolver   struct{ *Resolver }
-	deviceResolver       struct{ *Resolver }
-	domainResolver       struct{ *Resolver }
-	fileResolver         struct{ *Resolver }
-	kernelResolver       struct{ *Resolver }
-	loginSessionResolver struct{ *Resolver }
-	projectResolver      struct{ *Resolver }
-	sessionResolver      struct{ *Resolver }
-	userResolver         struct{ *Resolver }
-	vfolderResolver      struct{ *Resolver }
-	viewerResolver       struct{ *Resolver }
+	queryResolver               struct{ *Resolver }
+	mutationResolver            struct{ *Resolver }
+	subscriptionResolver        struct{ *Resolver }
+	agentResolver               struct{ *Resolver }
+	allocationResolver          struct{ *Resolver }
+	auditEntryResolver          struct{ *Resolver }
+	deviceResolver              struct{ *Resolver }
+	domainResolver              struct{ *Resolver }
+	fileResolver                struct{ *Resolver }
+	kernelResolver              struct{ *Resolver }
+	loginSessionResolver        struct{ *Resolver }
+	projectResolver             struct{ *Resolver }
+	sessionResolver             struct{ *Resolver }
+	userResolver                struct{ *Resolver }
+	vfolderResolver             struct{ *Resolver }
+	imageResolver               struct{ *Resolver }
+	resourceGroupResolver       struct{ *Resolver }
+	roleResolver                struct{ *Resolver }
+	volumeResolver              struct{ *Resolver }
+	roleGrantResolver           struct{ *Resolver }
+	resourceGroupAccessResolver struct{ *Resolver }
+	viewerResolver              struct{ *Resolver }
 )
 
 // The objects that need more than their entity's fields.
-func (r *Resolver) Query() exec.QueryResolver               { return queryResolver{r} }
-func (r *Resolver) Mutation() exec.MutationResolver         { return mutationResolver{r} }
-func (r *Resolver) Subscription() exec.SubscriptionResolver { return subscriptionResolver{r} }
-func (r *Resolver) Agent() exec.AgentResolver               { return agentResolver{r} }
-func (r *Resolver) Allocation() exec.AllocationResolver     { return allocationResolver{r} }
-func (r *Resolver) Device() exec.DeviceResolver             { return deviceResolver{r} }
-func (r *Resolver) Domain() exec.DomainResolver             { return domainResolver{r} }
-func (r *Resolver) File() exec.FileResolver                 { return fileResolver{r} }
-func (r *Resolver) Kernel() exec.KernelResolver             { return kernelResolver{r} }
-func (r *Resolver) LoginSession() exec.LoginSessionResolver { return loginSessionResolver{r} }
-func (r *Resolver) Project() exec.ProjectResolver           { return projectResolver{r} }
-func (r *Resolver) Session() exec.SessionResolver           { return sessionResolver{r} }
-func (r *Resolver) User() exec.UserResolver                 { return userResolver{r} }
-func (r *Resolver) Vfolder() exec.VfolderResolver           { return vfolderResolver{r} }
-func (r *Resolver) Viewer() exec.ViewerResolver             { return viewerResolver{r} }
+func (r *Resolver) Query() exec.QueryResolver                 { return queryResolver{r} }
+func (r *Resolver) Mutation() exec.MutationResolver           { return mutationResolver{r} }
+func (r *Resolver) Subscription() exec.SubscriptionResolver   { return subscriptionResolver{r} }
+func (r *Resolver) Agent() exec.AgentResolver                 { return agentResolver{r} }
+func (r *Resolver) Allocation() exec.AllocationResolver       { return allocationResolver{r} }
+func (r *Resolver) AuditEntry() exec.AuditEntryResolver       { return auditEntryResolver{r} }
+func (r *Resolver) Device() exec.DeviceResolver               { return deviceResolver{r} }
+func (r *Resolver) Domain() exec.DomainResolver               { return domainResolver{r} }
+func (r *Resolver) File() exec.FileResolver                   { return fileResolver{r} }
+func (r *Resolver) Kernel() exec.KernelResolver               { return kernelResolver{r} }
+func (r *Resolver) LoginSession() exec.LoginSessionResolver   { return loginSessionResolver{r} }
+func (r *Resolver) Project() exec.ProjectResolver             { return projectResolver{r} }
+func (r *Resolver) Session() exec.SessionResolver             { return sessionResolver{r} }
+func (r *Resolver) User() exec.UserResolver                   { return userResolver{r} }
+func (r *Resolver) Vfolder() exec.VfolderResolver             { return vfolderResolver{r} }
+func (r *Resolver) Viewer() exec.ViewerResolver               { return viewerResolver{r} }
+func (r *Resolver) Image() exec.ImageResolver                 { return imageResolver{r} }
+func (r *Resolver) ResourceGroup() exec.ResourceGroupResolver { return resourceGroupResolver{r} }
+func (r *Resolver) Role() exec.RoleResolver                   { return roleResolver{r} }
+func (r *Resolver) Volume() exec.VolumeResolver               { return volumeResolver{r} }
+func (r *Resolver) RoleGrant() exec.RoleGrantResolver         { return roleGrantResolver{r} }
+func (r *Resolver) ResourceGroupAccess() exec.ResourceGroupAccessResolver {
+	return resourceGroupAccessResolver{r}
+}

@@ -44,11 +44,12 @@ func (r *Resolver) Server(init transport.WebsocketInitFunc) http.Handler {
 	})
 	srv.SetDisableSuggestion(true)
 	srv.Use(extension.Introspection{})
-	srv.Use(guard{schema: schema.Schema(), refused: func(ctx context.Context, op *ast.OperationDefinition, err *gqlerror.Error) {
-		r.audit(withActor(ctx), op, err.Extensions["code"].(string), err.Message)
-	}})
+	told := trail{service: r.Audit, schema: schema.Schema()}
+	srv.Use(guard{schema: schema.Schema(), refused: told.refused})
+	srv.AroundOperations(told.operation)
 	srv.AroundFields(outOfSight)
-	srv.AroundResponses(r.auditResponse)
+	srv.AroundFields(told.field)
+	srv.AroundResponses(told.response)
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		return next(fresh(ctx, r))
 	})

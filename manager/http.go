@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/attach"
+	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/web"
 )
 
@@ -49,15 +50,17 @@ func (m *Manager) Handler() http.Handler {
 	api := http.NewServeMux()
 	api.Handle("/graphql", m.graph.Server(m.socketInit))
 	m.auth.Register(api)
-	at := &attach.Handler{Client: m.client, Sessions: m.sessions, Revoked: m.auth, Logger: m.log}
+	at := &attach.Handler{Client: m.client, Sessions: m.sessions, Revoked: m.auth, Audit: m.audit, Logger: m.log}
 	at.Register(api)
+	m.audit.Register(api)
 
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", m.auth.Authenticate(m.revocable(api)))
+	mux.Handle("/graphql", m.authenticated(m.revocable(api)))
 	mux.Handle("/auth/", api) // looks at credentials itself: an old cookie must not keep one from logging in
-	mux.Handle("/sessions/{id}/terminal", m.auth.Authenticate(api))
-	mux.Handle("/sessions/{id}/ports/{port}", m.auth.Authenticate(api))
-	mux.Handle("/sessions/{id}/log", m.auth.Authenticate(api))
+	mux.Handle("/sessions/{id}/terminal", m.authenticated(api))
+	mux.Handle("/sessions/{id}/ports/{port}", m.authenticated(api))
+	mux.Handle("/sessions/{id}/log", m.authenticated(api))
+	mux.Handle("/export/audit.csv", m.authenticated(api))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", m.ready)
 	if m.cfg.Registry != nil {
@@ -71,7 +74,13 @@ func (m *Manager) Handler() http.Handler {
 		mux.Handle("/storage/", http.StripPrefix("/storage", m.cfg.Storage))
 	}
 	mux.Handle("/", web.Handler())
-	return requestid.Middleware(m.observe(mux))
+	return requestid.Middleware(audit.Address(m.auth.ClientAddress, m.observe(mux)))
+}
+
+// authenticated lets next see who asks. Who shows what is not valid, or a cookie
+// without what proves our own page, is denied, and the trail says so.
+func (m *Manager) authenticated(next http.Handler) http.Handler {
+	return m.audit.Refusals(m.auth.Authenticate, next)
 }
 
 // ready tells per store whether it answers.
@@ -117,10 +126,12 @@ func (m *Manager) socketInit(ctx context.Context, init transport.InitPayload) (c
 	}
 	header := init.Authorization()
 	if header == "" {
+		m.audit.Denied(ctx, audit.Entry{Action: "connect"}, problem.Unauthenticated("log in first"))
 		return ctx, nil, errors.New("unauthenticated") // gqlgen looks into ctx for a close reason
 	}
 	v, err := m.auth.Bearer(ctx, header)
 	if err != nil {
+		m.audit.Denied(ctx, audit.Entry{Action: "connect"}, err)
 		return ctx, nil, errors.New("unauthenticated") // gqlgen looks into ctx for a close reason
 	}
 	ctx = viewer.With(ctx, v)

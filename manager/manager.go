@@ -31,10 +31,13 @@ import (
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/agents"
+	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/stats"
@@ -59,6 +62,7 @@ type Manager struct {
 	log    *slog.Logger
 
 	identity  *identity.Service
+	audit     *audit.Service
 	auth      *auth.Service
 	policies  *policy.Service
 	images    *image.Service
@@ -82,6 +86,10 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 		return nil, err
 	}
 	if err := m.wire(); err != nil {
+		m.Close()
+		return nil, err
+	}
+	if err := m.audit.Ensure(ctx); err != nil {
 		m.Close()
 		return nil, err
 	}
@@ -115,6 +123,7 @@ func (m *Manager) wire() error {
 	}
 	m.bus = event.New(m.redis, m.log)
 	managers := m.addresses
+	m.audit = audit.New(m.client, m.log)
 	m.policies = policy.New(m.client)
 	m.images = image.New(m.client, m.keys)
 	m.stats = stats.New(m.redis, m.bus, m.log)
@@ -133,8 +142,8 @@ func (m *Manager) wire() error {
 		CA: m.ca, Join: m.agents.Join, Managers: managers, OnPeer: m.peer, Logger: m.log,
 	})
 	m.graph = &graph.Resolver{
-		Client: m.client, Bus: m.bus, Agents: m.agents, Auth: m.auth, Identity: m.identity, Images: m.images,
-		Policies: m.policies, Sessions: m.sessions, Stats: m.stats, Folders: m.folders,
+		Client: m.client, Bus: m.bus, Agents: m.agents, Audit: m.audit, Auth: m.auth, Identity: m.identity, Images: m.images,
+		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders,
 		Version: m.cfg.Version, Logger: m.log,
 	}
 	return nil
@@ -273,6 +282,7 @@ func (m *Manager) lead(ctx context.Context, epoch int64) error {
 		func() { m.sessions.Lead(ctx, epoch) },
 		func() { m.scheduler.Lead(ctx, epoch) },
 		func() { m.folders.Lead(ctx) },
+		func() { m.audit.Lead(ctx) },
 	} {
 		g.Go(func() error { loop(); return nil })
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/rolegrant"
 	session1 "github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/user"
@@ -34,10 +35,13 @@ import (
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/agents"
+	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/stats"
 	"github.com/berthhq/berth/manager/vfolder"
@@ -59,19 +63,26 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 type ResolverRoot interface {
 	Agent() AgentResolver
 	Allocation() AllocationResolver
+	AuditEntry() AuditEntryResolver
 	Device() DeviceResolver
 	Domain() DomainResolver
 	File() FileResolver
+	Image() ImageResolver
 	Kernel() KernelResolver
 	LoginSession() LoginSessionResolver
 	Mutation() MutationResolver
 	Project() ProjectResolver
 	Query() QueryResolver
+	ResourceGroup() ResourceGroupResolver
+	ResourceGroupAccess() ResourceGroupAccessResolver
+	Role() RoleResolver
+	RoleGrant() RoleGrantResolver
 	Session() SessionResolver
 	Subscription() SubscriptionResolver
 	User() UserResolver
 	Vfolder() VfolderResolver
 	Viewer() ViewerResolver
+	Volume() VolumeResolver
 }
 
 type DirectiveRoot struct {
@@ -114,6 +125,7 @@ type ComplexityRoot struct {
 		LastSeenAt    func(childComplexity int) int
 		Name          func(childComplexity int) int
 		Occupied      func(childComplexity int) int
+		Permissions   func(childComplexity int) int
 		Plugins       func(childComplexity int) int
 		Probes        func(childComplexity int) int
 		ResourceGroup func(childComplexity int) int
@@ -165,6 +177,38 @@ type ComplexityRoot struct {
 		Policy func(childComplexity int) int
 	}
 
+	AuditEntry struct {
+		ActedAs       func(childComplexity int) int
+		ActedAsID     func(childComplexity int) int
+		Action        func(childComplexity int) int
+		Actor         func(childComplexity int) int
+		ActorEmail    func(childComplexity int) int
+		ActorID       func(childComplexity int) int
+		At            func(childComplexity int) int
+		ClientAddress func(childComplexity int) int
+		CredentialID  func(childComplexity int) int
+		DomainID      func(childComplexity int) int
+		DurationUs    func(childComplexity int) int
+		Entity        func(childComplexity int) int
+		EntityID      func(childComplexity int) int
+		ID            func(childComplexity int) int
+		Message       func(childComplexity int) int
+		ProjectID     func(childComplexity int) int
+		RequestID     func(childComplexity int) int
+		Result        func(childComplexity int) int
+	}
+
+	AuditEntryConnection struct {
+		Edges      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	AuditEntryEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
 	CreateDownloadPayload struct {
 		ExpiresAt func(childComplexity int) int
 		URL       func(childComplexity int) int
@@ -176,6 +220,14 @@ type ComplexityRoot struct {
 
 	DeleteFilesPayload struct {
 		Results func(childComplexity int) int
+	}
+
+	DeleteResourceGroupPayload struct {
+		ID func(childComplexity int) int
+	}
+
+	DeleteRolePayload struct {
+		ID func(childComplexity int) int
 	}
 
 	Device struct {
@@ -222,6 +274,7 @@ type ComplexityRoot struct {
 		ID          func(childComplexity int) int
 		Name        func(childComplexity int) int
 		Occupied    func(childComplexity int) int
+		Permissions func(childComplexity int) int
 		Policies    func(childComplexity int) int
 		Projects    func(childComplexity int, after *entgql.Cursor[uuid.UUID], first *int, before *entgql.Cursor[uuid.UUID], last *int, orderBy []*ent.ProjectOrder, where *ent.ProjectWhereInput) int
 		Users       func(childComplexity int, after *entgql.Cursor[uuid.UUID], first *int, before *entgql.Cursor[uuid.UUID], last *int, orderBy []*ent.UserOrder, where *ent.UserWhereInput) int
@@ -282,6 +335,14 @@ type ComplexityRoot struct {
 		ID func(childComplexity int) int
 	}
 
+	GroupGrant struct {
+		CreatedAt func(childComplexity int) int
+		Domain    func(childComplexity int) int
+		ID        func(childComplexity int) int
+		Project   func(childComplexity int) int
+		User      func(childComplexity int) int
+	}
+
 	Image struct {
 		Architecture func(childComplexity int) int
 		CreatedAt    func(childComplexity int) int
@@ -289,6 +350,7 @@ type ComplexityRoot struct {
 		ID           func(childComplexity int) int
 		Labels       func(childComplexity int) int
 		Name         func(childComplexity int) int
+		Permissions  func(childComplexity int) int
 		Reference    func(childComplexity int) int
 		Registry     func(childComplexity int) int
 		SizeBytes    func(childComplexity int) int
@@ -398,15 +460,20 @@ type ComplexityRoot struct {
 		CreateJoinToken      func(childComplexity int, input agents.CreateJoinTokenInput) int
 		CreateProject        func(childComplexity int, input identity.CreateProjectInput) int
 		CreateRegistry       func(childComplexity int, input image.CreateRegistryInput) int
-		CreateResourceGroup  func(childComplexity int, input agents.CreateResourceGroupInput) int
+		CreateResourceGroup  func(childComplexity int, input group.CreateResourceGroupInput) int
 		CreateResourcePolicy func(childComplexity int, input policy.CreateResourcePolicyInput) int
+		CreateRole           func(childComplexity int, input role.CreateRoleInput) int
 		CreateSession        func(childComplexity int, input session.CreateSessionInput) int
 		CreateUpload         func(childComplexity int, input vfolder.CreateUploadInput) int
 		CreateUser           func(childComplexity int, input identity.CreateUserInput) int
 		CreateVfolder        func(childComplexity int, input vfolder.CreateVfolderInput) int
 		DeleteFiles          func(childComplexity int, input vfolder.DeleteFilesInput) int
+		DeleteResourceGroup  func(childComplexity int, input group.DeleteResourceGroupInput) int
+		DeleteRole           func(childComplexity int, input role.DeleteRoleInput) int
 		DeleteVfolder        func(childComplexity int, input vfolder.DeleteVfolderInput) int
 		ForgetImage          func(childComplexity int, input image.ForgetImageInput) int
+		GrantResourceGroup   func(childComplexity int, input group.GrantResourceGroupInput) int
+		GrantRole            func(childComplexity int, input role.GrantRoleInput) int
 		MakeDirectory        func(childComplexity int, input vfolder.MakeDirectoryInput) int
 		MoveFile             func(childComplexity int, input vfolder.MoveFileInput) int
 		RegisterImage        func(childComplexity int, input image.RegisterImageInput) int
@@ -415,11 +482,16 @@ type ComplexityRoot struct {
 		RenameVfolder        func(childComplexity int, input vfolder.RenameVfolderInput) int
 		RevokeAccessToken    func(childComplexity int, input auth.RevokeAccessTokenInput) int
 		RevokeLoginSession   func(childComplexity int, input auth.RevokeLoginSessionInput) int
+		RevokeResourceGroup  func(childComplexity int, input group.RevokeResourceGroupInput) int
+		RevokeRole           func(childComplexity int, input role.RevokeRoleInput) int
 		ScanRegistry         func(childComplexity int, input image.ScanRegistryInput) int
 		SetMembership        func(childComplexity int, input identity.SetMembershipInput) int
+		SetRetention         func(childComplexity int, input audit.SetRetentionInput) int
 		TerminateSession     func(childComplexity int, input session.TerminateSessionInput) int
 		UpdateAgent          func(childComplexity int, input agents.UpdateAgentInput) int
+		UpdateResourceGroup  func(childComplexity int, input group.UpdateResourceGroupInput) int
 		UpdateResourcePolicy func(childComplexity int, input policy.UpdateResourcePolicyInput) int
+		UpdateRole           func(childComplexity int, input role.UpdateRoleInput) int
 		UpdateUser           func(childComplexity int, input identity.UpdateUserInput) int
 	}
 
@@ -462,6 +534,7 @@ type ComplexityRoot struct {
 		Memberships func(childComplexity int) int
 		Name        func(childComplexity int) int
 		Occupied    func(childComplexity int) int
+		Permissions func(childComplexity int) int
 		Policies    func(childComplexity int) int
 		Type        func(childComplexity int) int
 	}
@@ -482,27 +555,32 @@ type ComplexityRoot struct {
 	}
 
 	Query struct {
-		AccessTokens     func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AccessTokenOrder, where *ent.AccessTokenWhereInput) int
-		Agents           func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AgentOrder, where *ent.AgentWhereInput) int
-		Devices          func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DeviceOrder, where *ent.DeviceWhereInput) int
-		Domains          func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DomainOrder, where *ent.DomainWhereInput) int
-		Images           func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) int
-		LoginSessions    func(childComplexity int) int
-		Node             func(childComplexity int, id uuid.UUID) int
-		Nodes            func(childComplexity int, ids []uuid.UUID) int
-		Projects         func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ProjectOrder, where *ent.ProjectWhereInput) int
-		QuotaScopes      func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput) int
-		Registries       func(childComplexity int) int
-		ResourceGroups   func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourceGroupOrder, where *ent.ResourceGroupWhereInput) int
-		ResourcePolicies func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourcePolicyOrder, where *ent.ResourcePolicyWhereInput) int
-		Server           func(childComplexity int) int
-		Sessions         func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) int
-		SlotTypes        func(childComplexity int) int
-		Usage            func(childComplexity int, where *stats.UsageWhereInput) int
-		Users            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.UserOrder, where *ent.UserWhereInput) int
-		Vfolders         func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.VfolderOrder, where *ent.VfolderWhereInput) int
-		Viewer           func(childComplexity int) int
-		Volumes          func(childComplexity int) int
+		AccessTokens        func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AccessTokenOrder, where *ent.AccessTokenWhereInput) int
+		Activity            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) int
+		Agents              func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AgentOrder, where *ent.AgentWhereInput) int
+		AuditEntries        func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) int
+		Devices             func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DeviceOrder, where *ent.DeviceWhereInput) int
+		Domains             func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DomainOrder, where *ent.DomainWhereInput) int
+		Images              func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) int
+		LoginSessions       func(childComplexity int) int
+		Node                func(childComplexity int, id uuid.UUID) int
+		Nodes               func(childComplexity int, ids []uuid.UUID) int
+		Projects            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ProjectOrder, where *ent.ProjectWhereInput) int
+		QuotaScopes         func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput) int
+		Registries          func(childComplexity int) int
+		ResourceGroupAccess func(childComplexity int, resourceGroup *uuid.UUID, user *uuid.UUID, project *uuid.UUID) int
+		ResourceGroups      func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourceGroupOrder, where *ent.ResourceGroupWhereInput) int
+		ResourcePolicies    func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourcePolicyOrder, where *ent.ResourcePolicyWhereInput) int
+		Retention           func(childComplexity int) int
+		Roles               func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.RoleOrder, where *ent.RoleWhereInput) int
+		Server              func(childComplexity int) int
+		Sessions            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) int
+		SlotTypes           func(childComplexity int) int
+		Usage               func(childComplexity int, where *stats.UsageWhereInput) int
+		Users               func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.UserOrder, where *ent.UserWhereInput) int
+		Vfolders            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.VfolderOrder, where *ent.VfolderWhereInput) int
+		Viewer              func(childComplexity int) int
+		Volumes             func(childComplexity int) int
 	}
 
 	QuotaScope struct {
@@ -540,13 +618,23 @@ type ComplexityRoot struct {
 	}
 
 	ResourceGroup struct {
-		Active      func(childComplexity int) int
-		Agents      func(childComplexity int, after *entgql.Cursor[uuid.UUID], first *int, before *entgql.Cursor[uuid.UUID], last *int, orderBy []*ent.AgentOrder, where *ent.AgentWhereInput) int
-		CreatedAt   func(childComplexity int) int
-		Description func(childComplexity int) int
-		ID          func(childComplexity int) int
-		Name        func(childComplexity int) int
-		Public      func(childComplexity int) int
+		Active       func(childComplexity int) int
+		Agents       func(childComplexity int, after *entgql.Cursor[uuid.UUID], first *int, before *entgql.Cursor[uuid.UUID], last *int, orderBy []*ent.AgentOrder, where *ent.AgentWhereInput) int
+		CreatedAt    func(childComplexity int) int
+		Description  func(childComplexity int) int
+		Grants       func(childComplexity int) int
+		ID           func(childComplexity int) int
+		Name         func(childComplexity int) int
+		Permissions  func(childComplexity int) int
+		Public       func(childComplexity int) int
+		SessionTypes func(childComplexity int) int
+	}
+
+	ResourceGroupAccess struct {
+		Project       func(childComplexity int) int
+		ResourceGroup func(childComplexity int) int
+		User          func(childComplexity int) int
+		Via           func(childComplexity int) int
 	}
 
 	ResourceGroupConnection struct {
@@ -590,6 +678,64 @@ type ComplexityRoot struct {
 		Policy func(childComplexity int) int
 	}
 
+	Retention struct {
+		Category func(childComplexity int) int
+		Days     func(childComplexity int) int
+		Removed  func(childComplexity int) int
+		SweptAt  func(childComplexity int) int
+	}
+
+	RetentionPayload struct {
+		Retention func(childComplexity int) int
+	}
+
+	RevokeRolePayload struct {
+		Role func(childComplexity int) int
+	}
+
+	Role struct {
+		Allows      func(childComplexity int) int
+		CreatedAt   func(childComplexity int) int
+		Description func(childComplexity int) int
+		Grants      func(childComplexity int) int
+		ID          func(childComplexity int) int
+		Name        func(childComplexity int) int
+		Permissions func(childComplexity int) int
+	}
+
+	RoleConnection struct {
+		Edges      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	RoleEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	RoleGrant struct {
+		CreatedAt func(childComplexity int) int
+		ID        func(childComplexity int) int
+		Role      func(childComplexity int) int
+		Scope     func(childComplexity int) int
+		ScopeID   func(childComplexity int) int
+		User      func(childComplexity int) int
+	}
+
+	RoleGrantPayload struct {
+		Grant func(childComplexity int) int
+	}
+
+	RolePayload struct {
+		Role func(childComplexity int) int
+	}
+
+	RolePermission struct {
+		Entity     func(childComplexity int) int
+		Operations func(childComplexity int) int
+	}
+
 	ScanRegistryPayload struct {
 		Registry func(childComplexity int) int
 		Results  func(childComplexity int) int
@@ -621,6 +767,7 @@ type ComplexityRoot struct {
 		Name              func(childComplexity int) int
 		Owner             func(childComplexity int) int
 		Pending           func(childComplexity int) int
+		Permissions       func(childComplexity int) int
 		Priority          func(childComplexity int) int
 		Project           func(childComplexity int) int
 		ResourceGroup     func(childComplexity int) int
@@ -713,8 +860,10 @@ type ComplexityRoot struct {
 		LastLoginAt func(childComplexity int) int
 		Memberships func(childComplexity int) int
 		Occupied    func(childComplexity int) int
+		Permissions func(childComplexity int) int
 		Policies    func(childComplexity int) int
 		Role        func(childComplexity int) int
+		RoleGrants  func(childComplexity int) int
 		Status      func(childComplexity int) int
 		Username    func(childComplexity int) int
 	}
@@ -735,17 +884,18 @@ type ComplexityRoot struct {
 	}
 
 	Vfolder struct {
-		CreatedAt  func(childComplexity int) int
-		Creator    func(childComplexity int) int
-		DeletedAt  func(childComplexity int) int
-		Files      func(childComplexity int, path *string, first *int, after *string) int
-		ID         func(childComplexity int) int
-		MountedBy  func(childComplexity int) int
-		Name       func(childComplexity int) int
-		Owner      func(childComplexity int) int
-		Project    func(childComplexity int) int
-		QuotaScope func(childComplexity int) int
-		Status     func(childComplexity int) int
+		CreatedAt   func(childComplexity int) int
+		Creator     func(childComplexity int) int
+		DeletedAt   func(childComplexity int) int
+		Files       func(childComplexity int, path *string, first *int, after *string) int
+		ID          func(childComplexity int) int
+		MountedBy   func(childComplexity int) int
+		Name        func(childComplexity int) int
+		Owner       func(childComplexity int) int
+		Permissions func(childComplexity int) int
+		Project     func(childComplexity int) int
+		QuotaScope  func(childComplexity int) int
+		Status      func(childComplexity int) int
 	}
 
 	VfolderConnection struct {
@@ -781,6 +931,7 @@ type ComplexityRoot struct {
 		HealthMessage func(childComplexity int) int
 		ID            func(childComplexity int) int
 		Name          func(childComplexity int) int
+		Permissions   func(childComplexity int) int
 		TotalBytes    func(childComplexity int) int
 		UsedBytes     func(childComplexity int) int
 	}
@@ -795,9 +946,15 @@ type AgentResolver interface {
 	Occupied(ctx context.Context, obj *ent.Agent) (resource.Slots, error)
 
 	Stats(ctx context.Context, obj *ent.Agent) ([]*report.Metric, error)
+	Permissions(ctx context.Context, obj *ent.Agent) ([]access.Operation, error)
 }
 type AllocationResolver interface {
 	Amount(ctx context.Context, obj *ent.Allocation) (string, error)
+}
+type AuditEntryResolver interface {
+	Actor(ctx context.Context, obj *ent.AuditEntry) (*ent.User, error)
+
+	ActedAs(ctx context.Context, obj *ent.AuditEntry) (*ent.User, error)
 }
 type DeviceResolver interface {
 	Occupied(ctx context.Context, obj *ent.Device) (resource.Slots, error)
@@ -805,9 +962,13 @@ type DeviceResolver interface {
 }
 type DomainResolver interface {
 	Occupied(ctx context.Context, obj *ent.Domain) (resource.Slots, error)
+	Permissions(ctx context.Context, obj *ent.Domain) ([]access.Operation, error)
 }
 type FileResolver interface {
 	ModifiedAt(ctx context.Context, obj *storagepb.FileInfo) (*time.Time, error)
+}
+type ImageResolver interface {
+	Permissions(ctx context.Context, obj *ent.Image) ([]access.Operation, error)
 }
 type KernelResolver interface {
 	Stats(ctx context.Context, obj *ent.Kernel) (*model.KernelStats, error)
@@ -816,7 +977,12 @@ type LoginSessionResolver interface {
 	Current(ctx context.Context, obj *ent.LoginSession) (bool, error)
 }
 type MutationResolver interface {
-	CreateResourceGroup(ctx context.Context, input agents.CreateResourceGroupInput) (*agents.ResourceGroupPayload, error)
+	SetRetention(ctx context.Context, input audit.SetRetentionInput) (*audit.RetentionPayload, error)
+	UpdateResourceGroup(ctx context.Context, input group.UpdateResourceGroupInput) (*group.ResourceGroupPayload, error)
+	DeleteResourceGroup(ctx context.Context, input group.DeleteResourceGroupInput) (*group.DeleteResourceGroupPayload, error)
+	GrantResourceGroup(ctx context.Context, input group.GrantResourceGroupInput) (*group.ResourceGroupPayload, error)
+	RevokeResourceGroup(ctx context.Context, input group.RevokeResourceGroupInput) (*group.ResourceGroupPayload, error)
+	CreateResourceGroup(ctx context.Context, input group.CreateResourceGroupInput) (*group.ResourceGroupPayload, error)
 	UpdateAgent(ctx context.Context, input agents.UpdateAgentInput) (*agents.AgentPayload, error)
 	CreateJoinToken(ctx context.Context, input agents.CreateJoinTokenInput) (*agents.JoinTokenPayload, error)
 	CreateDomain(ctx context.Context, input identity.CreateDomainInput) (*identity.DomainPayload, error)
@@ -836,6 +1002,11 @@ type MutationResolver interface {
 	ScanRegistry(ctx context.Context, input image.ScanRegistryInput) (*image.ScanRegistryPayload, error)
 	RegisterImage(ctx context.Context, input image.RegisterImageInput) (*image.ImagePayload, error)
 	ForgetImage(ctx context.Context, input image.ForgetImageInput) (*image.ForgetImagePayload, error)
+	CreateRole(ctx context.Context, input role.CreateRoleInput) (*role.RolePayload, error)
+	UpdateRole(ctx context.Context, input role.UpdateRoleInput) (*role.RolePayload, error)
+	DeleteRole(ctx context.Context, input role.DeleteRoleInput) (*role.DeleteRolePayload, error)
+	GrantRole(ctx context.Context, input role.GrantRoleInput) (*role.RoleGrantPayload, error)
+	RevokeRole(ctx context.Context, input role.RevokeRoleInput) (*role.RevokeRolePayload, error)
 	CreateSession(ctx context.Context, input session.CreateSessionInput) (*session.SessionPayload, error)
 	TerminateSession(ctx context.Context, input session.TerminateSessionInput) (*session.SessionPayload, error)
 	RenameSession(ctx context.Context, input session.RenameSessionInput) (*session.SessionPayload, error)
@@ -850,11 +1021,16 @@ type MutationResolver interface {
 }
 type ProjectResolver interface {
 	Occupied(ctx context.Context, obj *ent.Project) (resource.Slots, error)
+	Permissions(ctx context.Context, obj *ent.Project) ([]access.Operation, error)
 }
 type QueryResolver interface {
 	Node(ctx context.Context, id uuid.UUID) (ent.Noder, error)
 	Nodes(ctx context.Context, ids []uuid.UUID) ([]ent.Noder, error)
 	Server(ctx context.Context) (*model.Server, error)
+	AuditEntries(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) (*ent.AuditEntryConnection, error)
+	Activity(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) (*ent.AuditEntryConnection, error)
+	Retention(ctx context.Context) ([]*ent.Retention, error)
+	ResourceGroupAccess(ctx context.Context, resourceGroup *uuid.UUID, user *uuid.UUID, project *uuid.UUID) ([]*group.Access, error)
 	ResourceGroups(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourceGroupOrder, where *ent.ResourceGroupWhereInput) (*ent.ResourceGroupConnection, error)
 	Agents(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AgentOrder, where *ent.AgentWhereInput) (*ent.AgentConnection, error)
 	Devices(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DeviceOrder, where *ent.DeviceWhereInput) (*ent.DeviceConnection, error)
@@ -868,14 +1044,32 @@ type QueryResolver interface {
 	LoginSessions(ctx context.Context) ([]*ent.LoginSession, error)
 	Images(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) (*ent.ImageConnection, error)
 	Registries(ctx context.Context) ([]*ent.Registry, error)
+	Roles(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.RoleOrder, where *ent.RoleWhereInput) (*ent.RoleConnection, error)
 	Sessions(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) (*ent.SessionConnection, error)
 	Usage(ctx context.Context, where *stats.UsageWhereInput) ([]*stats.UsageEntry, error)
 	Vfolders(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.VfolderOrder, where *ent.VfolderWhereInput) (*ent.VfolderConnection, error)
 	QuotaScopes(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput) (*ent.QuotaScopeConnection, error)
 	Volumes(ctx context.Context) ([]*ent.Volume, error)
 }
+type ResourceGroupResolver interface {
+	Permissions(ctx context.Context, obj *ent.ResourceGroup) ([]access.Operation, error)
+}
+type ResourceGroupAccessResolver interface {
+	ResourceGroup(ctx context.Context, obj *group.Access) (*ent.ResourceGroup, error)
+	User(ctx context.Context, obj *group.Access) (*ent.User, error)
+	Project(ctx context.Context, obj *group.Access) (*ent.Project, error)
+}
+type RoleResolver interface {
+	Allows(ctx context.Context, obj *ent.Role) ([]*role.Permission, error)
+
+	Permissions(ctx context.Context, obj *ent.Role) ([]access.Operation, error)
+}
+type RoleGrantResolver interface {
+	ScopeID(ctx context.Context, obj *ent.RoleGrant) (*uuid.UUID, error)
+}
 type SessionResolver interface {
 	Usage(ctx context.Context, obj *ent.Session) ([]*stats.UsageEntry, error)
+	Permissions(ctx context.Context, obj *ent.Session) ([]access.Operation, error)
 }
 type SubscriptionResolver interface {
 	AgentChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Agent, error)
@@ -886,14 +1080,20 @@ type SubscriptionResolver interface {
 }
 type UserResolver interface {
 	Occupied(ctx context.Context, obj *ent.User) (resource.Slots, error)
+
+	Permissions(ctx context.Context, obj *ent.User) ([]access.Operation, error)
 }
 type VfolderResolver interface {
 	MountedBy(ctx context.Context, obj *ent.Vfolder) ([]*ent.Session, error)
 	Files(ctx context.Context, obj *ent.Vfolder, path *string, first *int, after *string) (*vfolder.FileList, error)
+	Permissions(ctx context.Context, obj *ent.Vfolder) ([]access.Operation, error)
 }
 type ViewerResolver interface {
 	Projects(ctx context.Context, obj *model.Viewer) ([]*ent.Project, error)
 	ResourceGroups(ctx context.Context, obj *model.Viewer) ([]*ent.ResourceGroup, error)
+}
+type VolumeResolver interface {
+	Permissions(ctx context.Context, obj *ent.Volume) ([]access.Operation, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -1056,6 +1256,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Agent.Occupied(childComplexity), true
+	case "Agent.permissions":
+		if e.ComplexityRoot.Agent.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Agent.Permissions(childComplexity), true
 	case "Agent.plugins":
 		if e.ComplexityRoot.Agent.Plugins == nil {
 			break
@@ -1232,6 +1438,147 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.AttachResourcePolicyPayload.Policy(childComplexity), true
 
+	case "AuditEntry.actedAs":
+		if e.ComplexityRoot.AuditEntry.ActedAs == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.ActedAs(childComplexity), true
+	case "AuditEntry.actedAsId":
+		if e.ComplexityRoot.AuditEntry.ActedAsID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.ActedAsID(childComplexity), true
+	case "AuditEntry.action":
+		if e.ComplexityRoot.AuditEntry.Action == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.Action(childComplexity), true
+	case "AuditEntry.actor":
+		if e.ComplexityRoot.AuditEntry.Actor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.Actor(childComplexity), true
+	case "AuditEntry.actorEmail":
+		if e.ComplexityRoot.AuditEntry.ActorEmail == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.ActorEmail(childComplexity), true
+	case "AuditEntry.actorId":
+		if e.ComplexityRoot.AuditEntry.ActorID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.ActorID(childComplexity), true
+	case "AuditEntry.at":
+		if e.ComplexityRoot.AuditEntry.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.At(childComplexity), true
+	case "AuditEntry.clientAddress":
+		if e.ComplexityRoot.AuditEntry.ClientAddress == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.ClientAddress(childComplexity), true
+	case "AuditEntry.credentialId":
+		if e.ComplexityRoot.AuditEntry.CredentialID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.CredentialID(childComplexity), true
+	case "AuditEntry.domainId":
+		if e.ComplexityRoot.AuditEntry.DomainID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.DomainID(childComplexity), true
+	case "AuditEntry.durationUs":
+		if e.ComplexityRoot.AuditEntry.DurationUs == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.DurationUs(childComplexity), true
+	case "AuditEntry.entity":
+		if e.ComplexityRoot.AuditEntry.Entity == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.Entity(childComplexity), true
+	case "AuditEntry.entityId":
+		if e.ComplexityRoot.AuditEntry.EntityID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.EntityID(childComplexity), true
+	case "AuditEntry.id":
+		if e.ComplexityRoot.AuditEntry.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.ID(childComplexity), true
+	case "AuditEntry.message":
+		if e.ComplexityRoot.AuditEntry.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.Message(childComplexity), true
+	case "AuditEntry.projectId":
+		if e.ComplexityRoot.AuditEntry.ProjectID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.ProjectID(childComplexity), true
+	case "AuditEntry.requestId":
+		if e.ComplexityRoot.AuditEntry.RequestID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.RequestID(childComplexity), true
+	case "AuditEntry.result":
+		if e.ComplexityRoot.AuditEntry.Result == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntry.Result(childComplexity), true
+
+	case "AuditEntryConnection.edges":
+		if e.ComplexityRoot.AuditEntryConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntryConnection.Edges(childComplexity), true
+	case "AuditEntryConnection.pageInfo":
+		if e.ComplexityRoot.AuditEntryConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntryConnection.PageInfo(childComplexity), true
+	case "AuditEntryConnection.totalCount":
+		if e.ComplexityRoot.AuditEntryConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntryConnection.TotalCount(childComplexity), true
+
+	case "AuditEntryEdge.cursor":
+		if e.ComplexityRoot.AuditEntryEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntryEdge.Cursor(childComplexity), true
+	case "AuditEntryEdge.node":
+		if e.ComplexityRoot.AuditEntryEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AuditEntryEdge.Node(childComplexity), true
+
 	case "CreateDownloadPayload.expiresAt":
 		if e.ComplexityRoot.CreateDownloadPayload.ExpiresAt == nil {
 			break
@@ -1258,6 +1605,20 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeleteFilesPayload.Results(childComplexity), true
+
+	case "DeleteResourceGroupPayload.id":
+		if e.ComplexityRoot.DeleteResourceGroupPayload.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteResourceGroupPayload.ID(childComplexity), true
+
+	case "DeleteRolePayload.id":
+		if e.ComplexityRoot.DeleteRolePayload.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteRolePayload.ID(childComplexity), true
 
 	case "Device.agent":
 		if e.ComplexityRoot.Device.Agent == nil {
@@ -1449,6 +1810,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Domain.Occupied(childComplexity), true
+	case "Domain.permissions":
+		if e.ComplexityRoot.Domain.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Domain.Permissions(childComplexity), true
 	case "Domain.policies":
 		if e.ComplexityRoot.Domain.Policies == nil {
 			break
@@ -1638,6 +2005,37 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ForgetImagePayload.ID(childComplexity), true
 
+	case "GroupGrant.createdAt":
+		if e.ComplexityRoot.GroupGrant.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.GroupGrant.CreatedAt(childComplexity), true
+	case "GroupGrant.domain":
+		if e.ComplexityRoot.GroupGrant.Domain == nil {
+			break
+		}
+
+		return e.ComplexityRoot.GroupGrant.Domain(childComplexity), true
+	case "GroupGrant.id":
+		if e.ComplexityRoot.GroupGrant.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.GroupGrant.ID(childComplexity), true
+	case "GroupGrant.project":
+		if e.ComplexityRoot.GroupGrant.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.GroupGrant.Project(childComplexity), true
+	case "GroupGrant.user":
+		if e.ComplexityRoot.GroupGrant.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.GroupGrant.User(childComplexity), true
+
 	case "Image.architecture":
 		if e.ComplexityRoot.Image.Architecture == nil {
 			break
@@ -1674,6 +2072,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Image.Name(childComplexity), true
+	case "Image.permissions":
+		if e.ComplexityRoot.Image.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Image.Permissions(childComplexity), true
 	case "Image.reference":
 		if e.ComplexityRoot.Image.Reference == nil {
 			break
@@ -2140,7 +2544,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.CreateResourceGroup(childComplexity, args["input"].(agents.CreateResourceGroupInput)), true
+		return e.ComplexityRoot.Mutation.CreateResourceGroup(childComplexity, args["input"].(group.CreateResourceGroupInput)), true
 	case "Mutation.createResourcePolicy":
 		if e.ComplexityRoot.Mutation.CreateResourcePolicy == nil {
 			break
@@ -2152,6 +2556,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateResourcePolicy(childComplexity, args["input"].(policy.CreateResourcePolicyInput)), true
+	case "Mutation.createRole":
+		if e.ComplexityRoot.Mutation.CreateRole == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createRole_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateRole(childComplexity, args["input"].(role.CreateRoleInput)), true
 	case "Mutation.createSession":
 		if e.ComplexityRoot.Mutation.CreateSession == nil {
 			break
@@ -2207,6 +2622,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteFiles(childComplexity, args["input"].(vfolder.DeleteFilesInput)), true
+	case "Mutation.deleteResourceGroup":
+		if e.ComplexityRoot.Mutation.DeleteResourceGroup == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteResourceGroup_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteResourceGroup(childComplexity, args["input"].(group.DeleteResourceGroupInput)), true
+	case "Mutation.deleteRole":
+		if e.ComplexityRoot.Mutation.DeleteRole == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteRole_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteRole(childComplexity, args["input"].(role.DeleteRoleInput)), true
 	case "Mutation.deleteVfolder":
 		if e.ComplexityRoot.Mutation.DeleteVfolder == nil {
 			break
@@ -2229,6 +2666,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ForgetImage(childComplexity, args["input"].(image.ForgetImageInput)), true
+	case "Mutation.grantResourceGroup":
+		if e.ComplexityRoot.Mutation.GrantResourceGroup == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_grantResourceGroup_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.GrantResourceGroup(childComplexity, args["input"].(group.GrantResourceGroupInput)), true
+	case "Mutation.grantRole":
+		if e.ComplexityRoot.Mutation.GrantRole == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_grantRole_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.GrantRole(childComplexity, args["input"].(role.GrantRoleInput)), true
 	case "Mutation.makeDirectory":
 		if e.ComplexityRoot.Mutation.MakeDirectory == nil {
 			break
@@ -2317,6 +2776,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RevokeLoginSession(childComplexity, args["input"].(auth.RevokeLoginSessionInput)), true
+	case "Mutation.revokeResourceGroup":
+		if e.ComplexityRoot.Mutation.RevokeResourceGroup == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_revokeResourceGroup_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RevokeResourceGroup(childComplexity, args["input"].(group.RevokeResourceGroupInput)), true
+	case "Mutation.revokeRole":
+		if e.ComplexityRoot.Mutation.RevokeRole == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_revokeRole_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RevokeRole(childComplexity, args["input"].(role.RevokeRoleInput)), true
 	case "Mutation.scanRegistry":
 		if e.ComplexityRoot.Mutation.ScanRegistry == nil {
 			break
@@ -2339,6 +2820,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.SetMembership(childComplexity, args["input"].(identity.SetMembershipInput)), true
+	case "Mutation.setRetention":
+		if e.ComplexityRoot.Mutation.SetRetention == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_setRetention_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SetRetention(childComplexity, args["input"].(audit.SetRetentionInput)), true
 	case "Mutation.terminateSession":
 		if e.ComplexityRoot.Mutation.TerminateSession == nil {
 			break
@@ -2361,6 +2853,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateAgent(childComplexity, args["input"].(agents.UpdateAgentInput)), true
+	case "Mutation.updateResourceGroup":
+		if e.ComplexityRoot.Mutation.UpdateResourceGroup == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateResourceGroup_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateResourceGroup(childComplexity, args["input"].(group.UpdateResourceGroupInput)), true
 	case "Mutation.updateResourcePolicy":
 		if e.ComplexityRoot.Mutation.UpdateResourcePolicy == nil {
 			break
@@ -2372,6 +2875,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateResourcePolicy(childComplexity, args["input"].(policy.UpdateResourcePolicyInput)), true
+	case "Mutation.updateRole":
+		if e.ComplexityRoot.Mutation.UpdateRole == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateRole_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateRole(childComplexity, args["input"].(role.UpdateRoleInput)), true
 	case "Mutation.updateUser":
 		if e.ComplexityRoot.Mutation.UpdateUser == nil {
 			break
@@ -2544,6 +3058,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Project.Occupied(childComplexity), true
+	case "Project.permissions":
+		if e.ComplexityRoot.Project.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Project.Permissions(childComplexity), true
 	case "Project.policies":
 		if e.ComplexityRoot.Project.Policies == nil {
 			break
@@ -2607,6 +3127,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.AccessTokens(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.AccessTokenOrder), args["where"].(*ent.AccessTokenWhereInput)), true
+	case "Query.activity":
+		if e.ComplexityRoot.Query.Activity == nil {
+			break
+		}
+
+		args, err := ec.field_Query_activity_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Activity(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.AuditEntryOrder), args["where"].(*ent.AuditEntryWhereInput)), true
 	case "Query.agents":
 		if e.ComplexityRoot.Query.Agents == nil {
 			break
@@ -2618,6 +3149,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Agents(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.AgentOrder), args["where"].(*ent.AgentWhereInput)), true
+	case "Query.auditEntries":
+		if e.ComplexityRoot.Query.AuditEntries == nil {
+			break
+		}
+
+		args, err := ec.field_Query_auditEntries_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.AuditEntries(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.AuditEntryOrder), args["where"].(*ent.AuditEntryWhereInput)), true
 	case "Query.devices":
 		if e.ComplexityRoot.Query.Devices == nil {
 			break
@@ -2708,6 +3250,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Registries(childComplexity), true
+	case "Query.resourceGroupAccess":
+		if e.ComplexityRoot.Query.ResourceGroupAccess == nil {
+			break
+		}
+
+		args, err := ec.field_Query_resourceGroupAccess_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ResourceGroupAccess(childComplexity, args["resourceGroup"].(*uuid.UUID), args["user"].(*uuid.UUID), args["project"].(*uuid.UUID)), true
 	case "Query.resourceGroups":
 		if e.ComplexityRoot.Query.ResourceGroups == nil {
 			break
@@ -2730,6 +3283,23 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.ResourcePolicies(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.ResourcePolicyOrder), args["where"].(*ent.ResourcePolicyWhereInput)), true
+	case "Query.retention":
+		if e.ComplexityRoot.Query.Retention == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.Retention(childComplexity), true
+	case "Query.roles":
+		if e.ComplexityRoot.Query.Roles == nil {
+			break
+		}
+
+		args, err := ec.field_Query_roles_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Roles(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.RoleOrder), args["where"].(*ent.RoleWhereInput)), true
 	case "Query.server":
 		if e.ComplexityRoot.Query.Server == nil {
 			break
@@ -2947,6 +3517,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourceGroup.Description(childComplexity), true
+	case "ResourceGroup.grants":
+		if e.ComplexityRoot.ResourceGroup.Grants == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.Grants(childComplexity), true
 	case "ResourceGroup.id":
 		if e.ComplexityRoot.ResourceGroup.ID == nil {
 			break
@@ -2959,12 +3535,49 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourceGroup.Name(childComplexity), true
+	case "ResourceGroup.permissions":
+		if e.ComplexityRoot.ResourceGroup.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.Permissions(childComplexity), true
 	case "ResourceGroup.public":
 		if e.ComplexityRoot.ResourceGroup.Public == nil {
 			break
 		}
 
 		return e.ComplexityRoot.ResourceGroup.Public(childComplexity), true
+	case "ResourceGroup.sessionTypes":
+		if e.ComplexityRoot.ResourceGroup.SessionTypes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.SessionTypes(childComplexity), true
+
+	case "ResourceGroupAccess.project":
+		if e.ComplexityRoot.ResourceGroupAccess.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroupAccess.Project(childComplexity), true
+	case "ResourceGroupAccess.resourceGroup":
+		if e.ComplexityRoot.ResourceGroupAccess.ResourceGroup == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroupAccess.ResourceGroup(childComplexity), true
+	case "ResourceGroupAccess.user":
+		if e.ComplexityRoot.ResourceGroupAccess.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroupAccess.User(childComplexity), true
+	case "ResourceGroupAccess.via":
+		if e.ComplexityRoot.ResourceGroupAccess.Via == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroupAccess.Via(childComplexity), true
 
 	case "ResourceGroupConnection.edges":
 		if e.ComplexityRoot.ResourceGroupConnection.Edges == nil {
@@ -3092,6 +3705,184 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourcePolicyPayload.Policy(childComplexity), true
+
+	case "Retention.category":
+		if e.ComplexityRoot.Retention.Category == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Retention.Category(childComplexity), true
+	case "Retention.days":
+		if e.ComplexityRoot.Retention.Days == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Retention.Days(childComplexity), true
+	case "Retention.removed":
+		if e.ComplexityRoot.Retention.Removed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Retention.Removed(childComplexity), true
+	case "Retention.sweptAt":
+		if e.ComplexityRoot.Retention.SweptAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Retention.SweptAt(childComplexity), true
+
+	case "RetentionPayload.retention":
+		if e.ComplexityRoot.RetentionPayload.Retention == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RetentionPayload.Retention(childComplexity), true
+
+	case "RevokeRolePayload.role":
+		if e.ComplexityRoot.RevokeRolePayload.Role == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RevokeRolePayload.Role(childComplexity), true
+
+	case "Role.allows":
+		if e.ComplexityRoot.Role.Allows == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Role.Allows(childComplexity), true
+	case "Role.createdAt":
+		if e.ComplexityRoot.Role.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Role.CreatedAt(childComplexity), true
+	case "Role.description":
+		if e.ComplexityRoot.Role.Description == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Role.Description(childComplexity), true
+	case "Role.grants":
+		if e.ComplexityRoot.Role.Grants == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Role.Grants(childComplexity), true
+	case "Role.id":
+		if e.ComplexityRoot.Role.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Role.ID(childComplexity), true
+	case "Role.name":
+		if e.ComplexityRoot.Role.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Role.Name(childComplexity), true
+	case "Role.permissions":
+		if e.ComplexityRoot.Role.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Role.Permissions(childComplexity), true
+
+	case "RoleConnection.edges":
+		if e.ComplexityRoot.RoleConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RoleConnection.Edges(childComplexity), true
+	case "RoleConnection.pageInfo":
+		if e.ComplexityRoot.RoleConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RoleConnection.PageInfo(childComplexity), true
+	case "RoleConnection.totalCount":
+		if e.ComplexityRoot.RoleConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RoleConnection.TotalCount(childComplexity), true
+
+	case "RoleEdge.cursor":
+		if e.ComplexityRoot.RoleEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RoleEdge.Cursor(childComplexity), true
+	case "RoleEdge.node":
+		if e.ComplexityRoot.RoleEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RoleEdge.Node(childComplexity), true
+
+	case "RoleGrant.createdAt":
+		if e.ComplexityRoot.RoleGrant.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RoleGrant.CreatedAt(childComplexity), true
+	case "RoleGrant.id":
+		if e.ComplexityRoot.RoleGrant.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RoleGrant.ID(childComplexity), true
+	case "RoleGrant.role":
+		if e.ComplexityRoot.RoleGrant.Role == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RoleGrant.Role(childComplexity), true
+	case "RoleGrant.scope":
+		if e.ComplexityRoot.RoleGrant.Scope == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RoleGrant.Scope(childComplexity), true
+	case "RoleGrant.scopeId":
+		if e.ComplexityRoot.RoleGrant.ScopeID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RoleGrant.ScopeID(childComplexity), true
+	case "RoleGrant.user":
+		if e.ComplexityRoot.RoleGrant.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RoleGrant.User(childComplexity), true
+
+	case "RoleGrantPayload.grant":
+		if e.ComplexityRoot.RoleGrantPayload.Grant == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RoleGrantPayload.Grant(childComplexity), true
+
+	case "RolePayload.role":
+		if e.ComplexityRoot.RolePayload.Role == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RolePayload.Role(childComplexity), true
+
+	case "RolePermission.entity":
+		if e.ComplexityRoot.RolePermission.Entity == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RolePermission.Entity(childComplexity), true
+	case "RolePermission.operations":
+		if e.ComplexityRoot.RolePermission.Operations == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RolePermission.Operations(childComplexity), true
 
 	case "ScanRegistryPayload.registry":
 		if e.ComplexityRoot.ScanRegistryPayload.Registry == nil {
@@ -3222,6 +4013,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Session.Pending(childComplexity), true
+	case "Session.permissions":
+		if e.ComplexityRoot.Session.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.Permissions(childComplexity), true
 	case "Session.priority":
 		if e.ComplexityRoot.Session.Priority == nil {
 			break
@@ -3629,6 +4426,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Occupied(childComplexity), true
+	case "User.permissions":
+		if e.ComplexityRoot.User.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Permissions(childComplexity), true
 	case "User.policies":
 		if e.ComplexityRoot.User.Policies == nil {
 			break
@@ -3641,6 +4444,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Role(childComplexity), true
+	case "User.roleGrants":
+		if e.ComplexityRoot.User.RoleGrants == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.RoleGrants(childComplexity), true
 	case "User.status":
 		if e.ComplexityRoot.User.Status == nil {
 			break
@@ -3746,6 +4555,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Vfolder.Owner(childComplexity), true
+	case "Vfolder.permissions":
+		if e.ComplexityRoot.Vfolder.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Vfolder.Permissions(childComplexity), true
 	case "Vfolder.project":
 		if e.ComplexityRoot.Vfolder.Project == nil {
 			break
@@ -3872,6 +4687,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Volume.Name(childComplexity), true
+	case "Volume.permissions":
+		if e.ComplexityRoot.Volume.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Volume.Permissions(childComplexity), true
 	case "Volume.totalBytes":
 		if e.ComplexityRoot.Volume.TotalBytes == nil {
 			break
@@ -3898,6 +4719,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputAgentOrder,
 		ec.unmarshalInputAgentWhereInput,
 		ec.unmarshalInputAttachResourcePolicyInput,
+		ec.unmarshalInputAuditEntryOrder,
+		ec.unmarshalInputAuditEntryWhereInput,
 		ec.unmarshalInputChangePasswordInput,
 		ec.unmarshalInputCreateAccessTokenInput,
 		ec.unmarshalInputCreateDomainInput,
@@ -3907,17 +4730,22 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputCreateRegistryInput,
 		ec.unmarshalInputCreateResourceGroupInput,
 		ec.unmarshalInputCreateResourcePolicyInput,
+		ec.unmarshalInputCreateRoleInput,
 		ec.unmarshalInputCreateSessionInput,
 		ec.unmarshalInputCreateUploadInput,
 		ec.unmarshalInputCreateUserInput,
 		ec.unmarshalInputCreateVfolderInput,
 		ec.unmarshalInputDeleteFilesInput,
+		ec.unmarshalInputDeleteResourceGroupInput,
+		ec.unmarshalInputDeleteRoleInput,
 		ec.unmarshalInputDeleteVfolderInput,
 		ec.unmarshalInputDeviceOrder,
 		ec.unmarshalInputDeviceWhereInput,
 		ec.unmarshalInputDomainOrder,
 		ec.unmarshalInputDomainWhereInput,
 		ec.unmarshalInputForgetImageInput,
+		ec.unmarshalInputGrantResourceGroupInput,
+		ec.unmarshalInputGrantRoleInput,
 		ec.unmarshalInputImageOrder,
 		ec.unmarshalInputImageWhereInput,
 		ec.unmarshalInputMakeDirectoryInput,
@@ -3937,13 +4765,21 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputResourcePolicyWhereInput,
 		ec.unmarshalInputRevokeAccessTokenInput,
 		ec.unmarshalInputRevokeLoginSessionInput,
+		ec.unmarshalInputRevokeResourceGroupInput,
+		ec.unmarshalInputRevokeRoleInput,
+		ec.unmarshalInputRoleOrder,
+		ec.unmarshalInputRolePermissionInput,
+		ec.unmarshalInputRoleWhereInput,
 		ec.unmarshalInputScanRegistryInput,
 		ec.unmarshalInputSessionOrder,
 		ec.unmarshalInputSessionWhereInput,
 		ec.unmarshalInputSetMembershipInput,
+		ec.unmarshalInputSetRetentionInput,
 		ec.unmarshalInputTerminateSessionInput,
 		ec.unmarshalInputUpdateAgentInput,
+		ec.unmarshalInputUpdateResourceGroupInput,
 		ec.unmarshalInputUpdateResourcePolicyInput,
+		ec.unmarshalInputUpdateRoleInput,
 		ec.unmarshalInputUpdateUserInput,
 		ec.unmarshalInputUploadFileInput,
 		ec.unmarshalInputUsageWhereInput,
@@ -4043,6 +4879,72 @@ func newExecutionContext(
 }
 
 var sources = []*ast.Source{
+	{Name: "../audit.graphql", Input: `"One mutation or denial: who did what to which object, and what came of it."
+type AuditEntry implements Node @allow(to: USER) {
+  id: ID!
+  at: Time!
+  "Who asked; null for the platform itself, nobody, and users out of sight."
+  actor: User
+  actorId: ID
+  "The actor's address as it was then."
+  actorEmail: String!
+  "Whose rights were used, when not the actor's own."
+  actedAs: User
+  actedAsId: ID
+  "The login, token or keypair that was shown."
+  credentialId: ID
+  "The mutation, the denied field, or enterSession, exportAudit, authenticate."
+  action: String!
+  "A kind of object as in AccessEntity; empty when it is about none."
+  entity: String!
+  entityId: ID
+  domainId: ID
+  projectId: ID
+  requestId: String!
+  clientAddress: String!
+  "OK or the code of the error."
+  result: String!
+  message: String!
+  durationUs: Int64!
+}
+
+type AuditEntryConnection @allow(to: USER) { edges: [AuditEntryEdge] pageInfo: PageInfo! totalCount: Int! }
+type AuditEntryEdge @allow(to: USER) { node: AuditEntry cursor: Cursor! }
+input AuditEntryOrder { direction: OrderDirection! = ASC field: AuditEntryOrderField! }
+enum AuditEntryOrderField { AT }
+input AuditEntryWhereInput {
+  not: AuditEntryWhereInput and: [AuditEntryWhereInput!] or: [AuditEntryWhereInput!]
+  id: ID actorID: ID actedAsID: ID entity: String entityID: ID domainID: ID projectID: ID action: String
+  result: String resultNEQ: String atGTE: Time atLT: Time requestID: String
+}
+
+"A category of rows that are not kept for ever: audit, logins, sessions_history, tasks, login_sessions."
+type Retention @allow(to: USER) {
+  category: String!
+  "0: for ever."
+  days: Int!
+  sweptAt: Time
+  "Rows removed, ever."
+  removed: Int64!
+}
+
+extend type Query {
+  "What you did and what was done as or to you; of your domain as its admin; everything as superadmin or monitor."
+  auditEntries(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [AuditEntryOrder!], where: AuditEntryWhereInput): AuditEntryConnection! @allow(to: USER)
+  "What you did and what was done as or to you."
+  activity(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [AuditEntryOrder!], where: AuditEntryWhereInput): AuditEntryConnection! @allow(to: USER)
+  "How long rows are kept."
+  retention: [Retention!]! @allow(to: SUPERADMIN)
+}
+
+"Days from 1 to 3650, or 0 for ever."
+input SetRetentionInput { category: String! days: Int! }
+type RetentionPayload @allow(to: USER) { retention: Retention! }
+
+extend type Mutation {
+  setRetention(input: SetRetentionInput!): RetentionPayload! @allow(to: SUPERADMIN, scope: admin)
+}
+`, BuiltIn: false},
 	{Name: "../base.graphql", Input: `"""
 Who may use a query, mutation, subscription or type. Every root field and every
 object type carries one, mutations with the scope that an access token needs; the fields of an object inherit it, or narrow it with
@@ -4134,6 +5036,10 @@ type Subscription
 	{Name: "../cluster.graphql", Input: `"A partition of agents with its own scheduler options and access list."
 type ResourceGroup implements Node @allow(to: USER) {
   id: ID!
+  "Types of sessions that may start in it."
+  sessionTypes: [String!]!
+  "To whom it is open when it is not public."
+  grants: [GroupGrant!]!
   name: String!
   description: String!
   active: Boolean!
@@ -4273,13 +5179,22 @@ enum DeviceOrderField { DEVICE_ID MODEL }
 input DeviceWhereInput { not: DeviceWhereInput and: [DeviceWhereInput!] or: [DeviceWhereInput!] id: ID idIn: [ID!] deviceID: String plugin: String vendor: String model: String health: DeviceHealth healthIn: [DeviceHealth!] allocatable: Boolean }
 
 extend type Query {
+  "Who may use a group, or which groups a user or a project may use; without arguments, which the viewer may use. At most 1000 of each."
+  resourceGroupAccess(resourceGroup: ID, user: ID, project: ID): [ResourceGroupAccess!]! @allow(to: USER)
   resourceGroups(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ResourceGroupOrder!], where: ResourceGroupWhereInput): ResourceGroupConnection! @allow(to: USER)
   agents(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [AgentOrder!], where: AgentWhereInput): AgentConnection! @allow(to: USER)
   devices(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [DeviceOrder!], where: DeviceWhereInput): DeviceConnection! @allow(to: USER)
   slotTypes: [SlotType!]! @allow(to: USER)
 }
 
-input CreateResourceGroupInput { name: String! description: String public: Boolean }
+input CreateResourceGroupInput { name: String! description: String public: Boolean sessionTypes: [String!] }
+input UpdateResourceGroupInput { id: ID! name: String description: String active: Boolean public: Boolean sessionTypes: [String!] }
+input DeleteResourceGroupInput { id: ID! }
+"Exactly one of domain, project, user and keypair."
+input GrantResourceGroupInput { resourceGroup: ID! domain: ID project: ID user: ID keypair: ID }
+"Exactly one of domain, project, user and keypair."
+input RevokeResourceGroupInput { resourceGroup: ID! domain: ID project: ID user: ID keypair: ID }
+type DeleteResourceGroupPayload @allow(to: USER) { id: ID! }
 input UpdateAgentInput { id: ID! schedulable: Boolean resourceGroup: ID }
 enum NodeRole { agent storage }
 "Lets one machine join; the token works once and for an hour."
@@ -4295,6 +5210,12 @@ type JoinTokenPayload @allow(to: SUPERADMIN) {
 }
 
 extend type Mutation {
+  "Changes a group; what runs in it goes on."
+  updateResourceGroup(input: UpdateResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
+  "Deletes a group that has neither agents nor sessions."
+  deleteResourceGroup(input: DeleteResourceGroupInput!): DeleteResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
+  grantResourceGroup(input: GrantResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
+  revokeResourceGroup(input: RevokeResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
   createResourceGroup(input: CreateResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
   "Cordons, opens or moves an agent."
   updateAgent(input: UpdateAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
@@ -4304,6 +5225,24 @@ extend type Mutation {
 extend type Subscription {
   "An agent, its devices or their holders changed. Sends every visible agent first."
   agentChanged(id: ID): Agent! @allow(to: USER)
+}
+
+"A resource group opened to exactly one domain, project, user or keypair."
+type GroupGrant implements Node @allow(to: USER) {
+  id: ID!
+  domain: Domain
+  project: Project
+  user: User
+  createdAt: Time!
+}
+
+"A user or a project that may use a group, and why."
+type ResourceGroupAccess @allow(to: USER) {
+  resourceGroup: ResourceGroup
+  user: User
+  project: Project
+  "Of superadmin, public, domain, project, user, keypair."
+  via: [String!]!
 }
 `, BuiltIn: false},
 	{Name: "../identity.graphql", Input: `"A domain: top of ownership and limits."
@@ -4590,6 +5529,81 @@ extend type Mutation {
   scanRegistry(input: ScanRegistryInput!): ScanRegistryPayload! @allow(to: SUPERADMIN, scope: admin)
   registerImage(input: RegisterImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: admin)
   forgetImage(input: ForgetImageInput!): ForgetImagePayload! @allow(to: SUPERADMIN, scope: admin)
+}
+`, BuiltIn: false},
+	{Name: "../role.graphql", Input: `"What a role allows on one kind of object."
+type RolePermission @allow(to: USER) { entity: AccessEntity! operations: [AccessOperation!]! }
+input RolePermissionInput { entity: AccessEntity! operations: [AccessOperation!]! }
+
+"A named set of permissions that is granted to users on scopes."
+type Role implements Node @allow(to: USER) {
+  id: ID!
+  name: String!
+  description: String!
+  "What its holders may do on the scope where they hold it."
+  allows: [RolePermission!]!
+  createdAt: Time!
+  grants: [RoleGrant!]!
+  "What the viewer may do to the role itself; special: grant it."
+  permissions: [AccessOperation!]!
+}
+
+"Where a role is granted. An object is one of any kind, by its id."
+enum RoleScope { system domain project object }
+
+type RoleGrant implements Node @allow(to: USER) {
+  id: ID!
+  role: Role!
+  user: User!
+  scope: RoleScope!
+  "Null for the system."
+  scopeId: ID
+  createdAt: Time!
+}
+
+type RoleConnection @allow(to: USER) { edges: [RoleEdge] pageInfo: PageInfo! totalCount: Int! }
+type RoleEdge @allow(to: USER) { node: Role cursor: Cursor! }
+input RoleOrder { direction: OrderDirection! = ASC field: RoleOrderField! }
+enum RoleOrderField { NAME CREATED_AT }
+input RoleWhereInput { not: RoleWhereInput and: [RoleWhereInput!] or: [RoleWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String }
+
+extend type User {
+  "Custom roles that the user holds."
+  roleGrants: [RoleGrant!]!
+  "What the viewer may do to the user; special: act as him."
+  permissions: [AccessOperation!]!
+}
+extend type Domain { "What the viewer may do to the domain." permissions: [AccessOperation!]! }
+extend type Project { "What the viewer may do to the project; special: choose its members." permissions: [AccessOperation!]! }
+extend type ResourceGroup { "What the viewer may do to the group; special: say who uses it." permissions: [AccessOperation!]! }
+extend type Agent { "What the viewer may do to the agent." permissions: [AccessOperation!]! }
+extend type Image { "What the viewer may do to the image." permissions: [AccessOperation!]! }
+extend type Volume { "What the viewer may do to the volume; special: say who uses it." permissions: [AccessOperation!]! }
+extend type Session { "What the viewer may do to the session; special: enter it." permissions: [AccessOperation!]! }
+extend type Vfolder { "What the viewer may do to the folder; special: use its files." permissions: [AccessOperation!]! }
+
+extend type Query {
+  roles(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [RoleOrder!], where: RoleWhereInput): RoleConnection! @allow(to: USER)
+}
+
+input CreateRoleInput { name: String! description: String allows: [RolePermissionInput!]! }
+input UpdateRoleInput { id: ID! name: String description: String allows: [RolePermissionInput!] }
+input DeleteRoleInput { id: ID! }
+input GrantRoleInput { role: ID! user: ID! scope: RoleScope! scopeId: ID }
+input RevokeRoleInput { id: ID! }
+type RolePayload @allow(to: USER) { role: Role! }
+type DeleteRolePayload @allow(to: USER) { id: ID! }
+type RoleGrantPayload @allow(to: USER) { grant: RoleGrant! }
+type RevokeRolePayload @allow(to: USER) { role: Role! }
+
+extend type Mutation {
+  createRole(input: CreateRoleInput!): RolePayload! @allow(to: SUPERADMIN, scope: admin)
+  "Changes a role at once for all who hold it."
+  updateRole(input: UpdateRoleInput!): RolePayload! @allow(to: SUPERADMIN, scope: admin)
+  deleteRole(input: DeleteRoleInput!): DeleteRolePayload! @allow(to: SUPERADMIN, scope: admin)
+  "Gives a user a role on a scope, at once; nobody grants what he has not there himself."
+  grantRole(input: GrantRoleInput!): RoleGrantPayload! @allow(to: SUPERADMIN, scope: admin)
+  revokeRole(input: RevokeRoleInput!): RevokeRolePayload! @allow(to: SUPERADMIN, scope: admin)
 }
 `, BuiltIn: false},
 	{Name: "../session.graphql", Input: `enum SessionType {
@@ -5162,6 +6176,8 @@ func (ec *executionContext) childFields_Agent(ctx context.Context, field graphql
 		return ec.fieldContext_Agent_probes(ctx, field)
 	case "stats":
 		return ec.fieldContext_Agent_stats(ctx, field)
+	case "permissions":
+		return ec.fieldContext_Agent_permissions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Agent", field.Name)
 }
@@ -5250,6 +6266,70 @@ func (ec *executionContext) childFields_AttachResourcePolicyPayload(ctx context.
 	return nil, fmt.Errorf("no field named %q was found under type AttachResourcePolicyPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_AuditEntry(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_AuditEntry_id(ctx, field)
+	case "at":
+		return ec.fieldContext_AuditEntry_at(ctx, field)
+	case "actor":
+		return ec.fieldContext_AuditEntry_actor(ctx, field)
+	case "actorId":
+		return ec.fieldContext_AuditEntry_actorId(ctx, field)
+	case "actorEmail":
+		return ec.fieldContext_AuditEntry_actorEmail(ctx, field)
+	case "actedAs":
+		return ec.fieldContext_AuditEntry_actedAs(ctx, field)
+	case "actedAsId":
+		return ec.fieldContext_AuditEntry_actedAsId(ctx, field)
+	case "credentialId":
+		return ec.fieldContext_AuditEntry_credentialId(ctx, field)
+	case "action":
+		return ec.fieldContext_AuditEntry_action(ctx, field)
+	case "entity":
+		return ec.fieldContext_AuditEntry_entity(ctx, field)
+	case "entityId":
+		return ec.fieldContext_AuditEntry_entityId(ctx, field)
+	case "domainId":
+		return ec.fieldContext_AuditEntry_domainId(ctx, field)
+	case "projectId":
+		return ec.fieldContext_AuditEntry_projectId(ctx, field)
+	case "requestId":
+		return ec.fieldContext_AuditEntry_requestId(ctx, field)
+	case "clientAddress":
+		return ec.fieldContext_AuditEntry_clientAddress(ctx, field)
+	case "result":
+		return ec.fieldContext_AuditEntry_result(ctx, field)
+	case "message":
+		return ec.fieldContext_AuditEntry_message(ctx, field)
+	case "durationUs":
+		return ec.fieldContext_AuditEntry_durationUs(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AuditEntry", field.Name)
+}
+
+func (ec *executionContext) childFields_AuditEntryConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_AuditEntryConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_AuditEntryConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_AuditEntryConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AuditEntryConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_AuditEntryEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_AuditEntryEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_AuditEntryEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AuditEntryEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_CreateDownloadPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "url":
@@ -5274,6 +6354,22 @@ func (ec *executionContext) childFields_DeleteFilesPayload(ctx context.Context, 
 		return ec.fieldContext_DeleteFilesPayload_results(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteFilesPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteResourceGroupPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteResourceGroupPayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteResourceGroupPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteRolePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteRolePayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteRolePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Device(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5370,6 +6466,8 @@ func (ec *executionContext) childFields_Domain(ctx context.Context, field graphq
 		return ec.fieldContext_Domain_users(ctx, field)
 	case "occupied":
 		return ec.fieldContext_Domain_occupied(ctx, field)
+	case "permissions":
+		return ec.fieldContext_Domain_permissions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Domain", field.Name)
 }
@@ -5484,6 +6582,22 @@ func (ec *executionContext) childFields_ForgetImagePayload(ctx context.Context, 
 	return nil, fmt.Errorf("no field named %q was found under type ForgetImagePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_GroupGrant(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_GroupGrant_id(ctx, field)
+	case "domain":
+		return ec.fieldContext_GroupGrant_domain(ctx, field)
+	case "project":
+		return ec.fieldContext_GroupGrant_project(ctx, field)
+	case "user":
+		return ec.fieldContext_GroupGrant_user(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_GroupGrant_createdAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type GroupGrant", field.Name)
+}
+
 func (ec *executionContext) childFields_Image(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -5506,6 +6620,8 @@ func (ec *executionContext) childFields_Image(ctx context.Context, field graphql
 		return ec.fieldContext_Image_createdAt(ctx, field)
 	case "registry":
 		return ec.fieldContext_Image_registry(ctx, field)
+	case "permissions":
+		return ec.fieldContext_Image_permissions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Image", field.Name)
 }
@@ -5780,6 +6896,8 @@ func (ec *executionContext) childFields_Project(ctx context.Context, field graph
 		return ec.fieldContext_Project_memberships(ctx, field)
 	case "occupied":
 		return ec.fieldContext_Project_occupied(ctx, field)
+	case "permissions":
+		return ec.fieldContext_Project_permissions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Project", field.Name)
 }
@@ -5886,6 +7004,10 @@ func (ec *executionContext) childFields_ResourceGroup(ctx context.Context, field
 	switch field.Name {
 	case "id":
 		return ec.fieldContext_ResourceGroup_id(ctx, field)
+	case "sessionTypes":
+		return ec.fieldContext_ResourceGroup_sessionTypes(ctx, field)
+	case "grants":
+		return ec.fieldContext_ResourceGroup_grants(ctx, field)
 	case "name":
 		return ec.fieldContext_ResourceGroup_name(ctx, field)
 	case "description":
@@ -5898,8 +7020,24 @@ func (ec *executionContext) childFields_ResourceGroup(ctx context.Context, field
 		return ec.fieldContext_ResourceGroup_createdAt(ctx, field)
 	case "agents":
 		return ec.fieldContext_ResourceGroup_agents(ctx, field)
+	case "permissions":
+		return ec.fieldContext_ResourceGroup_permissions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourceGroup", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceGroupAccess(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceGroup":
+		return ec.fieldContext_ResourceGroupAccess_resourceGroup(ctx, field)
+	case "user":
+		return ec.fieldContext_ResourceGroupAccess_user(ctx, field)
+	case "project":
+		return ec.fieldContext_ResourceGroupAccess_project(ctx, field)
+	case "via":
+		return ec.fieldContext_ResourceGroupAccess_via(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceGroupAccess", field.Name)
 }
 
 func (ec *executionContext) childFields_ResourceGroupConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5982,6 +7120,122 @@ func (ec *executionContext) childFields_ResourcePolicyPayload(ctx context.Contex
 		return ec.fieldContext_ResourcePolicyPayload_policy(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourcePolicyPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Retention(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "category":
+		return ec.fieldContext_Retention_category(ctx, field)
+	case "days":
+		return ec.fieldContext_Retention_days(ctx, field)
+	case "sweptAt":
+		return ec.fieldContext_Retention_sweptAt(ctx, field)
+	case "removed":
+		return ec.fieldContext_Retention_removed(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Retention", field.Name)
+}
+
+func (ec *executionContext) childFields_RetentionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "retention":
+		return ec.fieldContext_RetentionPayload_retention(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RetentionPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RevokeRolePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "role":
+		return ec.fieldContext_RevokeRolePayload_role(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RevokeRolePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Role(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Role_id(ctx, field)
+	case "name":
+		return ec.fieldContext_Role_name(ctx, field)
+	case "description":
+		return ec.fieldContext_Role_description(ctx, field)
+	case "allows":
+		return ec.fieldContext_Role_allows(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Role_createdAt(ctx, field)
+	case "grants":
+		return ec.fieldContext_Role_grants(ctx, field)
+	case "permissions":
+		return ec.fieldContext_Role_permissions(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Role", field.Name)
+}
+
+func (ec *executionContext) childFields_RoleConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_RoleConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_RoleConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_RoleConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RoleConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_RoleEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_RoleEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_RoleEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RoleEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_RoleGrant(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_RoleGrant_id(ctx, field)
+	case "role":
+		return ec.fieldContext_RoleGrant_role(ctx, field)
+	case "user":
+		return ec.fieldContext_RoleGrant_user(ctx, field)
+	case "scope":
+		return ec.fieldContext_RoleGrant_scope(ctx, field)
+	case "scopeId":
+		return ec.fieldContext_RoleGrant_scopeId(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_RoleGrant_createdAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RoleGrant", field.Name)
+}
+
+func (ec *executionContext) childFields_RoleGrantPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "grant":
+		return ec.fieldContext_RoleGrantPayload_grant(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RoleGrantPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RolePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "role":
+		return ec.fieldContext_RolePayload_role(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RolePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RolePermission(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "entity":
+		return ec.fieldContext_RolePermission_entity(ctx, field)
+	case "operations":
+		return ec.fieldContext_RolePermission_operations(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RolePermission", field.Name)
 }
 
 func (ec *executionContext) childFields_ScanRegistryPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6074,6 +7328,8 @@ func (ec *executionContext) childFields_Session(ctx context.Context, field graph
 		return ec.fieldContext_Session_pending(ctx, field)
 	case "usage":
 		return ec.fieldContext_Session_usage(ctx, field)
+	case "permissions":
+		return ec.fieldContext_Session_permissions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Session", field.Name)
 }
@@ -6222,6 +7478,10 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_memberships(ctx, field)
 	case "occupied":
 		return ec.fieldContext_User_occupied(ctx, field)
+	case "roleGrants":
+		return ec.fieldContext_User_roleGrants(ctx, field)
+	case "permissions":
+		return ec.fieldContext_User_permissions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type User", field.Name)
 }
@@ -6280,6 +7540,8 @@ func (ec *executionContext) childFields_Vfolder(ctx context.Context, field graph
 		return ec.fieldContext_Vfolder_mountedBy(ctx, field)
 	case "files":
 		return ec.fieldContext_Vfolder_files(ctx, field)
+	case "permissions":
+		return ec.fieldContext_Vfolder_permissions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Vfolder", field.Name)
 }
@@ -6354,6 +7616,8 @@ func (ec *executionContext) childFields_Volume(ctx context.Context, field graphq
 		return ec.fieldContext_Volume_totalBytes(ctx, field)
 	case "usedBytes":
 		return ec.fieldContext_Volume_usedBytes(ctx, field)
+	case "permissions":
+		return ec.fieldContext_Volume_permissions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Volume", field.Name)
 }
@@ -6698,8 +7962,8 @@ func (ec *executionContext) field_Mutation_createResourceGroup_args(ctx context.
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (agents.CreateResourceGroupInput, error) {
-			return ec.unmarshalNCreateResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐCreateResourceGroupInput(ctx, v)
+		func(ctx context.Context, v any) (group.CreateResourceGroupInput, error) {
+			return ec.unmarshalNCreateResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐCreateResourceGroupInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6714,6 +7978,20 @@ func (ec *executionContext) field_Mutation_createResourcePolicy_args(ctx context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (policy.CreateResourcePolicyInput, error) {
 			return ec.unmarshalNCreateResourcePolicyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐCreateResourcePolicyInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createRole_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (role.CreateRoleInput, error) {
+			return ec.unmarshalNCreateRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐCreateRoleInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6792,6 +8070,34 @@ func (ec *executionContext) field_Mutation_deleteFiles_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_deleteResourceGroup_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (group.DeleteResourceGroupInput, error) {
+			return ec.unmarshalNDeleteResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐDeleteResourceGroupInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteRole_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (role.DeleteRoleInput, error) {
+			return ec.unmarshalNDeleteRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐDeleteRoleInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_deleteVfolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6812,6 +8118,34 @@ func (ec *executionContext) field_Mutation_forgetImage_args(ctx context.Context,
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (image.ForgetImageInput, error) {
 			return ec.unmarshalNForgetImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐForgetImageInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_grantResourceGroup_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (group.GrantResourceGroupInput, error) {
+			return ec.unmarshalNGrantResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐGrantResourceGroupInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_grantRole_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (role.GrantRoleInput, error) {
+			return ec.unmarshalNGrantRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐGrantRoleInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6932,6 +8266,34 @@ func (ec *executionContext) field_Mutation_revokeLoginSession_args(ctx context.C
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_revokeResourceGroup_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (group.RevokeResourceGroupInput, error) {
+			return ec.unmarshalNRevokeResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐRevokeResourceGroupInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_revokeRole_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (role.RevokeRoleInput, error) {
+			return ec.unmarshalNRevokeRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐRevokeRoleInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_scanRegistry_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6952,6 +8314,20 @@ func (ec *executionContext) field_Mutation_setMembership_args(ctx context.Contex
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (identity.SetMembershipInput, error) {
 			return ec.unmarshalNSetMembershipInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐSetMembershipInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_setRetention_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (audit.SetRetentionInput, error) {
+			return ec.unmarshalNSetRetentionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauditᚐSetRetentionInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6988,12 +8364,40 @@ func (ec *executionContext) field_Mutation_updateAgent_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_updateResourceGroup_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (group.UpdateResourceGroupInput, error) {
+			return ec.unmarshalNUpdateResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐUpdateResourceGroupInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_updateResourcePolicy_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (policy.UpdateResourcePolicyInput, error) {
 			return ec.unmarshalNUpdateResourcePolicyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐUpdateResourcePolicyInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateRole_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (role.UpdateRoleInput, error) {
+			return ec.unmarshalNUpdateRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐUpdateRoleInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7084,6 +8488,60 @@ func (ec *executionContext) field_Query_accessTokens_args(ctx context.Context, r
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_activity_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.AuditEntryOrder, error) {
+			return ec.unmarshalOAuditEntryOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.AuditEntryWhereInput, error) {
+			return ec.unmarshalOAuditEntryWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_agents_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -7130,6 +8588,60 @@ func (ec *executionContext) field_Query_agents_args(ctx context.Context, rawArgs
 	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
 		func(ctx context.Context, v any) (*ent.AgentWhereInput, error) {
 			return ec.unmarshalOAgentWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAgentWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_auditEntries_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.AuditEntryOrder, error) {
+			return ec.unmarshalOAuditEntryOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.AuditEntryWhereInput, error) {
+			return ec.unmarshalOAuditEntryWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryWhereInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7436,6 +8948,36 @@ func (ec *executionContext) field_Query_quotaScopes_args(ctx context.Context, ra
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_resourceGroupAccess_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "resourceGroup",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["resourceGroup"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "user",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["user"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "project",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["project"] = arg2
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_resourceGroups_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -7536,6 +9078,60 @@ func (ec *executionContext) field_Query_resourcePolicies_args(ctx context.Contex
 	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
 		func(ctx context.Context, v any) (*ent.ResourcePolicyWhereInput, error) {
 			return ec.unmarshalOResourcePolicyWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePolicyWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_roles_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.RoleOrder, error) {
+			return ec.unmarshalORoleOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.RoleWhereInput, error) {
+			return ec.unmarshalORoleWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleWhereInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8729,6 +10325,29 @@ func (ec *executionContext) fieldContext_Agent_stats(_ context.Context, field gr
 	return fc, nil
 }
 
+func (ec *executionContext) _Agent_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.Agent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Agent_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Agent().Permissions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+			return ec.marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Agent_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Agent", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
+}
+
 func (ec *executionContext) _AgentConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.AgentConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -9266,6 +10885,580 @@ func (ec *executionContext) fieldContext_AttachResourcePolicyPayload_policy(_ co
 	return fc, nil
 }
 
+func (ec *executionContext) _AuditEntry_id(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntry_at(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntry_actor(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_actor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.AuditEntry().Actor(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_actor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AuditEntry",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AuditEntry_actorId(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_actorId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ActorID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_actorId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntry_actorEmail(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_actorEmail(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ActorEmail, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_actorEmail(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntry_actedAs(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_actedAs(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.AuditEntry().ActedAs(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_actedAs(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AuditEntry",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AuditEntry_actedAsId(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_actedAsId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ActedAsID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_actedAsId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntry_credentialId(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_credentialId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CredentialID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_credentialId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntry_action(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_action(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Action, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_action(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntry_entity(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_entity(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Entity, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_entity(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntry_entityId(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_entityId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EntityID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_entityId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntry_domainId(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_domainId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DomainID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_domainId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntry_projectId(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_projectId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ProjectID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_projectId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntry_requestId(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_requestId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RequestID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_requestId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntry_clientAddress(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_clientAddress(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ClientAddress, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_clientAddress(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntry_result(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_result(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Result, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_result(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntry_message(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntry_durationUs(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntry_durationUs(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DurationUs, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntry_durationUs(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntryConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntryConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntryConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.AuditEntryEdge) graphql.Marshaler {
+			return ec.marshalOAuditEntryEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntryConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AuditEntryConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AuditEntryEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AuditEntryConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntryConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntryConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.PageInfo[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntryConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AuditEntryConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AuditEntryConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntryConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntryConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntryConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntryConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _AuditEntryEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntryEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntryEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.AuditEntry) graphql.Marshaler {
+			return ec.marshalOAuditEntry2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntry(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntryEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AuditEntryEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AuditEntry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AuditEntryEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntryEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditEntryEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AuditEntryEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditEntryEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
 func (ec *executionContext) _CreateDownloadPayload_url(ctx context.Context, field graphql.CollectedField, obj *vfolder.CreateDownloadPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -9374,6 +11567,52 @@ func (ec *executionContext) fieldContext_DeleteFilesPayload_results(_ context.Co
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _DeleteResourceGroupPayload_id(ctx context.Context, field graphql.CollectedField, obj *group.DeleteResourceGroupPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteResourceGroupPayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteResourceGroupPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteResourceGroupPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteRolePayload_id(ctx context.Context, field graphql.CollectedField, obj *role.DeleteRolePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteRolePayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteRolePayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteRolePayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _Device_id(ctx context.Context, field graphql.CollectedField, obj *ent.Device) (ret graphql.Marshaler) {
@@ -10263,6 +12502,29 @@ func (ec *executionContext) fieldContext_Domain_occupied(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Domain", field, true, true, errors.New("field of type Slots does not have child fields"))
 }
 
+func (ec *executionContext) _Domain_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.Domain) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Domain_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Domain().Permissions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+			return ec.marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Domain_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Domain", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
+}
+
 func (ec *executionContext) _DomainConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.DomainConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -10892,6 +13154,148 @@ func (ec *executionContext) fieldContext_ForgetImagePayload_id(_ context.Context
 	return graphql.NewScalarFieldContext("ForgetImagePayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
+func (ec *executionContext) _GroupGrant_id(ctx context.Context, field graphql.CollectedField, obj *ent.GroupGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GroupGrant_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GroupGrant_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GroupGrant", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _GroupGrant_domain(ctx context.Context, field graphql.CollectedField, obj *ent.GroupGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GroupGrant_domain(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Domain(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Domain) graphql.Marshaler {
+			return ec.marshalODomain2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomain(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_GroupGrant_domain(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "GroupGrant",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Domain(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _GroupGrant_project(ctx context.Context, field graphql.CollectedField, obj *ent.GroupGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GroupGrant_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Project(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_GroupGrant_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "GroupGrant",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _GroupGrant_user(ctx context.Context, field graphql.CollectedField, obj *ent.GroupGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GroupGrant_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_GroupGrant_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "GroupGrant",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _GroupGrant_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.GroupGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GroupGrant_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GroupGrant_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GroupGrant", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
 func (ec *executionContext) _Image_id(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11129,6 +13533,29 @@ func (ec *executionContext) fieldContext_Image_registry(_ context.Context, field
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Image_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Image().Permissions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+			return ec.marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Image_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Image", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
 }
 
 func (ec *executionContext) _ImageConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.ImageConnection) (ret graphql.Marshaler) {
@@ -12495,6 +14922,226 @@ func (ec *executionContext) fieldContext_Metric_quality(_ context.Context, field
 	return graphql.NewScalarFieldContext("Metric", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _Mutation_setRetention(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setRetention(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetRetention(ctx, fc.Args["input"].(audit.SetRetentionInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *audit.RetentionPayload) graphql.Marshaler {
+			return ec.marshalNRetentionPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauditᚐRetentionPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_setRetention(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RetentionPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setRetention_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateResourceGroup(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateResourceGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateResourceGroup(ctx, fc.Args["input"].(group.UpdateResourceGroupInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *group.ResourceGroupPayload) graphql.Marshaler {
+			return ec.marshalNResourceGroupPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐResourceGroupPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateResourceGroup(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceGroupPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateResourceGroup_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteResourceGroup(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteResourceGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteResourceGroup(ctx, fc.Args["input"].(group.DeleteResourceGroupInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *group.DeleteResourceGroupPayload) graphql.Marshaler {
+			return ec.marshalNDeleteResourceGroupPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐDeleteResourceGroupPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteResourceGroup(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteResourceGroupPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteResourceGroup_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_grantResourceGroup(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_grantResourceGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().GrantResourceGroup(ctx, fc.Args["input"].(group.GrantResourceGroupInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *group.ResourceGroupPayload) graphql.Marshaler {
+			return ec.marshalNResourceGroupPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐResourceGroupPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_grantResourceGroup(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceGroupPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_grantResourceGroup_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_revokeResourceGroup(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_revokeResourceGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RevokeResourceGroup(ctx, fc.Args["input"].(group.RevokeResourceGroupInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *group.ResourceGroupPayload) graphql.Marshaler {
+			return ec.marshalNResourceGroupPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐResourceGroupPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_revokeResourceGroup(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceGroupPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_revokeResourceGroup_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createResourceGroup(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12505,11 +15152,11 @@ func (ec *executionContext) _Mutation_createResourceGroup(ctx context.Context, f
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().CreateResourceGroup(ctx, fc.Args["input"].(agents.CreateResourceGroupInput))
+			return ec.Resolvers.Mutation().CreateResourceGroup(ctx, fc.Args["input"].(group.CreateResourceGroupInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *agents.ResourceGroupPayload) graphql.Marshaler {
-			return ec.marshalNResourceGroupPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐResourceGroupPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *group.ResourceGroupPayload) graphql.Marshaler {
+			return ec.marshalNResourceGroupPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐResourceGroupPayload(ctx, selections, v)
 		},
 		true,
 		true,
@@ -13369,6 +16016,226 @@ func (ec *executionContext) fieldContext_Mutation_forgetImage(ctx context.Contex
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_forgetImage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createRole(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createRole(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateRole(ctx, fc.Args["input"].(role.CreateRoleInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *role.RolePayload) graphql.Marshaler {
+			return ec.marshalNRolePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐRolePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createRole(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RolePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createRole_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateRole(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateRole(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateRole(ctx, fc.Args["input"].(role.UpdateRoleInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *role.RolePayload) graphql.Marshaler {
+			return ec.marshalNRolePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐRolePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateRole(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RolePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateRole_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteRole(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteRole(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteRole(ctx, fc.Args["input"].(role.DeleteRoleInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *role.DeleteRolePayload) graphql.Marshaler {
+			return ec.marshalNDeleteRolePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐDeleteRolePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteRole(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteRolePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteRole_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_grantRole(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_grantRole(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().GrantRole(ctx, fc.Args["input"].(role.GrantRoleInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *role.RoleGrantPayload) graphql.Marshaler {
+			return ec.marshalNRoleGrantPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐRoleGrantPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_grantRole(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RoleGrantPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_grantRole_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_revokeRole(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_revokeRole(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RevokeRole(ctx, fc.Args["input"].(role.RevokeRoleInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *role.RevokeRolePayload) graphql.Marshaler {
+			return ec.marshalNRevokeRolePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐRevokeRolePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_revokeRole(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RevokeRolePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_revokeRole_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -14566,6 +17433,29 @@ func (ec *executionContext) fieldContext_Project_occupied(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Project", field, true, true, errors.New("field of type Slots does not have child fields"))
 }
 
+func (ec *executionContext) _Project_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.Project) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Project_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Project().Permissions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+			return ec.marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Project_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Project", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
+}
+
 func (ec *executionContext) _ProjectConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.ProjectConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -14856,6 +17746,170 @@ func (ec *executionContext) fieldContext_Query_server(_ context.Context, field g
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Server(ctx, field)
 		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_auditEntries(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_auditEntries(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().AuditEntries(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.AuditEntryOrder), fc.Args["where"].(*ent.AuditEntryWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.AuditEntryConnection) graphql.Marshaler {
+			return ec.marshalNAuditEntryConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_auditEntries(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AuditEntryConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_auditEntries_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_activity(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_activity(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Activity(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.AuditEntryOrder), fc.Args["where"].(*ent.AuditEntryWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.AuditEntryConnection) graphql.Marshaler {
+			return ec.marshalNAuditEntryConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_activity(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AuditEntryConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_activity_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_retention(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_retention(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().Retention(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Retention) graphql.Marshaler {
+			return ec.marshalNRetention2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRetentionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_retention(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Retention(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_resourceGroupAccess(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_resourceGroupAccess(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ResourceGroupAccess(ctx, fc.Args["resourceGroup"].(*uuid.UUID), fc.Args["user"].(*uuid.UUID), fc.Args["project"].(*uuid.UUID))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*group.Access) graphql.Marshaler {
+			return ec.marshalNResourceGroupAccess2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccessᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_resourceGroupAccess(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceGroupAccess(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_resourceGroupAccess_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -15380,6 +18434,50 @@ func (ec *executionContext) fieldContext_Query_registries(_ context.Context, fie
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Registry(ctx, field)
 		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_roles(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_roles(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Roles(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.RoleOrder), fc.Args["where"].(*ent.RoleWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.RoleConnection) graphql.Marshaler {
+			return ec.marshalNRoleConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_roles(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RoleConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_roles_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -16173,6 +19271,61 @@ func (ec *executionContext) fieldContext_ResourceGroup_id(_ context.Context, fie
 	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
+func (ec *executionContext) _ResourceGroup_sessionTypes(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_sessionTypes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SessionTypes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_sessionTypes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceGroup_grants(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_grants(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Grants(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.GroupGrant) graphql.Marshaler {
+			return ec.marshalNGroupGrant2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐGroupGrantᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_grants(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceGroup",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_GroupGrant(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ResourceGroup_name(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -16332,6 +19485,148 @@ func (ec *executionContext) fieldContext_ResourceGroup_agents(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _ResourceGroup_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ResourceGroup().Permissions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+			return ec.marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceGroupAccess_resourceGroup(ctx context.Context, field graphql.CollectedField, obj *group.Access) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroupAccess_resourceGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ResourceGroupAccess().ResourceGroup(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ResourceGroup) graphql.Marshaler {
+			return ec.marshalOResourceGroup2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroup(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroupAccess_resourceGroup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceGroupAccess",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceGroup(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourceGroupAccess_user(ctx context.Context, field graphql.CollectedField, obj *group.Access) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroupAccess_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ResourceGroupAccess().User(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroupAccess_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceGroupAccess",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourceGroupAccess_project(ctx context.Context, field graphql.CollectedField, obj *group.Access) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroupAccess_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ResourceGroupAccess().Project(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroupAccess_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceGroupAccess",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourceGroupAccess_via(ctx context.Context, field graphql.CollectedField, obj *group.Access) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroupAccess_via(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Via, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroupAccess_via(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroupAccess", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _ResourceGroupConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroupConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -16474,7 +19769,7 @@ func (ec *executionContext) fieldContext_ResourceGroupEdge_cursor(_ context.Cont
 	return graphql.NewScalarFieldContext("ResourceGroupEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceGroupPayload_resourceGroup(ctx context.Context, field graphql.CollectedField, obj *agents.ResourceGroupPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceGroupPayload_resourceGroup(ctx context.Context, field graphql.CollectedField, obj *group.ResourceGroupPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -16862,6 +20157,749 @@ func (ec *executionContext) fieldContext_ResourcePolicyPayload_policy(_ context.
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Retention_category(ctx context.Context, field graphql.CollectedField, obj *ent.Retention) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Retention_category(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Category, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Retention_category(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Retention", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Retention_days(ctx context.Context, field graphql.CollectedField, obj *ent.Retention) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Retention_days(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Days, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Retention_days(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Retention", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Retention_sweptAt(ctx context.Context, field graphql.CollectedField, obj *ent.Retention) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Retention_sweptAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SweptAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Retention_sweptAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Retention", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Retention_removed(ctx context.Context, field graphql.CollectedField, obj *ent.Retention) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Retention_removed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Removed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Retention_removed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Retention", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _RetentionPayload_retention(ctx context.Context, field graphql.CollectedField, obj *audit.RetentionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RetentionPayload_retention(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Retention, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Retention) graphql.Marshaler {
+			return ec.marshalNRetention2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRetention(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RetentionPayload_retention(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RetentionPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Retention(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RevokeRolePayload_role(ctx context.Context, field graphql.CollectedField, obj *role.RevokeRolePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RevokeRolePayload_role(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Role, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Role) graphql.Marshaler {
+			return ec.marshalNRole2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRole(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RevokeRolePayload_role(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RevokeRolePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Role(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Role_id(ctx context.Context, field graphql.CollectedField, obj *ent.Role) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Role_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Role_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Role", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Role_name(ctx context.Context, field graphql.CollectedField, obj *ent.Role) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Role_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Role_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Role", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Role_description(ctx context.Context, field graphql.CollectedField, obj *ent.Role) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Role_description(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Description, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Role_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Role", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Role_allows(ctx context.Context, field graphql.CollectedField, obj *ent.Role) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Role_allows(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Role().Allows(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*role.Permission) graphql.Marshaler {
+			return ec.marshalNRolePermission2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐPermissionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Role_allows(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Role",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RolePermission(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Role_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.Role) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Role_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Role_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Role", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Role_grants(ctx context.Context, field graphql.CollectedField, obj *ent.Role) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Role_grants(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Grants(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.RoleGrant) graphql.Marshaler {
+			return ec.marshalNRoleGrant2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleGrantᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Role_grants(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Role",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RoleGrant(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Role_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.Role) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Role_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Role().Permissions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+			return ec.marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Role_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Role", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
+}
+
+func (ec *executionContext) _RoleConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.RoleConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RoleConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.RoleEdge) graphql.Marshaler {
+			return ec.marshalORoleEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RoleConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RoleConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RoleEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RoleConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.RoleConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RoleConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.PageInfo[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RoleConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RoleConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RoleConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.RoleConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RoleConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RoleConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RoleConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RoleEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.RoleEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RoleEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Role) graphql.Marshaler {
+			return ec.marshalORole2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRole(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RoleEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RoleEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Role(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RoleEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.RoleEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RoleEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RoleEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RoleEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _RoleGrant_id(ctx context.Context, field graphql.CollectedField, obj *ent.RoleGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RoleGrant_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RoleGrant_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RoleGrant", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _RoleGrant_role(ctx context.Context, field graphql.CollectedField, obj *ent.RoleGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RoleGrant_role(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Role(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Role) graphql.Marshaler {
+			return ec.marshalNRole2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRole(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RoleGrant_role(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RoleGrant",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Role(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RoleGrant_user(ctx context.Context, field graphql.CollectedField, obj *ent.RoleGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RoleGrant_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalNUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RoleGrant_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RoleGrant",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RoleGrant_scope(ctx context.Context, field graphql.CollectedField, obj *ent.RoleGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RoleGrant_scope(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Scope, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v rolegrant.Scope) graphql.Marshaler {
+			return ec.marshalNRoleScope2githubᚗcomᚋberthhqᚋberthᚋentᚋrolegrantᚐScope(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RoleGrant_scope(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RoleGrant", field, false, false, errors.New("field of type RoleScope does not have child fields"))
+}
+
+func (ec *executionContext) _RoleGrant_scopeId(ctx context.Context, field graphql.CollectedField, obj *ent.RoleGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RoleGrant_scopeId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.RoleGrant().ScopeID(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RoleGrant_scopeId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RoleGrant", field, true, true, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _RoleGrant_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.RoleGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RoleGrant_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RoleGrant_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RoleGrant", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _RoleGrantPayload_grant(ctx context.Context, field graphql.CollectedField, obj *role.RoleGrantPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RoleGrantPayload_grant(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Grant, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.RoleGrant) graphql.Marshaler {
+			return ec.marshalNRoleGrant2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleGrant(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RoleGrantPayload_grant(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RoleGrantPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RoleGrant(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RolePayload_role(ctx context.Context, field graphql.CollectedField, obj *role.RolePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RolePayload_role(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Role, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Role) graphql.Marshaler {
+			return ec.marshalNRole2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRole(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RolePayload_role(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RolePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Role(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RolePermission_entity(ctx context.Context, field graphql.CollectedField, obj *role.Permission) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RolePermission_entity(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Entity, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v access.Entity) graphql.Marshaler {
+			return ec.marshalNAccessEntity2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐEntity(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RolePermission_entity(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RolePermission", field, false, false, errors.New("field of type AccessEntity does not have child fields"))
+}
+
+func (ec *executionContext) _RolePermission_operations(ctx context.Context, field graphql.CollectedField, obj *role.Permission) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RolePermission_operations(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Operations, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+			return ec.marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RolePermission_operations(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RolePermission", field, false, false, errors.New("field of type AccessOperation does not have child fields"))
 }
 
 func (ec *executionContext) _ScanRegistryPayload_registry(ctx context.Context, field graphql.CollectedField, obj *image.ScanRegistryPayload) (ret graphql.Marshaler) {
@@ -17784,6 +21822,29 @@ func (ec *executionContext) fieldContext_Session_usage(_ context.Context, field 
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Session_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Session().Permissions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+			return ec.marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Session", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
 }
 
 func (ec *executionContext) _SessionConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.SessionConnection) (ret graphql.Marshaler) {
@@ -19168,6 +23229,61 @@ func (ec *executionContext) fieldContext_User_occupied(_ context.Context, field 
 	return graphql.NewScalarFieldContext("User", field, true, true, errors.New("field of type Slots does not have child fields"))
 }
 
+func (ec *executionContext) _User_roleGrants(ctx context.Context, field graphql.CollectedField, obj *ent.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_roleGrants(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RoleGrants(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.RoleGrant) graphql.Marshaler {
+			return ec.marshalNRoleGrant2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleGrantᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_roleGrants(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RoleGrant(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _User_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.User().Permissions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+			return ec.marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
+}
+
 func (ec *executionContext) _UserConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -19659,6 +23775,29 @@ func (ec *executionContext) fieldContext_Vfolder_files(ctx context.Context, fiel
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Vfolder_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Vfolder_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Vfolder().Permissions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+			return ec.marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Vfolder_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Vfolder", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
 }
 
 func (ec *executionContext) _VfolderConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.VfolderConnection) (ret graphql.Marshaler) {
@@ -20168,6 +24307,29 @@ func (ec *executionContext) _Volume_usedBytes(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_Volume_usedBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Volume", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Volume_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.Volume) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Volume_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Volume().Permissions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+			return ec.marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Volume_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Volume", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
 }
 
 func (ec *executionContext) ___Directive_name(ctx context.Context, field graphql.CollectedField, obj *introspection.Directive) (ret graphql.Marshaler) {
@@ -21527,6 +25689,182 @@ func (ec *executionContext) unmarshalInputAttachResourcePolicyInput(ctx context.
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputAuditEntryOrder(ctx context.Context, obj any) (ent.AuditEntryOrder, error) {
+	var it ent.AuditEntryOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNAuditEntryOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputAuditEntryWhereInput(ctx context.Context, obj any) (ent.AuditEntryWhereInput, error) {
+	var it ent.AuditEntryWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "actorID", "actedAsID", "entity", "entityID", "domainID", "projectID", "action", "result", "resultNEQ", "atGTE", "atLT", "requestID"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOAuditEntryWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOAuditEntryWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOAuditEntryWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "actorID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("actorID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ActorID = data
+		case "actedAsID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("actedAsID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ActedAsID = data
+		case "entity":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("entity"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Entity = data
+		case "entityID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("entityID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EntityID = data
+		case "domainID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domainID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DomainID = data
+		case "projectID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectID = data
+		case "action":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("action"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Action = data
+		case "result":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("result"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Result = data
+		case "resultNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resultNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResultNEQ = data
+		case "atGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("atGTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AtGTE = data
+		case "atLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("atLT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AtLT = data
+		case "requestID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("requestID"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RequestID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputChangePasswordInput(ctx context.Context, obj any) (auth.ChangePasswordInput, error) {
 	var it auth.ChangePasswordInput
 	if obj == nil {
@@ -21821,8 +26159,8 @@ func (ec *executionContext) unmarshalInputCreateRegistryInput(ctx context.Contex
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.Context, obj any) (agents.CreateResourceGroupInput, error) {
-	var it agents.CreateResourceGroupInput
+func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.Context, obj any) (group.CreateResourceGroupInput, error) {
+	var it group.CreateResourceGroupInput
 	if obj == nil {
 		return it, nil
 	}
@@ -21832,7 +26170,7 @@ func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.C
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "description", "public"}
+	fieldsInOrder := [...]string{"name", "description", "public", "sessionTypes"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -21860,6 +26198,13 @@ func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.C
 				return it, err
 			}
 			it.Public = data
+		case "sessionTypes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sessionTypes"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SessionTypes = data
 		}
 	}
 	return it, nil
@@ -21925,6 +26270,50 @@ func (ec *executionContext) unmarshalInputCreateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.MaxScopeBytes = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCreateRoleInput(ctx context.Context, obj any) (role.CreateRoleInput, error) {
+	var it role.CreateRoleInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "description", "allows"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "allows":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allows"))
+			data, err := ec.unmarshalNRolePermissionInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐPermissionᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Allows = data
 		}
 	}
 	return it, nil
@@ -22236,6 +26625,66 @@ func (ec *executionContext) unmarshalInputDeleteFilesInput(ctx context.Context, 
 				return it, err
 			}
 			it.Paths = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteResourceGroupInput(ctx context.Context, obj any) (group.DeleteResourceGroupInput, error) {
+	var it group.DeleteResourceGroupInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteRoleInput(ctx context.Context, obj any) (role.DeleteRoleInput, error) {
+	var it role.DeleteRoleInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
 		}
 	}
 	return it, nil
@@ -22564,6 +27013,115 @@ func (ec *executionContext) unmarshalInputForgetImageInput(ctx context.Context, 
 				return it, err
 			}
 			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputGrantResourceGroupInput(ctx context.Context, obj any) (group.GrantResourceGroupInput, error) {
+	var it group.GrantResourceGroupInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"resourceGroup", "domain", "project", "user", "keypair"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "resourceGroup":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceGroup"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResourceGroup = data
+		case "domain":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domain"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Domain = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "user":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("user"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.User = data
+		case "keypair":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("keypair"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Keypair = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputGrantRoleInput(ctx context.Context, obj any) (role.GrantRoleInput, error) {
+	var it role.GrantRoleInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"role", "user", "scope", "scopeId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "role":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("role"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Role = data
+		case "user":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("user"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.User = data
+		case "scope":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scope"))
+			data, err := ec.unmarshalNRoleScope2githubᚗcomᚋberthhqᚋberthᚋentᚋrolegrantᚐScope(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Scope = data
+		case "scopeId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scopeId"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ScopeID = data
 		}
 	}
 	return it, nil
@@ -23509,6 +28067,244 @@ func (ec *executionContext) unmarshalInputRevokeLoginSessionInput(ctx context.Co
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRevokeResourceGroupInput(ctx context.Context, obj any) (group.RevokeResourceGroupInput, error) {
+	var it group.RevokeResourceGroupInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"resourceGroup", "domain", "project", "user", "keypair"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "resourceGroup":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceGroup"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResourceGroup = data
+		case "domain":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domain"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Domain = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "user":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("user"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.User = data
+		case "keypair":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("keypair"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Keypair = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRevokeRoleInput(ctx context.Context, obj any) (role.RevokeRoleInput, error) {
+	var it role.RevokeRoleInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRoleOrder(ctx context.Context, obj any) (ent.RoleOrder, error) {
+	var it ent.RoleOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNRoleOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRolePermissionInput(ctx context.Context, obj any) (role.Permission, error) {
+	var it role.Permission
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"entity", "operations"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "entity":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("entity"))
+			data, err := ec.unmarshalNAccessEntity2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐEntity(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Entity = data
+		case "operations":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("operations"))
+			data, err := ec.unmarshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Operations = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRoleWhereInput(ctx context.Context, obj any) (ent.RoleWhereInput, error) {
+	var it ent.RoleWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalORoleWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalORoleWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalORoleWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputScanRegistryInput(ctx context.Context, obj any) (image.ScanRegistryInput, error) {
 	var it image.ScanRegistryInput
 	if obj == nil {
@@ -23766,6 +28562,43 @@ func (ec *executionContext) unmarshalInputSetMembershipInput(ctx context.Context
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputSetRetentionInput(ctx context.Context, obj any) (audit.SetRetentionInput, error) {
+	var it audit.SetRetentionInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"category", "days"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "category":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("category"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Category = data
+		case "days":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("days"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Days = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputTerminateSessionInput(ctx context.Context, obj any) (session.TerminateSessionInput, error) {
 	var it session.TerminateSessionInput
 	if obj == nil {
@@ -23847,6 +28680,71 @@ func (ec *executionContext) unmarshalInputUpdateAgentInput(ctx context.Context, 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUpdateResourceGroupInput(ctx context.Context, obj any) (group.UpdateResourceGroupInput, error) {
+	var it group.UpdateResourceGroupInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "description", "active", "public", "sessionTypes"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "active":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("active"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Active = data
+		case "public":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("public"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Public = data
+		case "sessionTypes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sessionTypes"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SessionTypes = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputUpdateResourcePolicyInput(ctx context.Context, obj any) (policy.UpdateResourcePolicyInput, error) {
 	var it policy.UpdateResourcePolicyInput
 	if obj == nil {
@@ -23907,6 +28805,57 @@ func (ec *executionContext) unmarshalInputUpdateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.MaxScopeBytes = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateRoleInput(ctx context.Context, obj any) (role.UpdateRoleInput, error) {
+	var it role.UpdateRoleInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "description", "allows"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "allows":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allows"))
+			data, err := ec.unmarshalORolePermissionInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐPermissionᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Allows = data
 		}
 	}
 	return it, nil
@@ -24397,6 +29346,16 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Session(ctx, sel, obj)
+	case *ent.RoleGrant:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._RoleGrant(ctx, sel, obj)
+	case *ent.Role:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Role(ctx, sel, obj)
 	case *ent.ResourcePolicy:
 		if obj == nil {
 			return graphql.Null
@@ -24447,6 +29406,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Image(ctx, sel, obj)
+	case *ent.GroupGrant:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._GroupGrant(ctx, sel, obj)
 	case *ent.Domain:
 		if obj == nil {
 			return graphql.Null
@@ -24457,6 +29421,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Device(ctx, sel, obj)
+	case *ent.AuditEntry:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._AuditEntry(ctx, sel, obj)
 	case *ent.Allocation:
 		if obj == nil {
 			return graphql.Null
@@ -24944,6 +29913,44 @@ func (ec *executionContext) _Agent(ctx context.Context, sel ast.SelectionSet, ob
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "permissions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Agent_permissions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -25367,6 +30374,286 @@ func (ec *executionContext) _AttachResourcePolicyPayload(ctx context.Context, se
 	return out
 }
 
+var auditEntryImplementors = []string{"AuditEntry", "Node"}
+
+func (ec *executionContext) _AuditEntry(ctx context.Context, sel ast.SelectionSet, obj *ent.AuditEntry) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, auditEntryImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AuditEntry")
+		case "id":
+			out.Values[i] = ec._AuditEntry_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "at":
+			out.Values[i] = ec._AuditEntry_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "actor":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._AuditEntry_actor(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "actorId":
+			out.Values[i] = ec._AuditEntry_actorId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "actorEmail":
+			out.Values[i] = ec._AuditEntry_actorEmail(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "actedAs":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._AuditEntry_actedAs(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "actedAsId":
+			out.Values[i] = ec._AuditEntry_actedAsId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "credentialId":
+			out.Values[i] = ec._AuditEntry_credentialId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "action":
+			out.Values[i] = ec._AuditEntry_action(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "entity":
+			out.Values[i] = ec._AuditEntry_entity(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "entityId":
+			out.Values[i] = ec._AuditEntry_entityId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "domainId":
+			out.Values[i] = ec._AuditEntry_domainId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "projectId":
+			out.Values[i] = ec._AuditEntry_projectId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "requestId":
+			out.Values[i] = ec._AuditEntry_requestId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "clientAddress":
+			out.Values[i] = ec._AuditEntry_clientAddress(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "result":
+			out.Values[i] = ec._AuditEntry_result(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "message":
+			out.Values[i] = ec._AuditEntry_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "durationUs":
+			out.Values[i] = ec._AuditEntry_durationUs(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var auditEntryConnectionImplementors = []string{"AuditEntryConnection"}
+
+func (ec *executionContext) _AuditEntryConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.AuditEntryConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, auditEntryConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AuditEntryConnection")
+		case "edges":
+			out.Values[i] = ec._AuditEntryConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._AuditEntryConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._AuditEntryConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var auditEntryEdgeImplementors = []string{"AuditEntryEdge"}
+
+func (ec *executionContext) _AuditEntryEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.AuditEntryEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, auditEntryEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AuditEntryEdge")
+		case "node":
+			out.Values[i] = ec._AuditEntryEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._AuditEntryEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var createDownloadPayloadImplementors = []string{"CreateDownloadPayload"}
 
 func (ec *executionContext) _CreateDownloadPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.CreateDownloadPayload) graphql.Marshaler {
@@ -25462,6 +30749,82 @@ func (ec *executionContext) _DeleteFilesPayload(ctx context.Context, sel ast.Sel
 			out.Values[i] = graphql.MarshalString("DeleteFilesPayload")
 		case "results":
 			out.Values[i] = ec._DeleteFilesPayload_results(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteResourceGroupPayloadImplementors = []string{"DeleteResourceGroupPayload"}
+
+func (ec *executionContext) _DeleteResourceGroupPayload(ctx context.Context, sel ast.SelectionSet, obj *group.DeleteResourceGroupPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteResourceGroupPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteResourceGroupPayload")
+		case "id":
+			out.Values[i] = ec._DeleteResourceGroupPayload_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteRolePayloadImplementors = []string{"DeleteRolePayload"}
+
+func (ec *executionContext) _DeleteRolePayload(ctx context.Context, sel ast.SelectionSet, obj *role.DeleteRolePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteRolePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteRolePayload")
+		case "id":
+			out.Values[i] = ec._DeleteRolePayload_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -26031,6 +31394,44 @@ func (ec *executionContext) _Domain(ctx context.Context, sel ast.SelectionSet, o
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "permissions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Domain_permissions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -26540,6 +31941,163 @@ func (ec *executionContext) _ForgetImagePayload(ctx context.Context, sel ast.Sel
 	return out
 }
 
+var groupGrantImplementors = []string{"GroupGrant", "Node"}
+
+func (ec *executionContext) _GroupGrant(ctx context.Context, sel ast.SelectionSet, obj *ent.GroupGrant) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, groupGrantImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("GroupGrant")
+		case "id":
+			out.Values[i] = ec._GroupGrant_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "domain":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._GroupGrant_domain(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "project":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._GroupGrant_project(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "user":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._GroupGrant_user(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "createdAt":
+			out.Values[i] = ec._GroupGrant_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var imageImplementors = []string{"Image", "Node"}
 
 func (ec *executionContext) _Image(ctx context.Context, sel ast.SelectionSet, obj *ent.Image) graphql.Marshaler {
@@ -26607,6 +32165,44 @@ func (ec *executionContext) _Image(ctx context.Context, sel ast.SelectionSet, ob
 					}
 				}()
 				res = ec._Image_registry(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "permissions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Image_permissions(ctx, field, obj)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -27578,6 +33174,41 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("Mutation")
+		case "setRetention":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setRetention(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateResourceGroup":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateResourceGroup(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteResourceGroup":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteResourceGroup(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "grantResourceGroup":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_grantResourceGroup(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "revokeResourceGroup":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_revokeResourceGroup(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "createResourceGroup":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createResourceGroup(ctx, field)
@@ -27714,6 +33345,41 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "forgetImage":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_forgetImage(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "createRole":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createRole(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateRole":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateRole(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteRole":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteRole(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "grantRole":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_grantRole(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "revokeRole":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_revokeRole(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -28265,6 +33931,44 @@ func (ec *executionContext) _Project(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "permissions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Project_permissions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -28489,6 +34193,94 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_server(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "auditEntries":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_auditEntries(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "activity":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_activity(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "retention":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_retention(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "resourceGroupAccess":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_resourceGroupAccess(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -28775,6 +34567,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_registries(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "roles":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_roles(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -29242,6 +35056,49 @@ func (ec *executionContext) _ResourceGroup(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "sessionTypes":
+			out.Values[i] = ec._ResourceGroup_sessionTypes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "grants":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourceGroup_grants(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "name":
 			out.Values[i] = ec._ResourceGroup_name(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -29305,6 +35162,196 @@ func (ec *executionContext) _ResourceGroup(ctx context.Context, sel ast.Selectio
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "permissions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourceGroup_permissions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var resourceGroupAccessImplementors = []string{"ResourceGroupAccess"}
+
+func (ec *executionContext) _ResourceGroupAccess(ctx context.Context, sel ast.SelectionSet, obj *group.Access) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourceGroupAccessImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ResourceGroupAccess")
+		case "resourceGroup":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourceGroupAccess_resourceGroup(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "user":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourceGroupAccess_user(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "project":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourceGroupAccess_project(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "via":
+			out.Values[i] = ec._ResourceGroupAccess_via(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -29419,7 +35466,7 @@ func (ec *executionContext) _ResourceGroupEdge(ctx context.Context, sel ast.Sele
 
 var resourceGroupPayloadImplementors = []string{"ResourceGroupPayload"}
 
-func (ec *executionContext) _ResourceGroupPayload(ctx context.Context, sel ast.SelectionSet, obj *agents.ResourceGroupPayload) graphql.Marshaler {
+func (ec *executionContext) _ResourceGroupPayload(ctx context.Context, sel ast.SelectionSet, obj *group.ResourceGroupPayload) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceGroupPayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -29633,6 +35680,674 @@ func (ec *executionContext) _ResourcePolicyPayload(ctx context.Context, sel ast.
 			out.Values[i] = graphql.MarshalString("ResourcePolicyPayload")
 		case "policy":
 			out.Values[i] = ec._ResourcePolicyPayload_policy(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var retentionImplementors = []string{"Retention"}
+
+func (ec *executionContext) _Retention(ctx context.Context, sel ast.SelectionSet, obj *ent.Retention) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, retentionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Retention")
+		case "category":
+			out.Values[i] = ec._Retention_category(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "days":
+			out.Values[i] = ec._Retention_days(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "sweptAt":
+			out.Values[i] = ec._Retention_sweptAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "removed":
+			out.Values[i] = ec._Retention_removed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var retentionPayloadImplementors = []string{"RetentionPayload"}
+
+func (ec *executionContext) _RetentionPayload(ctx context.Context, sel ast.SelectionSet, obj *audit.RetentionPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, retentionPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RetentionPayload")
+		case "retention":
+			out.Values[i] = ec._RetentionPayload_retention(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var revokeRolePayloadImplementors = []string{"RevokeRolePayload"}
+
+func (ec *executionContext) _RevokeRolePayload(ctx context.Context, sel ast.SelectionSet, obj *role.RevokeRolePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, revokeRolePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RevokeRolePayload")
+		case "role":
+			out.Values[i] = ec._RevokeRolePayload_role(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var roleImplementors = []string{"Role", "Node"}
+
+func (ec *executionContext) _Role(ctx context.Context, sel ast.SelectionSet, obj *ent.Role) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, roleImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Role")
+		case "id":
+			out.Values[i] = ec._Role_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "name":
+			out.Values[i] = ec._Role_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "description":
+			out.Values[i] = ec._Role_description(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "allows":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Role_allows(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "createdAt":
+			out.Values[i] = ec._Role_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "grants":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Role_grants(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "permissions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Role_permissions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var roleConnectionImplementors = []string{"RoleConnection"}
+
+func (ec *executionContext) _RoleConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.RoleConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, roleConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RoleConnection")
+		case "edges":
+			out.Values[i] = ec._RoleConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._RoleConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._RoleConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var roleEdgeImplementors = []string{"RoleEdge"}
+
+func (ec *executionContext) _RoleEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.RoleEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, roleEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RoleEdge")
+		case "node":
+			out.Values[i] = ec._RoleEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._RoleEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var roleGrantImplementors = []string{"RoleGrant", "Node"}
+
+func (ec *executionContext) _RoleGrant(ctx context.Context, sel ast.SelectionSet, obj *ent.RoleGrant) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, roleGrantImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RoleGrant")
+		case "id":
+			out.Values[i] = ec._RoleGrant_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "role":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._RoleGrant_role(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "user":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._RoleGrant_user(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "scope":
+			out.Values[i] = ec._RoleGrant_scope(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "scopeId":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._RoleGrant_scopeId(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "createdAt":
+			out.Values[i] = ec._RoleGrant_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var roleGrantPayloadImplementors = []string{"RoleGrantPayload"}
+
+func (ec *executionContext) _RoleGrantPayload(ctx context.Context, sel ast.SelectionSet, obj *role.RoleGrantPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, roleGrantPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RoleGrantPayload")
+		case "grant":
+			out.Values[i] = ec._RoleGrantPayload_grant(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var rolePayloadImplementors = []string{"RolePayload"}
+
+func (ec *executionContext) _RolePayload(ctx context.Context, sel ast.SelectionSet, obj *role.RolePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, rolePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RolePayload")
+		case "role":
+			out.Values[i] = ec._RolePayload_role(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var rolePermissionImplementors = []string{"RolePermission"}
+
+func (ec *executionContext) _RolePermission(ctx context.Context, sel ast.SelectionSet, obj *role.Permission) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, rolePermissionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RolePermission")
+		case "entity":
+			out.Values[i] = ec._RolePermission_entity(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "operations":
+			out.Values[i] = ec._RolePermission_operations(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -30212,6 +36927,44 @@ func (ec *executionContext) _Session(ctx context.Context, sel ast.SelectionSet, 
 					}
 				}()
 				res = ec._Session_usage(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "permissions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Session_permissions(ctx, field, obj)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -30965,6 +37718,82 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "roleGrants":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_roleGrants(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "permissions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_permissions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -31380,6 +38209,44 @@ func (ec *executionContext) _Vfolder(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "permissions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Vfolder_permissions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -31702,43 +38569,81 @@ func (ec *executionContext) _Volume(ctx context.Context, sel ast.SelectionSet, o
 		case "id":
 			out.Values[i] = ec._Volume_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "name":
 			out.Values[i] = ec._Volume_name(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "backend":
 			out.Values[i] = ec._Volume_backend(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "health":
 			out.Values[i] = ec._Volume_health(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "healthMessage":
 			out.Values[i] = ec._Volume_healthMessage(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "capabilities":
 			out.Values[i] = ec._Volume_capabilities(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "totalBytes":
 			out.Values[i] = ec._Volume_totalBytes(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "usedBytes":
 			out.Values[i] = ec._Volume_usedBytes(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "permissions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Volume_permissions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -32152,6 +39057,68 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 
 // region    ***************************** type.gotpl *****************************
 
+func (ec *executionContext) unmarshalNAccessEntity2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐEntity(ctx context.Context, v any) (access.Entity, error) {
+	res, err := scalar.UnmarshalEntity(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAccessEntity2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐEntity(ctx context.Context, sel ast.SelectionSet, v access.Entity) graphql.Marshaler {
+	_ = sel
+	res := scalar.MarshalEntity(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNAccessOperation2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperation(ctx context.Context, v any) (access.Operation, error) {
+	res, err := scalar.UnmarshalOperation(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAccessOperation2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperation(ctx context.Context, sel ast.SelectionSet, v access.Operation) graphql.Marshaler {
+	_ = sel
+	res := scalar.MarshalOperation(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx context.Context, v any) ([]access.Operation, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]access.Operation, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNAccessOperation2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperation(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx context.Context, sel ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAccessOperation2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperation(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNAccessToken2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAccessToken(ctx context.Context, sel ast.SelectionSet, v *ent.AccessToken) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -32365,6 +39332,42 @@ func (ec *executionContext) marshalNAudience2githubᚗcomᚋberthhqᚋberthᚋgr
 	return v
 }
 
+func (ec *executionContext) marshalNAuditEntryConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryConnection(ctx context.Context, sel ast.SelectionSet, v *ent.AuditEntryConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._AuditEntryConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNAuditEntryOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryOrder(ctx context.Context, v any) (*ent.AuditEntryOrder, error) {
+	res, err := ec.unmarshalInputAuditEntryOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNAuditEntryOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryOrderField(ctx context.Context, v any) (*ent.AuditEntryOrderField, error) {
+	var res = new(ent.AuditEntryOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAuditEntryOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.AuditEntryOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalNAuditEntryWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryWhereInput(ctx context.Context, v any) (*ent.AuditEntryWhereInput, error) {
+	res, err := ec.unmarshalInputAuditEntryWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNBoolean2bool(ctx context.Context, v any) (bool, error) {
 	res, err := graphql.UnmarshalBoolean(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -32426,13 +39429,18 @@ func (ec *executionContext) unmarshalNCreateRegistryInput2githubᚗcomᚋberthhq
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNCreateResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐCreateResourceGroupInput(ctx context.Context, v any) (agents.CreateResourceGroupInput, error) {
+func (ec *executionContext) unmarshalNCreateResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐCreateResourceGroupInput(ctx context.Context, v any) (group.CreateResourceGroupInput, error) {
 	res, err := ec.unmarshalInputCreateResourceGroupInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNCreateResourcePolicyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐCreateResourcePolicyInput(ctx context.Context, v any) (policy.CreateResourcePolicyInput, error) {
 	res, err := ec.unmarshalInputCreateResourcePolicyInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNCreateRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐCreateRoleInput(ctx context.Context, v any) (role.CreateRoleInput, error) {
+	res, err := ec.unmarshalInputCreateRoleInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -32489,6 +39497,36 @@ func (ec *executionContext) marshalNDeleteFilesPayload2ᚖgithubᚗcomᚋberthhq
 		return graphql.Null
 	}
 	return ec._DeleteFilesPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐDeleteResourceGroupInput(ctx context.Context, v any) (group.DeleteResourceGroupInput, error) {
+	res, err := ec.unmarshalInputDeleteResourceGroupInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteResourceGroupPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐDeleteResourceGroupPayload(ctx context.Context, sel ast.SelectionSet, v *group.DeleteResourceGroupPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteResourceGroupPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐDeleteRoleInput(ctx context.Context, v any) (role.DeleteRoleInput, error) {
+	res, err := ec.unmarshalInputDeleteRoleInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteRolePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐDeleteRolePayload(ctx context.Context, sel ast.SelectionSet, v *role.DeleteRolePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteRolePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeleteVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteVfolderInput(ctx context.Context, v any) (vfolder.DeleteVfolderInput, error) {
@@ -32817,6 +39855,42 @@ func (ec *executionContext) marshalNForgetImagePayload2ᚖgithubᚗcomᚋberthhq
 		return graphql.Null
 	}
 	return ec._ForgetImagePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNGrantResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐGrantResourceGroupInput(ctx context.Context, v any) (group.GrantResourceGroupInput, error) {
+	res, err := ec.unmarshalInputGrantResourceGroupInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNGrantRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐGrantRoleInput(ctx context.Context, v any) (role.GrantRoleInput, error) {
+	res, err := ec.unmarshalInputGrantRoleInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNGroupGrant2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐGroupGrantᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.GroupGrant) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNGroupGrant2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐGroupGrant(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNGroupGrant2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐGroupGrant(ctx context.Context, sel ast.SelectionSet, v *ent.GroupGrant) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._GroupGrant(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx context.Context, v any) (uuid.UUID, error) {
@@ -33451,6 +40525,32 @@ func (ec *executionContext) marshalNResourceGroup2ᚖgithubᚗcomᚋberthhqᚋbe
 	return ec._ResourceGroup(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNResourceGroupAccess2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccessᚄ(ctx context.Context, sel ast.SelectionSet, v []*group.Access) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNResourceGroupAccess2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccess(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNResourceGroupAccess2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccess(ctx context.Context, sel ast.SelectionSet, v *group.Access) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ResourceGroupAccess(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNResourceGroupConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroupConnection(ctx context.Context, sel ast.SelectionSet, v *ent.ResourceGroupConnection) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -33482,7 +40582,7 @@ func (ec *executionContext) marshalNResourceGroupOrderField2ᚖgithubᚗcomᚋbe
 	return v
 }
 
-func (ec *executionContext) marshalNResourceGroupPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐResourceGroupPayload(ctx context.Context, sel ast.SelectionSet, v *agents.ResourceGroupPayload) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceGroupPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐResourceGroupPayload(ctx context.Context, sel ast.SelectionSet, v *group.ResourceGroupPayload) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -33553,6 +40653,42 @@ func (ec *executionContext) unmarshalNResourcePolicyWhereInput2ᚖgithubᚗcom�
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNRetention2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRetentionᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Retention) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNRetention2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRetention(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNRetention2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRetention(ctx context.Context, sel ast.SelectionSet, v *ent.Retention) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Retention(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNRetentionPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauditᚐRetentionPayload(ctx context.Context, sel ast.SelectionSet, v *audit.RetentionPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RetentionPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNRevokeAccessTokenInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐRevokeAccessTokenInput(ctx context.Context, v any) (auth.RevokeAccessTokenInput, error) {
 	res, err := ec.unmarshalInputRevokeAccessTokenInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -33561,6 +40697,173 @@ func (ec *executionContext) unmarshalNRevokeAccessTokenInput2githubᚗcomᚋbert
 func (ec *executionContext) unmarshalNRevokeLoginSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐRevokeLoginSessionInput(ctx context.Context, v any) (auth.RevokeLoginSessionInput, error) {
 	res, err := ec.unmarshalInputRevokeLoginSessionInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNRevokeResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐRevokeResourceGroupInput(ctx context.Context, v any) (group.RevokeResourceGroupInput, error) {
+	res, err := ec.unmarshalInputRevokeResourceGroupInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNRevokeRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐRevokeRoleInput(ctx context.Context, v any) (role.RevokeRoleInput, error) {
+	res, err := ec.unmarshalInputRevokeRoleInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRevokeRolePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐRevokeRolePayload(ctx context.Context, sel ast.SelectionSet, v *role.RevokeRolePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RevokeRolePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNRole2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRole(ctx context.Context, sel ast.SelectionSet, v *ent.Role) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Role(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNRoleConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleConnection(ctx context.Context, sel ast.SelectionSet, v *ent.RoleConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RoleConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNRoleGrant2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleGrantᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.RoleGrant) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNRoleGrant2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleGrant(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNRoleGrant2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleGrant(ctx context.Context, sel ast.SelectionSet, v *ent.RoleGrant) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RoleGrant(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNRoleGrantPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐRoleGrantPayload(ctx context.Context, sel ast.SelectionSet, v *role.RoleGrantPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RoleGrantPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRoleOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleOrder(ctx context.Context, v any) (*ent.RoleOrder, error) {
+	res, err := ec.unmarshalInputRoleOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNRoleOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleOrderField(ctx context.Context, v any) (*ent.RoleOrderField, error) {
+	var res = new(ent.RoleOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRoleOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.RoleOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) marshalNRolePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐRolePayload(ctx context.Context, sel ast.SelectionSet, v *role.RolePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RolePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNRolePermission2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐPermissionᚄ(ctx context.Context, sel ast.SelectionSet, v []*role.Permission) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNRolePermission2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐPermission(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNRolePermission2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐPermission(ctx context.Context, sel ast.SelectionSet, v *role.Permission) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RolePermission(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRolePermissionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐPermission(ctx context.Context, v any) (role.Permission, error) {
+	res, err := ec.unmarshalInputRolePermissionInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNRolePermissionInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐPermissionᚄ(ctx context.Context, v any) ([]role.Permission, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]role.Permission, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNRolePermissionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐPermission(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalNRoleScope2githubᚗcomᚋberthhqᚋberthᚋentᚋrolegrantᚐScope(ctx context.Context, v any) (rolegrant.Scope, error) {
+	var res rolegrant.Scope
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRoleScope2githubᚗcomᚋberthhqᚋberthᚋentᚋrolegrantᚐScope(ctx context.Context, sel ast.SelectionSet, v rolegrant.Scope) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNRoleWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleWhereInput(ctx context.Context, v any) (*ent.RoleWhereInput, error) {
+	res, err := ec.unmarshalInputRoleWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNScanRegistryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐScanRegistryInput(ctx context.Context, v any) (image.ScanRegistryInput, error) {
@@ -33783,6 +41086,11 @@ func (ec *executionContext) unmarshalNSetMembershipInput2githubᚗcomᚋberthhq�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNSetRetentionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauditᚐSetRetentionInput(ctx context.Context, v any) (audit.SetRetentionInput, error) {
+	res, err := ec.unmarshalInputSetRetentionInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNSlotType2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSlotTypeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.SlotType) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -33946,8 +41254,18 @@ func (ec *executionContext) unmarshalNUpdateAgentInput2githubᚗcomᚋberthhqᚋ
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNUpdateResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐUpdateResourceGroupInput(ctx context.Context, v any) (group.UpdateResourceGroupInput, error) {
+	res, err := ec.unmarshalInputUpdateResourceGroupInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNUpdateResourcePolicyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐUpdateResourcePolicyInput(ctx context.Context, v any) (policy.UpdateResourcePolicyInput, error) {
 	res, err := ec.unmarshalInputUpdateResourcePolicyInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐUpdateRoleInput(ctx context.Context, v any) (role.UpdateRoleInput, error) {
+	res, err := ec.unmarshalInputUpdateRoleInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -34536,6 +41854,75 @@ func (ec *executionContext) unmarshalOAgentWhereInput2ᚖgithubᚗcomᚋberthhq�
 		return nil, nil
 	}
 	res, err := ec.unmarshalInputAgentWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOAuditEntry2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntry(ctx context.Context, sel ast.SelectionSet, v *ent.AuditEntry) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._AuditEntry(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOAuditEntryEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.AuditEntryEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOAuditEntryEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOAuditEntryEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryEdge(ctx context.Context, sel ast.SelectionSet, v *ent.AuditEntryEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._AuditEntryEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOAuditEntryOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryOrderᚄ(ctx context.Context, v any) ([]*ent.AuditEntryOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.AuditEntryOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNAuditEntryOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOAuditEntryWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryWhereInputᚄ(ctx context.Context, v any) ([]*ent.AuditEntryWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.AuditEntryWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNAuditEntryWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOAuditEntryWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryWhereInput(ctx context.Context, v any) (*ent.AuditEntryWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputAuditEntryWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -35276,6 +42663,92 @@ func (ec *executionContext) unmarshalOResourcePolicyWhereInput2ᚖgithubᚗcom�
 		return nil, nil
 	}
 	res, err := ec.unmarshalInputResourcePolicyWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalORole2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRole(ctx context.Context, sel ast.SelectionSet, v *ent.Role) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Role(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalORoleEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.RoleEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalORoleEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalORoleEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleEdge(ctx context.Context, sel ast.SelectionSet, v *ent.RoleEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._RoleEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalORoleOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleOrderᚄ(ctx context.Context, v any) ([]*ent.RoleOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.RoleOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNRoleOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalORolePermissionInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐPermissionᚄ(ctx context.Context, v any) ([]role.Permission, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]role.Permission, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNRolePermissionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐPermission(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalORoleWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleWhereInputᚄ(ctx context.Context, v any) ([]*ent.RoleWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.RoleWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNRoleWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalORoleWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleWhereInput(ctx context.Context, v any) (*ent.RoleWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputRoleWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 

@@ -19,9 +19,11 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/audit"
 	msession "github.com/berthhq/berth/manager/session"
 )
 
@@ -35,6 +37,7 @@ type Handler struct {
 	Client   *ent.Client
 	Sessions *msession.Service
 	Revoked  Revocations
+	Audit    *audit.Service
 	Logger   *slog.Logger
 }
 
@@ -45,9 +48,26 @@ func (h *Handler) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /sessions/{id}/log", h.log)
 }
 
-// target finds the kernel of a request: the one it names, or the session's
-// main one. To attach one must own the session; seeing it is not enough.
+// target is find, with the trail told of who enters and who is denied.
 func (h *Handler) target(r *http.Request, running bool) (*ent.Kernel, agentpb.AgentClient, error) {
+	k, rpc, err := h.find(r, running)
+	e := audit.Entry{Action: "enterSession", Entity: access.Session}
+	if !running {
+		e.Action = "readSessionLog"
+	}
+	e.ID, _ = uuid.Parse(r.PathValue("id"))
+	switch {
+	case err != nil:
+		h.Audit.Denied(r.Context(), e, err)
+	case running:
+		h.Audit.Record(r.Context(), e)
+	}
+	return k, rpc, err
+}
+
+// find returns the kernel of a request: the one it names, or the session's
+// main one. To attach one must own the session; seeing it is not enough.
+func (h *Handler) find(r *http.Request, running bool) (*ent.Kernel, agentpb.AgentClient, error) {
 	ctx := r.Context()
 	v := viewer.From(ctx)
 	if v == nil || v.IsAnonymous() {

@@ -1,0 +1,49 @@
+package audit
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/berthhq/berth/internal/problem"
+)
+
+// Refusals puts next behind authenticate, and records what authenticate itself
+// refuses. Nobody is known then: the row has an address and no actor.
+func (s *Service) Refusals(authenticate func(http.Handler) http.Handler, next http.Handler) http.Handler {
+	inner := authenticate(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a, ok := w.(*answer); ok {
+			w = a.ResponseWriter // next may hijack, flush and stream
+		}
+		next.ServeHTTP(w, r)
+	}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a := &answer{ResponseWriter: w}
+		inner.ServeHTTP(a, r)
+		var p struct{ Code, Detail string }
+		if len(a.problem) > 0 && json.Unmarshal(a.problem, &p) == nil && Denial(p.Code) {
+			s.Record(r.Context(), Entry{Action: "authenticate", Result: p.Code, Message: p.Detail})
+		}
+	})
+}
+
+// answer keeps the problem that a refusal is answered with.
+type answer struct {
+	http.ResponseWriter
+	refused bool
+	problem []byte
+}
+
+func (a *answer) WriteHeader(status int) {
+	a.refused = problem.Status(problem.CodeUnauthenticated) == status || problem.Status(problem.CodePermissionDenied) == status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	if a.refused {
+		a.problem = append(a.problem, b...)
+	}
+	return a.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the writer below.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
