@@ -25,6 +25,7 @@ const (
 	Device  Topic = "device"
 	Vfolder Topic = "vfolder"
 	Login   Topic = "login"   // a credential was revoked
+	Task    Topic = "task"    // a durable task waits, moved on or ended
 	Pending Topic = "pending" // the scheduler should look; without ID
 	// Lagged marks a hole: events of any topic were lost here, so a subscriber
 	// reads again what it shows. Every subscriber gets it, whatever it asked for.
