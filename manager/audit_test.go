@@ -1,0 +1,193 @@
+package manager_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/manager/audit"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+type auditRow struct {
+	Action, ActorEmail, Entity, EntityID, DomainID, Result, Message, RequestID, ClientAddress string
+	Actor                                                                                     *struct{ Email string }
+}
+
+func trailOf(t *testing.T, c *managertest.Client, field string) []auditRow {
+	t.Helper()
+	var out map[string]struct{ Edges []struct{ Node auditRow } }
+	c.Must(t, `{ `+field+`(first: 100, orderBy: [{field: AT, direction: DESC}]) { edges { node {
+		action actorEmail entity entityID: entityId domainID: domainId result message requestID: requestId clientAddress actor { email } } } } }`, nil, &out)
+	var rows []auditRow
+	for _, e := range out[field].Edges {
+		rows = append(rows, e.Node)
+	}
+	return rows
+}
+
+func find(rows []auditRow, action, result string) *auditRow {
+	for i, r := range rows {
+		if r.Action == action && r.Result == result {
+			return &rows[i]
+		}
+	}
+	return nil
+}
+
+func TestTrail(t *testing.T) {
+	w := managertest.New(t)
+	m := w.Quiet(t)
+	root, admin, member, stranger := m.As(t, w.Superadmin), m.As(t, w.A.Admin), m.As(t, w.A.Member), m.As(t, w.B.Admin)
+
+	root.Must(t, `mutation($u: ID!) { a: updateUser(input: {id: $u, fullName: "One"}) { user { id } } b: updateUser(input: {id: $u, fullName: "Two"}) { user { id } } }`,
+		managertest.Vars{"u": w.A.Member.ID}, nil)
+	got := trailOf(t, member, "activity")
+	if len(got) != 2 || got[0].Action != "updateUser" || got[0].EntityID != w.A.Member.ID.String() || got[0].Entity != "user" ||
+		got[0].DomainID != w.A.ID.String() || got[0].RequestID == "" || got[0].ClientAddress == "" {
+		t.Errorf("what an admin changed of a user, to the user: %+v", got)
+	}
+	if got := trailOf(t, admin, "auditEntries"); find(got, "updateUser", "OK") == nil {
+		t.Errorf("to the domain's admin: %+v", got)
+	}
+	if got := trailOf(t, stranger, "auditEntries"); find(got, "updateUser", "OK") != nil {
+		t.Errorf("to another domain's admin: %+v", got)
+	}
+
+	secret := "correct horse battery staple"
+	member.Ask(t, `mutation($p: String!, $d: ID!) { createUser(input: {email: "x@example.org", username: "x", password: $p, domain: $d}) { user { id } } }`,
+		managertest.Vars{"p": secret, "d": w.B.ID}, nil)
+	member.Ask(t, `{ retention { days } }`, nil, nil)
+	all := trailOf(t, member, "auditEntries")
+	for _, action := range []string{"createUser", "retention"} {
+		if r := find(all, action, "PERMISSION_DENIED"); r == nil || r.ActorEmail != w.A.Member.Email || r.Actor == nil {
+			t.Errorf("denied %s: %+v", action, all)
+		}
+	}
+	if got := trailOf(t, stranger, "auditEntries"); find(got, "createUser", "PERMISSION_DENIED") != nil {
+		t.Error("a denial of a user of another domain is seen")
+	}
+	if strings.Contains(fmt.Sprint(trailOf(t, root, "auditEntries")), secret) {
+		t.Error("a password is in the trail")
+	}
+
+	unproved := &managertest.Client{URL: member.URL, Header: member.Header.Clone()}
+	unproved.Header.Del("X-Berth-CSRF")
+	if status, _ := unproved.Post(t, "/graphql", "application/json", []byte(`{"query":"{viewer{user{id}}}"}`)); status != http.StatusForbidden {
+		t.Errorf("status %d", status)
+	}
+	if find(trailOf(t, root, "auditEntries"), "authenticate", "PERMISSION_DENIED") == nil {
+		t.Error("a cookie without the header is not in the trail")
+	}
+}
+
+func export(t *testing.T, c *managertest.Client, query string) *http.Response {
+	t.Helper()
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, c.URL+"/export/audit.csv"+query, nil)
+	r.Header = c.Header.Clone()
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+func TestAuditExport(t *testing.T) {
+	w := managertest.New(t)
+	m := w.Quiet(t)
+	root, admin := m.As(t, w.Superadmin), m.As(t, w.A.Admin)
+	const rows = 20_000
+	for range rows / 1000 {
+		var batch []*ent.AuditEntryCreate
+		for i := range 1000 {
+			d := w.A.ID
+			if i%2 == 0 {
+				d = w.B.ID
+			}
+			batch = append(batch, w.Client.AuditEntry.Create().SetAction("=cmd()").SetResult("OK").SetDomainID(d))
+		}
+		w.Client.AuditEntry.CreateBulk(batch...).ExecX(w.System(t))
+	}
+	resp := export(t, root, "")
+	begin := make([]byte, 10)
+	if _, err := io.ReadFull(resp.Body, begin); err != nil {
+		t.Fatal(err)
+	}
+	if len(resp.TransferEncoding) == 0 || resp.ContentLength >= 0 {
+		t.Error("the export is not a stream")
+	}
+	sent := func(body io.Reader) int {
+		all, err := csv.NewReader(body).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all[1][5] != "'=cmd()" {
+			t.Errorf("a formula is %q", all[1][5])
+		}
+		return len(all) - 1
+	}
+	if n := sent(io.MultiReader(bytes.NewReader(begin), resp.Body)); n != rows {
+		t.Errorf("%d rows", n)
+	}
+	var seen struct{ AuditEntries struct{ TotalCount int } }
+	admin.Must(t, `{ auditEntries(first: 1) { totalCount } }`, nil, &seen)
+	if n := sent(export(t, admin, "").Body); n != seen.AuditEntries.TotalCount || n != rows/2 {
+		t.Errorf("a domain's admin exports %d rows and lists %d", n, seen.AuditEntries.TotalCount)
+	}
+	for query, want := range map[string]int{"?domain=x": 400, "?nothing=1": 400, "?from=yesterday": 400, "?domain=" + uuid.NewString(): 200} {
+		if got := export(t, root, query); got.StatusCode != want {
+			t.Errorf("%s: %d", query, got.StatusCode)
+		}
+	}
+	if got := export(t, m.Anonymous(), ""); got.StatusCode != http.StatusUnauthorized || got.Header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("nobody: %d", got.StatusCode)
+	}
+}
+
+func TestRetention(t *testing.T) {
+	w := managertest.New(t)
+	m := w.Quiet(t)
+	root, member := m.As(t, w.Superadmin), m.As(t, w.A.Member)
+	var list struct {
+		Retention []struct {
+			Category string
+			Days     int
+		}
+	}
+	root.Must(t, `{ retention { category days } }`, nil, &list)
+	if got := fmt.Sprint(list.Retention); got != "[{audit 365} {logins 365} {sessions_history 365} {tasks 90} {login_sessions 30}]" {
+		t.Error(got)
+	}
+	set := `mutation($d: Int!) { setRetention(input: {category: "audit", days: $d}) { retention { days } } }`
+	if code := member.Ask(t, set, managertest.Vars{"d": 1}, nil).Code(); code != "PERMISSION_DENIED" {
+		t.Error(code)
+	}
+	if code := root.Ask(t, set, managertest.Vars{"d": 3651}, nil).Code(); code != "INVALID_ARGUMENT" {
+		t.Error(code)
+	}
+	root.Must(t, set, managertest.Vars{"d": 1}, nil)
+	var old []*ent.AuditEntryCreate
+	for range 5001 {
+		old = append(old, w.Client.AuditEntry.Create().SetAction("old").SetResult("OK").SetAt(time.Now().AddDate(0, 0, -2)))
+	}
+	for len(old) > 0 {
+		n := min(1000, len(old))
+		w.Client.AuditEntry.CreateBulk(old[:n]...).ExecX(w.System(t))
+		old = old[n:]
+	}
+	kept := w.Client.AuditEntry.Query().CountX(w.System(t)) - 5001
+	audit.New(w.Client, slog.Default()).Sweep(t.Context(), time.Now())
+	if n := w.Client.AuditEntry.Query().CountX(w.System(t)); n != kept || kept == 0 {
+		t.Errorf("%d rows are left, not %d", n, kept)
+	}
+}
