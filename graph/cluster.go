@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/agents"
+	"github.com/berthhq/berth/manager/group"
 )
 
 func (r queryResolver) ResourceGroups(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.ResourceGroupOrder, where *ent.ResourceGroupWhereInput) (*ent.ResourceGroupConnection, error) {
@@ -76,8 +77,24 @@ func (r allocationResolver) Amount(_ context.Context, a *ent.Allocation) (string
 	return resource.Format(a.Slot, a.Amount), nil
 }
 
-func (r mutationResolver) CreateResourceGroup(ctx context.Context, input agents.CreateResourceGroupInput) (*agents.ResourceGroupPayload, error) {
-	return r.Agents.CreateResourceGroup(ctx, input)
+func (r mutationResolver) CreateResourceGroup(ctx context.Context, input group.CreateResourceGroupInput) (*group.ResourceGroupPayload, error) {
+	return r.Groups.CreateResourceGroup(ctx, input)
+}
+
+func (r mutationResolver) UpdateResourceGroup(ctx context.Context, input group.UpdateResourceGroupInput) (*group.ResourceGroupPayload, error) {
+	return r.Groups.UpdateResourceGroup(ctx, input)
+}
+
+func (r mutationResolver) DeleteResourceGroup(ctx context.Context, input group.DeleteResourceGroupInput) (*group.DeleteResourceGroupPayload, error) {
+	return r.Groups.DeleteResourceGroup(ctx, input)
+}
+
+func (r mutationResolver) GrantResourceGroup(ctx context.Context, input group.GrantResourceGroupInput) (*group.ResourceGroupPayload, error) {
+	return r.Groups.GrantResourceGroup(ctx, input)
+}
+
+func (r mutationResolver) RevokeResourceGroup(ctx context.Context, input group.RevokeResourceGroupInput) (*group.ResourceGroupPayload, error) {
+	return r.Groups.RevokeResourceGroup(ctx, input)
 }
 
 func (r mutationResolver) UpdateAgent(ctx context.Context, input agents.UpdateAgentInput) (*agents.AgentPayload, error) {

@@ -9,13 +9,6 @@ import (
 	"github.com/berthhq/berth/ent/jointoken"
 )
 
-// CreateResourceGroupInput names a new partition of agents.
-type CreateResourceGroupInput struct {
-	Name        string
-	Description *string
-	Public      *bool
-}
-
 // UpdateAgentInput cordons, opens or moves an agent.
 type UpdateAgentInput struct {
 	ID            uuid.UUID
@@ -25,9 +18,6 @@ type UpdateAgentInput struct {
 
 // CreateJoinTokenInput says what may join.
 type CreateJoinTokenInput struct{ Role jointoken.Role }
-
-// ResourceGroupPayload answers the mutations of a resource group.
-type ResourceGroupPayload struct{ ResourceGroup *ent.ResourceGroup }
 
 // AgentPayload answers the mutations of an agent.
 type AgentPayload struct{ Agent *ent.Agent }

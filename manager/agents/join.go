@@ -11,7 +11,6 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
-	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/resourcegroup"
@@ -67,28 +66,6 @@ func (s *Service) CreateJoinToken(ctx context.Context, in CreateJoinTokenInput) 
 func (s *Service) command(role jointoken.Role, token string) string {
 	return fmt.Sprintf("berthd %s --manager %s --ca-fingerprint %s --join-token %s",
 		role, strings.Join(s.managers(), ","), s.Fingerprint, token)
-}
-
-// CreateResourceGroup makes a partition of agents.
-func (s *Service) CreateResourceGroup(ctx context.Context, in CreateResourceGroupInput) (*ResourceGroupPayload, error) {
-	if err := superadmin(ctx); err != nil {
-		return nil, err
-	}
-	if in.Name == "" || len(in.Name) > 64 {
-		return nil, problem.Invalid("name", "must have 1 to 64 characters").WithLimit("1..64")
-	}
-	c := s.client.ResourceGroup.Create().SetName(in.Name)
-	if in.Description != nil {
-		c.SetDescription(*in.Description)
-	}
-	if in.Public != nil {
-		c.SetPublic(*in.Public)
-	}
-	g, err := c.Save(ctx)
-	if ent.IsConstraintError(err) {
-		return nil, problem.Exists("name", "a resource group is already named %q", in.Name)
-	}
-	return &ResourceGroupPayload{ResourceGroup: g}, err
 }
 
 // UpdateAgent cordons, opens or moves an agent. What runs on it goes on.
