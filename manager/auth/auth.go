@@ -76,7 +76,7 @@ func (s *Service) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() { s.watchBus(ctx) })
-	wg.Go(func() { s.sweepLogins(ctx) })
+	wg.Go(func() { s.expireLogins(ctx) })
 	<-ctx.Done()
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/viewer"
@@ -128,20 +127,14 @@ func same(a, b *viewer.Viewer) bool {
 		reflect.DeepEqual(a.Grants, b.Grants)
 }
 
-// keepLogins is how long a login that is over can still be looked at.
-const keepLogins = 30 * 24 * time.Hour
-
-// sweepLogins writes down which logins ended by themselves, and removes those
-// that have been over for long.
-func (s *Service) sweepLogins(ctx context.Context) {
+// expireLogins writes down which logins ended by themselves. How long the rows
+// of those that are over are kept is said in manager/audit.
+func (s *Service) expireLogins(ctx context.Context) {
 	tick := time.NewTicker(5 * time.Minute)
 	defer tick.Stop()
 	for {
 		if err := s.expire(ctx); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "end old logins", "error", err)
-		}
-		if _, err := s.client.LoginSession.Delete().Where(loginsession.ExpiresAtLT(now().Add(-keepLogins))).Exec(ctx); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "remove old logins", "error", err)
 		}
 		select {
 		case <-ctx.Done():
