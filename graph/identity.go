@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/user"
@@ -73,17 +72,6 @@ func (r queryResolver) ResourcePolicies(ctx context.Context, first *int, after *
 	return r.Client.ResourcePolicy.Query().Paginate(ctx, after, first, before, last, ent.WithResourcePolicyOrder(orderBy), ent.WithResourcePolicyFilter(where.Filter))
 }
 
-// LoginSessions lists one's own logins, also for those who may see others'.
-func (r queryResolver) LoginSessions(ctx context.Context) ([]*ent.LoginSession, error) {
-	return r.Client.LoginSession.Query().
-		Where(loginsession.UserID(viewer.From(ctx).User), loginsession.RevokedAtIsNil(), loginsession.ExpiresAtGT(now())).
-		Order(loginsession.ByCreatedAt()).All(ctx)
-}
-
-func (r loginSessionResolver) Current(ctx context.Context, s *ent.LoginSession) (bool, error) {
-	return s.ID == viewer.From(ctx).Credential, nil
-}
-
 func (r domainResolver) Occupied(ctx context.Context, d *ent.Domain) (resource.Slots, error) {
 	return loaders(ctx).byDomain.Load(ctx, d.ID)
 }
@@ -132,23 +120,10 @@ func (r mutationResolver) AttachResourcePolicy(ctx context.Context, input policy
 	return r.Policies.AttachResourcePolicy(ctx, input)
 }
 
-func (r mutationResolver) ChangePassword(ctx context.Context, input auth.ChangePasswordInput) (*model.ViewerPayload, error) {
-	if err := r.Auth.ChangePassword(ctx, input); err != nil {
-		return nil, err
-	}
-	ctx, _ = below(ctx, "ViewerPayload", "viewer")
-	v, err := queryResolver(r).Viewer(ctx)
-	return &model.ViewerPayload{Viewer: v}, err
-}
-
 func (r mutationResolver) CreateAccessToken(ctx context.Context, input auth.CreateAccessTokenInput) (*auth.AccessTokenPayload, error) {
 	return r.Auth.CreateAccessToken(ctx, input)
 }
 
 func (r mutationResolver) RevokeAccessToken(ctx context.Context, input auth.RevokeAccessTokenInput) (*auth.AccessTokenPayload, error) {
 	return r.Auth.RevokeAccessToken(ctx, input)
-}
-
-func (r mutationResolver) RevokeLoginSession(ctx context.Context, input auth.RevokeLoginSessionInput) (*auth.LoginSessionPayload, error) {
-	return r.Auth.RevokeLoginSession(ctx, input)
 }

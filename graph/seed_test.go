@@ -49,6 +49,7 @@ func (s *seeder) round(i int) {
 	c.Membership.Create().SetUser(s.Superadmin).SetProject(p).ExecX(ctx)
 	c.AccessToken.Create().SetName(fmt.Sprint("token", i)).SetPrefix("x").SetHash([]byte(uuid.NewString())).SetUser(s.Superadmin).ExecX(ctx)
 	c.LoginSession.Create().SetHash([]byte(uuid.NewString())).SetExpiresAt(time.Now().Add(time.Hour)).SetUser(s.Superadmin).ExecX(ctx)
+	c.LoginAttempt.Create().SetUserID(s.Superadmin.ID).SetEmail(s.Superadmin.Email).SetResult("success").ExecX(ctx)
 	c.SlotType.Create().SetName(fmt.Sprint("slot", i)).SetKind("count").ExecX(ctx)
 
 	reg := c.Registry.Create().SetName(fmt.Sprint("registry", i)).SetHost(fmt.Sprint("host", i)).SaveX(ctx)

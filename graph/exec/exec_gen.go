@@ -21,6 +21,7 @@ import (
 	image1 "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/rolegrant"
@@ -416,6 +417,29 @@ type ComplexityRoot struct {
 		Text       func(childComplexity int) int
 	}
 
+	LoginAttempt struct {
+		At            func(childComplexity int) int
+		ClientAddress func(childComplexity int) int
+		Email         func(childComplexity int) int
+		ID            func(childComplexity int) int
+		LoginID       func(childComplexity int) int
+		Method        func(childComplexity int) int
+		Result        func(childComplexity int) int
+		UserAgent     func(childComplexity int) int
+		UserID        func(childComplexity int) int
+	}
+
+	LoginAttemptConnection struct {
+		Edges      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	LoginAttemptEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
 	LoginSession struct {
 		ClientAddress func(childComplexity int) int
 		CreatedAt     func(childComplexity int) int
@@ -452,47 +476,53 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
-		AttachResourcePolicy func(childComplexity int, input policy.AttachResourcePolicyInput) int
-		ChangePassword       func(childComplexity int, input auth.ChangePasswordInput) int
-		CreateAccessToken    func(childComplexity int, input auth.CreateAccessTokenInput) int
-		CreateDomain         func(childComplexity int, input identity.CreateDomainInput) int
-		CreateDownload       func(childComplexity int, input vfolder.CreateDownloadInput) int
-		CreateJoinToken      func(childComplexity int, input agents.CreateJoinTokenInput) int
-		CreateProject        func(childComplexity int, input identity.CreateProjectInput) int
-		CreateRegistry       func(childComplexity int, input image.CreateRegistryInput) int
-		CreateResourceGroup  func(childComplexity int, input group.CreateResourceGroupInput) int
-		CreateResourcePolicy func(childComplexity int, input policy.CreateResourcePolicyInput) int
-		CreateRole           func(childComplexity int, input role.CreateRoleInput) int
-		CreateSession        func(childComplexity int, input session.CreateSessionInput) int
-		CreateUpload         func(childComplexity int, input vfolder.CreateUploadInput) int
-		CreateUser           func(childComplexity int, input identity.CreateUserInput) int
-		CreateVfolder        func(childComplexity int, input vfolder.CreateVfolderInput) int
-		DeleteFiles          func(childComplexity int, input vfolder.DeleteFilesInput) int
-		DeleteResourceGroup  func(childComplexity int, input group.DeleteResourceGroupInput) int
-		DeleteRole           func(childComplexity int, input role.DeleteRoleInput) int
-		DeleteVfolder        func(childComplexity int, input vfolder.DeleteVfolderInput) int
-		ForgetImage          func(childComplexity int, input image.ForgetImageInput) int
-		GrantResourceGroup   func(childComplexity int, input group.GrantResourceGroupInput) int
-		GrantRole            func(childComplexity int, input role.GrantRoleInput) int
-		MakeDirectory        func(childComplexity int, input vfolder.MakeDirectoryInput) int
-		MoveFile             func(childComplexity int, input vfolder.MoveFileInput) int
-		RegisterImage        func(childComplexity int, input image.RegisterImageInput) int
-		RemoveMembership     func(childComplexity int, input identity.RemoveMembershipInput) int
-		RenameSession        func(childComplexity int, input session.RenameSessionInput) int
-		RenameVfolder        func(childComplexity int, input vfolder.RenameVfolderInput) int
-		RevokeAccessToken    func(childComplexity int, input auth.RevokeAccessTokenInput) int
-		RevokeLoginSession   func(childComplexity int, input auth.RevokeLoginSessionInput) int
-		RevokeResourceGroup  func(childComplexity int, input group.RevokeResourceGroupInput) int
-		RevokeRole           func(childComplexity int, input role.RevokeRoleInput) int
-		ScanRegistry         func(childComplexity int, input image.ScanRegistryInput) int
-		SetMembership        func(childComplexity int, input identity.SetMembershipInput) int
-		SetRetention         func(childComplexity int, input audit.SetRetentionInput) int
-		TerminateSession     func(childComplexity int, input session.TerminateSessionInput) int
-		UpdateAgent          func(childComplexity int, input agents.UpdateAgentInput) int
-		UpdateResourceGroup  func(childComplexity int, input group.UpdateResourceGroupInput) int
-		UpdateResourcePolicy func(childComplexity int, input policy.UpdateResourcePolicyInput) int
-		UpdateRole           func(childComplexity int, input role.UpdateRoleInput) int
-		UpdateUser           func(childComplexity int, input identity.UpdateUserInput) int
+		AttachResourcePolicy    func(childComplexity int, input policy.AttachResourcePolicyInput) int
+		ChangePassword          func(childComplexity int, input auth.ChangePasswordInput) int
+		ConfirmTotp             func(childComplexity int, input auth.ConfirmTotpInput) int
+		CreateAccessToken       func(childComplexity int, input auth.CreateAccessTokenInput) int
+		CreateDomain            func(childComplexity int, input identity.CreateDomainInput) int
+		CreateDownload          func(childComplexity int, input vfolder.CreateDownloadInput) int
+		CreateJoinToken         func(childComplexity int, input agents.CreateJoinTokenInput) int
+		CreateProject           func(childComplexity int, input identity.CreateProjectInput) int
+		CreateRegistry          func(childComplexity int, input image.CreateRegistryInput) int
+		CreateResourceGroup     func(childComplexity int, input group.CreateResourceGroupInput) int
+		CreateResourcePolicy    func(childComplexity int, input policy.CreateResourcePolicyInput) int
+		CreateRole              func(childComplexity int, input role.CreateRoleInput) int
+		CreateSession           func(childComplexity int, input session.CreateSessionInput) int
+		CreateUpload            func(childComplexity int, input vfolder.CreateUploadInput) int
+		CreateUser              func(childComplexity int, input identity.CreateUserInput) int
+		CreateVfolder           func(childComplexity int, input vfolder.CreateVfolderInput) int
+		DeleteFiles             func(childComplexity int, input vfolder.DeleteFilesInput) int
+		DeleteResourceGroup     func(childComplexity int, input group.DeleteResourceGroupInput) int
+		DeleteRole              func(childComplexity int, input role.DeleteRoleInput) int
+		DeleteVfolder           func(childComplexity int, input vfolder.DeleteVfolderInput) int
+		DisableTotp             func(childComplexity int, input auth.DisableTotpInput) int
+		ForgetImage             func(childComplexity int, input image.ForgetImageInput) int
+		GrantResourceGroup      func(childComplexity int, input group.GrantResourceGroupInput) int
+		GrantRole               func(childComplexity int, input role.GrantRoleInput) int
+		MakeDirectory           func(childComplexity int, input vfolder.MakeDirectoryInput) int
+		MoveFile                func(childComplexity int, input vfolder.MoveFileInput) int
+		RegenerateRecoveryCodes func(childComplexity int, input auth.RegenerateRecoveryCodesInput) int
+		RegisterImage           func(childComplexity int, input image.RegisterImageInput) int
+		RemoveMembership        func(childComplexity int, input identity.RemoveMembershipInput) int
+		RenameSession           func(childComplexity int, input session.RenameSessionInput) int
+		RenameVfolder           func(childComplexity int, input vfolder.RenameVfolderInput) int
+		ResetTotp               func(childComplexity int, input auth.ResetTotpInput) int
+		ResetUserPassword       func(childComplexity int, input auth.ResetUserPasswordInput) int
+		RevokeAccessToken       func(childComplexity int, input auth.RevokeAccessTokenInput) int
+		RevokeLoginSession      func(childComplexity int, input auth.RevokeLoginSessionInput) int
+		RevokeResourceGroup     func(childComplexity int, input group.RevokeResourceGroupInput) int
+		RevokeRole              func(childComplexity int, input role.RevokeRoleInput) int
+		ScanRegistry            func(childComplexity int, input image.ScanRegistryInput) int
+		SetMembership           func(childComplexity int, input identity.SetMembershipInput) int
+		SetRetention            func(childComplexity int, input audit.SetRetentionInput) int
+		StartTotp               func(childComplexity int) int
+		TerminateSession        func(childComplexity int, input session.TerminateSessionInput) int
+		UpdateAgent             func(childComplexity int, input agents.UpdateAgentInput) int
+		UpdateResourceGroup     func(childComplexity int, input group.UpdateResourceGroupInput) int
+		UpdateResourcePolicy    func(childComplexity int, input policy.UpdateResourcePolicyInput) int
+		UpdateRole              func(childComplexity int, input role.UpdateRoleInput) int
+		UpdateUser              func(childComplexity int, input identity.UpdateUserInput) int
 	}
 
 	NearestFit struct {
@@ -562,7 +592,8 @@ type ComplexityRoot struct {
 		Devices             func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DeviceOrder, where *ent.DeviceWhereInput) int
 		Domains             func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DomainOrder, where *ent.DomainWhereInput) int
 		Images              func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) int
-		LoginSessions       func(childComplexity int) int
+		LoginAttempts       func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.LoginAttemptOrder, where *ent.LoginAttemptWhereInput) int
+		LoginSessions       func(childComplexity int, user *uuid.UUID) int
 		Node                func(childComplexity int, id uuid.UUID) int
 		Nodes               func(childComplexity int, ids []uuid.UUID) int
 		Projects            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ProjectOrder, where *ent.ProjectWhereInput) int
@@ -604,6 +635,10 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	RecoveryCodesPayload struct {
+		Codes func(childComplexity int) int
+	}
+
 	Registry struct {
 		CreatedAt     func(childComplexity int) int
 		Host          func(childComplexity int) int
@@ -615,6 +650,15 @@ type ComplexityRoot struct {
 
 	RegistryPayload struct {
 		Registry func(childComplexity int) int
+	}
+
+	ResetTotpPayload struct {
+		User func(childComplexity int) int
+	}
+
+	ResetUserPasswordPayload struct {
+		Password func(childComplexity int) int
+		User     func(childComplexity int) int
 	}
 
 	ResourceGroup struct {
@@ -831,6 +875,11 @@ type ComplexityRoot struct {
 		Unit        func(childComplexity int) int
 	}
 
+	StartTotpPayload struct {
+		Secret func(childComplexity int) int
+		URL    func(childComplexity int) int
+	}
+
 	Subscription struct {
 		AgentChanged   func(childComplexity int, id *uuid.UUID) int
 		KernelLogs     func(childComplexity int, kernel uuid.UUID, follow *bool, offset *int64, tailLines *int) int
@@ -914,9 +963,11 @@ type ComplexityRoot struct {
 	}
 
 	Viewer struct {
+		Due             func(childComplexity int) int
 		InitialPassword func(childComplexity int) int
 		Projects        func(childComplexity int) int
 		ResourceGroups  func(childComplexity int) int
+		TotpEnabledAt   func(childComplexity int) int
 		User            func(childComplexity int) int
 	}
 
@@ -994,14 +1045,20 @@ type MutationResolver interface {
 	CreateResourcePolicy(ctx context.Context, input policy.CreateResourcePolicyInput) (*policy.ResourcePolicyPayload, error)
 	UpdateResourcePolicy(ctx context.Context, input policy.UpdateResourcePolicyInput) (*policy.ResourcePolicyPayload, error)
 	AttachResourcePolicy(ctx context.Context, input policy.AttachResourcePolicyInput) (*policy.AttachResourcePolicyPayload, error)
-	ChangePassword(ctx context.Context, input auth.ChangePasswordInput) (*model.ViewerPayload, error)
 	CreateAccessToken(ctx context.Context, input auth.CreateAccessTokenInput) (*auth.AccessTokenPayload, error)
 	RevokeAccessToken(ctx context.Context, input auth.RevokeAccessTokenInput) (*auth.AccessTokenPayload, error)
-	RevokeLoginSession(ctx context.Context, input auth.RevokeLoginSessionInput) (*auth.LoginSessionPayload, error)
 	CreateRegistry(ctx context.Context, input image.CreateRegistryInput) (*image.RegistryPayload, error)
 	ScanRegistry(ctx context.Context, input image.ScanRegistryInput) (*image.ScanRegistryPayload, error)
 	RegisterImage(ctx context.Context, input image.RegisterImageInput) (*image.ImagePayload, error)
 	ForgetImage(ctx context.Context, input image.ForgetImageInput) (*image.ForgetImagePayload, error)
+	ChangePassword(ctx context.Context, input auth.ChangePasswordInput) (*model.ViewerPayload, error)
+	RevokeLoginSession(ctx context.Context, input auth.RevokeLoginSessionInput) (*auth.LoginSessionPayload, error)
+	StartTotp(ctx context.Context) (*auth.StartTotpPayload, error)
+	ConfirmTotp(ctx context.Context, input auth.ConfirmTotpInput) (*auth.RecoveryCodesPayload, error)
+	DisableTotp(ctx context.Context, input auth.DisableTotpInput) (*model.ViewerPayload, error)
+	RegenerateRecoveryCodes(ctx context.Context, input auth.RegenerateRecoveryCodesInput) (*auth.RecoveryCodesPayload, error)
+	ResetTotp(ctx context.Context, input auth.ResetTotpInput) (*auth.ResetTotpPayload, error)
+	ResetUserPassword(ctx context.Context, input auth.ResetUserPasswordInput) (*auth.ResetUserPasswordPayload, error)
 	CreateRole(ctx context.Context, input role.CreateRoleInput) (*role.RolePayload, error)
 	UpdateRole(ctx context.Context, input role.UpdateRoleInput) (*role.RolePayload, error)
 	DeleteRole(ctx context.Context, input role.DeleteRoleInput) (*role.DeleteRolePayload, error)
@@ -1041,9 +1098,10 @@ type QueryResolver interface {
 	Users(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.UserOrder, where *ent.UserWhereInput) (*ent.UserConnection, error)
 	AccessTokens(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AccessTokenOrder, where *ent.AccessTokenWhereInput) (*ent.AccessTokenConnection, error)
 	ResourcePolicies(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourcePolicyOrder, where *ent.ResourcePolicyWhereInput) (*ent.ResourcePolicyConnection, error)
-	LoginSessions(ctx context.Context) ([]*ent.LoginSession, error)
 	Images(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) (*ent.ImageConnection, error)
 	Registries(ctx context.Context) ([]*ent.Registry, error)
+	LoginSessions(ctx context.Context, user *uuid.UUID) ([]*ent.LoginSession, error)
+	LoginAttempts(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.LoginAttemptOrder, where *ent.LoginAttemptWhereInput) (*ent.LoginAttemptConnection, error)
 	Roles(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.RoleOrder, where *ent.RoleWhereInput) (*ent.RoleConnection, error)
 	Sessions(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) (*ent.SessionConnection, error)
 	Usage(ctx context.Context, where *stats.UsageWhereInput) ([]*stats.UsageEntry, error)
@@ -1091,6 +1149,8 @@ type VfolderResolver interface {
 type ViewerResolver interface {
 	Projects(ctx context.Context, obj *model.Viewer) ([]*ent.Project, error)
 	ResourceGroups(ctx context.Context, obj *model.Viewer) ([]*ent.ResourceGroup, error)
+	Due(ctx context.Context, obj *model.Viewer) (*string, error)
+	TotpEnabledAt(ctx context.Context, obj *model.Viewer) (*time.Time, error)
 }
 type VolumeResolver interface {
 	Permissions(ctx context.Context, obj *ent.Volume) ([]access.Operation, error)
@@ -2321,6 +2381,93 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.LogChunk.Text(childComplexity), true
 
+	case "LoginAttempt.at":
+		if e.ComplexityRoot.LoginAttempt.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LoginAttempt.At(childComplexity), true
+	case "LoginAttempt.clientAddress":
+		if e.ComplexityRoot.LoginAttempt.ClientAddress == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LoginAttempt.ClientAddress(childComplexity), true
+	case "LoginAttempt.email":
+		if e.ComplexityRoot.LoginAttempt.Email == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LoginAttempt.Email(childComplexity), true
+	case "LoginAttempt.id":
+		if e.ComplexityRoot.LoginAttempt.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LoginAttempt.ID(childComplexity), true
+	case "LoginAttempt.loginID":
+		if e.ComplexityRoot.LoginAttempt.LoginID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LoginAttempt.LoginID(childComplexity), true
+	case "LoginAttempt.method":
+		if e.ComplexityRoot.LoginAttempt.Method == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LoginAttempt.Method(childComplexity), true
+	case "LoginAttempt.result":
+		if e.ComplexityRoot.LoginAttempt.Result == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LoginAttempt.Result(childComplexity), true
+	case "LoginAttempt.userAgent":
+		if e.ComplexityRoot.LoginAttempt.UserAgent == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LoginAttempt.UserAgent(childComplexity), true
+	case "LoginAttempt.userID":
+		if e.ComplexityRoot.LoginAttempt.UserID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LoginAttempt.UserID(childComplexity), true
+
+	case "LoginAttemptConnection.edges":
+		if e.ComplexityRoot.LoginAttemptConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LoginAttemptConnection.Edges(childComplexity), true
+	case "LoginAttemptConnection.pageInfo":
+		if e.ComplexityRoot.LoginAttemptConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LoginAttemptConnection.PageInfo(childComplexity), true
+	case "LoginAttemptConnection.totalCount":
+		if e.ComplexityRoot.LoginAttemptConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LoginAttemptConnection.TotalCount(childComplexity), true
+
+	case "LoginAttemptEdge.cursor":
+		if e.ComplexityRoot.LoginAttemptEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LoginAttemptEdge.Cursor(childComplexity), true
+	case "LoginAttemptEdge.node":
+		if e.ComplexityRoot.LoginAttemptEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LoginAttemptEdge.Node(childComplexity), true
+
 	case "LoginSession.clientAddress":
 		if e.ComplexityRoot.LoginSession.ClientAddress == nil {
 			break
@@ -2468,6 +2615,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ChangePassword(childComplexity, args["input"].(auth.ChangePasswordInput)), true
+	case "Mutation.confirmTotp":
+		if e.ComplexityRoot.Mutation.ConfirmTotp == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_confirmTotp_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ConfirmTotp(childComplexity, args["input"].(auth.ConfirmTotpInput)), true
 	case "Mutation.createAccessToken":
 		if e.ComplexityRoot.Mutation.CreateAccessToken == nil {
 			break
@@ -2655,6 +2813,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteVfolder(childComplexity, args["input"].(vfolder.DeleteVfolderInput)), true
+	case "Mutation.disableTotp":
+		if e.ComplexityRoot.Mutation.DisableTotp == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_disableTotp_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DisableTotp(childComplexity, args["input"].(auth.DisableTotpInput)), true
 	case "Mutation.forgetImage":
 		if e.ComplexityRoot.Mutation.ForgetImage == nil {
 			break
@@ -2710,6 +2879,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.MoveFile(childComplexity, args["input"].(vfolder.MoveFileInput)), true
+	case "Mutation.regenerateRecoveryCodes":
+		if e.ComplexityRoot.Mutation.RegenerateRecoveryCodes == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_regenerateRecoveryCodes_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RegenerateRecoveryCodes(childComplexity, args["input"].(auth.RegenerateRecoveryCodesInput)), true
 	case "Mutation.registerImage":
 		if e.ComplexityRoot.Mutation.RegisterImage == nil {
 			break
@@ -2754,6 +2934,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RenameVfolder(childComplexity, args["input"].(vfolder.RenameVfolderInput)), true
+	case "Mutation.resetTotp":
+		if e.ComplexityRoot.Mutation.ResetTotp == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_resetTotp_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ResetTotp(childComplexity, args["input"].(auth.ResetTotpInput)), true
+	case "Mutation.resetUserPassword":
+		if e.ComplexityRoot.Mutation.ResetUserPassword == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_resetUserPassword_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ResetUserPassword(childComplexity, args["input"].(auth.ResetUserPasswordInput)), true
 	case "Mutation.revokeAccessToken":
 		if e.ComplexityRoot.Mutation.RevokeAccessToken == nil {
 			break
@@ -2831,6 +3033,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.SetRetention(childComplexity, args["input"].(audit.SetRetentionInput)), true
+	case "Mutation.startTotp":
+		if e.ComplexityRoot.Mutation.StartTotp == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Mutation.StartTotp(childComplexity), true
 	case "Mutation.terminateSession":
 		if e.ComplexityRoot.Mutation.TerminateSession == nil {
 			break
@@ -3194,12 +3402,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Query.Images(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.ImageOrder), args["where"].(*ent.ImageWhereInput)), true
 
+	case "Query.loginAttempts":
+		if e.ComplexityRoot.Query.LoginAttempts == nil {
+			break
+		}
+
+		args, err := ec.field_Query_loginAttempts_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.LoginAttempts(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.LoginAttemptOrder), args["where"].(*ent.LoginAttemptWhereInput)), true
 	case "Query.loginSessions":
 		if e.ComplexityRoot.Query.LoginSessions == nil {
 			break
 		}
 
-		return e.ComplexityRoot.Query.LoginSessions(childComplexity), true
+		args, err := ec.field_Query_loginSessions_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.LoginSessions(childComplexity, args["user"].(*uuid.UUID)), true
 	case "Query.node":
 		if e.ComplexityRoot.Query.Node == nil {
 			break
@@ -3444,6 +3668,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.QuotaScopeEdge.Node(childComplexity), true
 
+	case "RecoveryCodesPayload.codes":
+		if e.ComplexityRoot.RecoveryCodesPayload.Codes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RecoveryCodesPayload.Codes(childComplexity), true
+
 	case "Registry.createdAt":
 		if e.ComplexityRoot.Registry.CreatedAt == nil {
 			break
@@ -3487,6 +3718,26 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RegistryPayload.Registry(childComplexity), true
+
+	case "ResetTotpPayload.user":
+		if e.ComplexityRoot.ResetTotpPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResetTotpPayload.User(childComplexity), true
+
+	case "ResetUserPasswordPayload.password":
+		if e.ComplexityRoot.ResetUserPasswordPayload.Password == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResetUserPasswordPayload.Password(childComplexity), true
+	case "ResetUserPasswordPayload.user":
+		if e.ComplexityRoot.ResetUserPasswordPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResetUserPasswordPayload.User(childComplexity), true
 
 	case "ResourceGroup.active":
 		if e.ComplexityRoot.ResourceGroup.Active == nil {
@@ -4284,6 +4535,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.SlotType.Unit(childComplexity), true
 
+	case "StartTotpPayload.secret":
+		if e.ComplexityRoot.StartTotpPayload.Secret == nil {
+			break
+		}
+
+		return e.ComplexityRoot.StartTotpPayload.Secret(childComplexity), true
+	case "StartTotpPayload.url":
+		if e.ComplexityRoot.StartTotpPayload.URL == nil {
+			break
+		}
+
+		return e.ComplexityRoot.StartTotpPayload.URL(childComplexity), true
+
 	case "Subscription.agentChanged":
 		if e.ComplexityRoot.Subscription.AgentChanged == nil {
 			break
@@ -4619,6 +4883,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.VfolderPayload.Vfolder(childComplexity), true
 
+	case "Viewer.due":
+		if e.ComplexityRoot.Viewer.Due == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.Due(childComplexity), true
 	case "Viewer.initialPassword":
 		if e.ComplexityRoot.Viewer.InitialPassword == nil {
 			break
@@ -4637,6 +4907,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Viewer.ResourceGroups(childComplexity), true
+	case "Viewer.totpEnabledAt":
+		if e.ComplexityRoot.Viewer.TotpEnabledAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.TotpEnabledAt(childComplexity), true
 	case "Viewer.user":
 		if e.ComplexityRoot.Viewer.User == nil {
 			break
@@ -4722,6 +4998,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputAuditEntryOrder,
 		ec.unmarshalInputAuditEntryWhereInput,
 		ec.unmarshalInputChangePasswordInput,
+		ec.unmarshalInputConfirmTotpInput,
 		ec.unmarshalInputCreateAccessTokenInput,
 		ec.unmarshalInputCreateDomainInput,
 		ec.unmarshalInputCreateDownloadInput,
@@ -4741,6 +5018,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDeleteVfolderInput,
 		ec.unmarshalInputDeviceOrder,
 		ec.unmarshalInputDeviceWhereInput,
+		ec.unmarshalInputDisableTotpInput,
 		ec.unmarshalInputDomainOrder,
 		ec.unmarshalInputDomainWhereInput,
 		ec.unmarshalInputForgetImageInput,
@@ -4748,6 +5026,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputGrantRoleInput,
 		ec.unmarshalInputImageOrder,
 		ec.unmarshalInputImageWhereInput,
+		ec.unmarshalInputLoginAttemptOrder,
+		ec.unmarshalInputLoginAttemptWhereInput,
 		ec.unmarshalInputMakeDirectoryInput,
 		ec.unmarshalInputMountInput,
 		ec.unmarshalInputMoveFileInput,
@@ -4755,10 +5035,13 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputProjectWhereInput,
 		ec.unmarshalInputQuotaScopeOrder,
 		ec.unmarshalInputQuotaScopeWhereInput,
+		ec.unmarshalInputRegenerateRecoveryCodesInput,
 		ec.unmarshalInputRegisterImageInput,
 		ec.unmarshalInputRemoveMembershipInput,
 		ec.unmarshalInputRenameSessionInput,
 		ec.unmarshalInputRenameVfolderInput,
+		ec.unmarshalInputResetTotpInput,
+		ec.unmarshalInputResetUserPasswordInput,
 		ec.unmarshalInputResourceGroupOrder,
 		ec.unmarshalInputResourceGroupWhereInput,
 		ec.unmarshalInputResourcePolicyOrder,
@@ -5362,18 +5645,6 @@ type AccessToken implements Node @allow(to: USER) {
   revokedAt: Time
 }
 
-"One login of a browser."
-type LoginSession implements Node @allow(to: USER) {
-  id: ID!
-  createdAt: Time!
-  expiresAt: Time!
-  lastSeenAt: Time!
-  clientAddress: String!
-  userAgent: String!
-  "The login this request came with."
-  current: Boolean!
-}
-
 type DomainConnection @allow(to: USER) { edges: [DomainEdge] pageInfo: PageInfo! totalCount: Int! }
 type DomainEdge @allow(to: USER) { node: Domain cursor: Cursor! }
 type ProjectConnection @allow(to: USER) { edges: [ProjectEdge] pageInfo: PageInfo! totalCount: Int! }
@@ -5409,8 +5680,6 @@ extend type Query {
   users(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [UserOrder!], where: UserWhereInput): UserConnection! @allow(to: USER)
   accessTokens(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [AccessTokenOrder!], where: AccessTokenWhereInput): AccessTokenConnection! @allow(to: USER)
   resourcePolicies(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ResourcePolicyOrder!], where: ResourcePolicyWhereInput): ResourcePolicyConnection! @allow(to: USER)
-  "Own logins that are not over."
-  loginSessions: [LoginSession!]! @allow(to: USER)
 }
 
 input CreateDomainInput { name: String! description: String policy: ID }
@@ -5424,10 +5693,8 @@ input CreateResourcePolicyInput { name: String! totalSlots: Slots maxSessions: I
 input UpdateResourcePolicyInput { id: ID! totalSlots: Slots maxSessions: Int maxPendingSessions: Int maxVfolders: Int maxScopeBytes: Int64 }
 "Attaches a policy to exactly one of domain, project or user; without a policy, detaches."
 input AttachResourcePolicyInput { policy: ID domain: ID project: ID user: ID }
-input ChangePasswordInput { current: String! new: String! }
 input CreateAccessTokenInput { name: String! expiresAt: Time }
 input RevokeAccessTokenInput { id: ID! }
-input RevokeLoginSessionInput { id: ID! }
 
 type DomainPayload @allow(to: USER) { domain: Domain! }
 type ProjectPayload @allow(to: USER) { project: Project! }
@@ -5441,7 +5708,6 @@ type AccessTokenPayload @allow(to: USER) {
   "The secret; it cannot be read again."
   secret: String
 }
-type LoginSessionPayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
   createDomain(input: CreateDomainInput!): DomainPayload! @allow(to: SUPERADMIN, scope: admin)
@@ -5454,12 +5720,8 @@ extend type Mutation {
   createResourcePolicy(input: CreateResourcePolicyInput!): ResourcePolicyPayload! @allow(to: SUPERADMIN, scope: admin)
   updateResourcePolicy(input: UpdateResourcePolicyInput!): ResourcePolicyPayload! @allow(to: SUPERADMIN, scope: admin)
   attachResourcePolicy(input: AttachResourcePolicyInput!): AttachResourcePolicyPayload! @allow(to: ADMIN, scope: admin)
-  "Ends all other logins of the user."
-  changePassword(input: ChangePasswordInput!): ViewerPayload! @allow(to: USER, scope: account)
   createAccessToken(input: CreateAccessTokenInput!): AccessTokenPayload! @allow(to: USER, scope: account)
   revokeAccessToken(input: RevokeAccessTokenInput!): AccessTokenPayload! @allow(to: USER, scope: account)
-  "Ends a login of one's own, at once, with its open connections."
-  revokeLoginSession(input: RevokeLoginSessionInput!): LoginSessionPayload! @allow(to: USER, scope: account)
 }
 `, BuiltIn: false},
 	{Name: "../image.graphql", Input: `"A container registry that images come from."
@@ -5529,6 +5791,118 @@ extend type Mutation {
   scanRegistry(input: ScanRegistryInput!): ScanRegistryPayload! @allow(to: SUPERADMIN, scope: admin)
   registerImage(input: RegisterImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: admin)
   forgetImage(input: ForgetImageInput!): ForgetImagePayload! @allow(to: SUPERADMIN, scope: admin)
+}
+`, BuiltIn: false},
+	{Name: "../login.graphql", Input: `"One login of a browser."
+type LoginSession implements Node @allow(to: USER) {
+  id: ID!
+  createdAt: Time!
+  expiresAt: Time!
+  lastSeenAt: Time!
+  clientAddress: String!
+  userAgent: String!
+  "The login this request came with."
+  current: Boolean!
+}
+
+enum LoginMethod {
+  password
+  oidc
+}
+
+enum LoginResult {
+  success
+  wrong_credentials
+  wrong_code
+  code_needed
+  throttled
+  "The user or the domain is not active."
+  not_active
+  "The password was right, the client's address not one of the allowed."
+  address_refused
+  too_many_logins
+  logout
+  revoked
+  "Ended to make room for a newer one."
+  evicted
+  expired
+}
+
+"A line of the login history: an attempt to log in, or the end of a login."
+type LoginAttempt implements Node @allow(to: USER) {
+  id: ID!
+  at: Time!
+  "Absent when nobody has the e-mail."
+  userID: ID
+  email: String!
+  method: LoginMethod!
+  result: LoginResult!
+  clientAddress: String!
+  userAgent: String!
+  loginID: ID
+}
+
+type LoginAttemptConnection @allow(to: USER) { edges: [LoginAttemptEdge] pageInfo: PageInfo! totalCount: Int! }
+type LoginAttemptEdge @allow(to: USER) { node: LoginAttempt cursor: Cursor! }
+input LoginAttemptOrder { direction: OrderDirection! = ASC field: LoginAttemptOrderField! }
+enum LoginAttemptOrderField { AT }
+input LoginAttemptWhereInput { not: LoginAttemptWhereInput and: [LoginAttemptWhereInput!] or: [LoginAttemptWhereInput!] id: ID idIn: [ID!] userID: ID email: String emailContainsFold: String result: LoginResult resultIn: [LoginResult!] clientAddress: String atGTE: Time atLT: Time }
+
+extend type Viewer {
+  "What must be done before anything else: password or totp."
+  due: String
+  "When the second factor was turned on."
+  totpEnabledAt: Time
+}
+
+extend type Query {
+  "Logins that are not over: one's own, or those of a user whose logins one may end."
+  loginSessions(user: ID): [LoginSession!]! @allow(to: USER)
+  "The login history: one's own, and of the domain for its admins."
+  loginAttempts(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [LoginAttemptOrder!], where: LoginAttemptWhereInput): LoginAttemptConnection! @allow(to: USER)
+}
+
+input ChangePasswordInput { current: String! new: String! }
+input RevokeLoginSessionInput { id: ID! }
+input ConfirmTotpInput { code: String! }
+input DisableTotpInput { password: String! code: String! }
+input RegenerateRecoveryCodesInput { code: String! }
+input ResetTotpInput { user: ID! }
+"Without a password one is made."
+input ResetUserPasswordInput { user: ID! password: String }
+
+type LoginSessionPayload @allow(to: USER) { id: ID! }
+type StartTotpPayload @allow(to: USER) {
+  "To type into an authenticator app."
+  secret: String!
+  "To show as a QR code."
+  url: String!
+}
+type RecoveryCodesPayload @allow(to: USER) {
+  "They cannot be read again; each lets in once."
+  codes: [String!]!
+}
+type ResetTotpPayload @allow(to: USER) { user: User! }
+type ResetUserPasswordPayload @allow(to: USER) {
+  user: User!
+  "The password that was made; it cannot be read again."
+  password: String
+}
+
+extend type Mutation {
+  "Ends all other logins of the user."
+  changePassword(input: ChangePasswordInput!): ViewerPayload! @allow(to: USER, scope: account)
+  "Ends a login of one's own, or of a user whose logins one may end, at once, with its open connections."
+  revokeLoginSession(input: RevokeLoginSessionInput!): LoginSessionPayload! @allow(to: USER, scope: account)
+  "Hands out the secret of a second factor, which counts once a code of it is confirmed."
+  startTotp: StartTotpPayload! @allow(to: USER, scope: account)
+  confirmTotp(input: ConfirmTotpInput!): RecoveryCodesPayload! @allow(to: USER, scope: account)
+  disableTotp(input: DisableTotpInput!): ViewerPayload! @allow(to: USER, scope: account)
+  regenerateRecoveryCodes(input: RegenerateRecoveryCodesInput!): RecoveryCodesPayload! @allow(to: USER, scope: account)
+  "Turns off the second factor of somebody who lost his."
+  resetTotp(input: ResetTotpInput!): ResetTotpPayload! @allow(to: ADMIN, scope: admin)
+  "Gives somebody else a password that he must change, and ends all his logins."
+  resetUserPassword(input: ResetUserPasswordInput!): ResetUserPasswordPayload! @allow(to: ADMIN, scope: admin)
 }
 `, BuiltIn: false},
 	{Name: "../role.graphql", Input: `"What a role allows on one kind of object."
@@ -6744,6 +7118,52 @@ func (ec *executionContext) childFields_LogChunk(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type LogChunk", field.Name)
 }
 
+func (ec *executionContext) childFields_LoginAttempt(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_LoginAttempt_id(ctx, field)
+	case "at":
+		return ec.fieldContext_LoginAttempt_at(ctx, field)
+	case "userID":
+		return ec.fieldContext_LoginAttempt_userID(ctx, field)
+	case "email":
+		return ec.fieldContext_LoginAttempt_email(ctx, field)
+	case "method":
+		return ec.fieldContext_LoginAttempt_method(ctx, field)
+	case "result":
+		return ec.fieldContext_LoginAttempt_result(ctx, field)
+	case "clientAddress":
+		return ec.fieldContext_LoginAttempt_clientAddress(ctx, field)
+	case "userAgent":
+		return ec.fieldContext_LoginAttempt_userAgent(ctx, field)
+	case "loginID":
+		return ec.fieldContext_LoginAttempt_loginID(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type LoginAttempt", field.Name)
+}
+
+func (ec *executionContext) childFields_LoginAttemptConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_LoginAttemptConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_LoginAttemptConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_LoginAttemptConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type LoginAttemptConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_LoginAttemptEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_LoginAttemptEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_LoginAttemptEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type LoginAttemptEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_LoginSession(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -6974,6 +7394,14 @@ func (ec *executionContext) childFields_QuotaScopeEdge(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type QuotaScopeEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_RecoveryCodesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "codes":
+		return ec.fieldContext_RecoveryCodesPayload_codes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RecoveryCodesPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_Registry(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -6998,6 +7426,24 @@ func (ec *executionContext) childFields_RegistryPayload(ctx context.Context, fie
 		return ec.fieldContext_RegistryPayload_registry(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RegistryPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ResetTotpPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_ResetTotpPayload_user(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResetTotpPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ResetUserPasswordPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_ResetUserPasswordPayload_user(ctx, field)
+	case "password":
+		return ec.fieldContext_ResetUserPasswordPayload_password(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResetUserPasswordPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ResourceGroup(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7428,6 +7874,16 @@ func (ec *executionContext) childFields_SlotType(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type SlotType", field.Name)
 }
 
+func (ec *executionContext) childFields_StartTotpPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "secret":
+		return ec.fieldContext_StartTotpPayload_secret(ctx, field)
+	case "url":
+		return ec.fieldContext_StartTotpPayload_url(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type StartTotpPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_UploadTarget(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "path":
@@ -7586,6 +8042,10 @@ func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphq
 		return ec.fieldContext_Viewer_projects(ctx, field)
 	case "resourceGroups":
 		return ec.fieldContext_Viewer_resourceGroups(ctx, field)
+	case "due":
+		return ec.fieldContext_Viewer_due(ctx, field)
+	case "totpEnabledAt":
+		return ec.fieldContext_Viewer_totpEnabledAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Viewer", field.Name)
 }
@@ -7874,6 +8334,20 @@ func (ec *executionContext) field_Mutation_changePassword_args(ctx context.Conte
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_confirmTotp_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (auth.ConfirmTotpInput, error) {
+			return ec.unmarshalNConfirmTotpInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐConfirmTotpInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_createAccessToken_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8112,6 +8586,20 @@ func (ec *executionContext) field_Mutation_deleteVfolder_args(ctx context.Contex
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_disableTotp_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (auth.DisableTotpInput, error) {
+			return ec.unmarshalNDisableTotpInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐDisableTotpInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_forgetImage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8182,6 +8670,20 @@ func (ec *executionContext) field_Mutation_moveFile_args(ctx context.Context, ra
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_regenerateRecoveryCodes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (auth.RegenerateRecoveryCodesInput, error) {
+			return ec.unmarshalNRegenerateRecoveryCodesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐRegenerateRecoveryCodesInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_registerImage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8230,6 +8732,34 @@ func (ec *executionContext) field_Mutation_renameVfolder_args(ctx context.Contex
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (vfolder.RenameVfolderInput, error) {
 			return ec.unmarshalNRenameVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRenameVfolderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_resetTotp_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (auth.ResetTotpInput, error) {
+			return ec.unmarshalNResetTotpInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐResetTotpInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_resetUserPassword_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (auth.ResetUserPasswordInput, error) {
+			return ec.unmarshalNResetUserPasswordInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐResetUserPasswordInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8809,6 +9339,74 @@ func (ec *executionContext) field_Query_images_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_loginAttempts_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.LoginAttemptOrder, error) {
+			return ec.unmarshalOLoginAttemptOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.LoginAttemptWhereInput, error) {
+			return ec.unmarshalOLoginAttemptWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_loginSessions_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "user",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["user"] = arg0
 	return args, nil
 }
 
@@ -14435,6 +15033,355 @@ func (ec *executionContext) fieldContext_LogChunk_nextOffset(_ context.Context, 
 	return graphql.NewScalarFieldContext("LogChunk", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
+func (ec *executionContext) _LoginAttempt_id(ctx context.Context, field graphql.CollectedField, obj *ent.LoginAttempt) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginAttempt_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LoginAttempt_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LoginAttempt", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _LoginAttempt_at(ctx context.Context, field graphql.CollectedField, obj *ent.LoginAttempt) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginAttempt_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LoginAttempt_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LoginAttempt", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _LoginAttempt_userID(ctx context.Context, field graphql.CollectedField, obj *ent.LoginAttempt) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginAttempt_userID(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_LoginAttempt_userID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LoginAttempt", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _LoginAttempt_email(ctx context.Context, field graphql.CollectedField, obj *ent.LoginAttempt) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginAttempt_email(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Email, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LoginAttempt_email(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LoginAttempt", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _LoginAttempt_method(ctx context.Context, field graphql.CollectedField, obj *ent.LoginAttempt) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginAttempt_method(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Method, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v loginattempt.Method) graphql.Marshaler {
+			return ec.marshalNLoginMethod2githubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐMethod(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LoginAttempt_method(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LoginAttempt", field, false, false, errors.New("field of type LoginMethod does not have child fields"))
+}
+
+func (ec *executionContext) _LoginAttempt_result(ctx context.Context, field graphql.CollectedField, obj *ent.LoginAttempt) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginAttempt_result(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Result, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v loginattempt.Result) graphql.Marshaler {
+			return ec.marshalNLoginResult2githubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐResult(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LoginAttempt_result(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LoginAttempt", field, false, false, errors.New("field of type LoginResult does not have child fields"))
+}
+
+func (ec *executionContext) _LoginAttempt_clientAddress(ctx context.Context, field graphql.CollectedField, obj *ent.LoginAttempt) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginAttempt_clientAddress(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ClientAddress, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LoginAttempt_clientAddress(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LoginAttempt", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _LoginAttempt_userAgent(ctx context.Context, field graphql.CollectedField, obj *ent.LoginAttempt) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginAttempt_userAgent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserAgent, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LoginAttempt_userAgent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LoginAttempt", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _LoginAttempt_loginID(ctx context.Context, field graphql.CollectedField, obj *ent.LoginAttempt) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginAttempt_loginID(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LoginID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_LoginAttempt_loginID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LoginAttempt", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _LoginAttemptConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.LoginAttemptConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginAttemptConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.LoginAttemptEdge) graphql.Marshaler {
+			return ec.marshalOLoginAttemptEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_LoginAttemptConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "LoginAttemptConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LoginAttemptEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _LoginAttemptConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.LoginAttemptConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginAttemptConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.PageInfo[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LoginAttemptConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "LoginAttemptConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _LoginAttemptConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.LoginAttemptConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginAttemptConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LoginAttemptConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LoginAttemptConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _LoginAttemptEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.LoginAttemptEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginAttemptEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.LoginAttempt) graphql.Marshaler {
+			return ec.marshalOLoginAttempt2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttempt(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_LoginAttemptEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "LoginAttemptEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LoginAttempt(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _LoginAttemptEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.LoginAttemptEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginAttemptEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LoginAttemptEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LoginAttemptEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
 func (ec *executionContext) _LoginSession_id(ctx context.Context, field graphql.CollectedField, obj *ent.LoginSession) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15670,50 +16617,6 @@ func (ec *executionContext) fieldContext_Mutation_attachResourcePolicy(ctx conte
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_changePassword(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_changePassword(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().ChangePassword(ctx, fc.Args["input"].(auth.ChangePasswordInput))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.ViewerPayload) graphql.Marshaler {
-			return ec.marshalNViewerPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐViewerPayload(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Mutation_changePassword(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Mutation",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ViewerPayload(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_changePassword_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _Mutation_createAccessToken(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15796,50 +16699,6 @@ func (ec *executionContext) fieldContext_Mutation_revokeAccessToken(ctx context.
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_revokeAccessToken_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Mutation_revokeLoginSession(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_revokeLoginSession(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().RevokeLoginSession(ctx, fc.Args["input"].(auth.RevokeLoginSessionInput))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *auth.LoginSessionPayload) graphql.Marshaler {
-			return ec.marshalNLoginSessionPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐLoginSessionPayload(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Mutation_revokeLoginSession(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Mutation",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_LoginSessionPayload(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_revokeLoginSession_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -16016,6 +16875,346 @@ func (ec *executionContext) fieldContext_Mutation_forgetImage(ctx context.Contex
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_forgetImage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_changePassword(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_changePassword(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ChangePassword(ctx, fc.Args["input"].(auth.ChangePasswordInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ViewerPayload) graphql.Marshaler {
+			return ec.marshalNViewerPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐViewerPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_changePassword(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ViewerPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_changePassword_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_revokeLoginSession(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_revokeLoginSession(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RevokeLoginSession(ctx, fc.Args["input"].(auth.RevokeLoginSessionInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *auth.LoginSessionPayload) graphql.Marshaler {
+			return ec.marshalNLoginSessionPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐLoginSessionPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_revokeLoginSession(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LoginSessionPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_revokeLoginSession_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_startTotp(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_startTotp(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Mutation().StartTotp(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *auth.StartTotpPayload) graphql.Marshaler {
+			return ec.marshalNStartTotpPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐStartTotpPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_startTotp(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StartTotpPayload(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_confirmTotp(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_confirmTotp(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ConfirmTotp(ctx, fc.Args["input"].(auth.ConfirmTotpInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *auth.RecoveryCodesPayload) graphql.Marshaler {
+			return ec.marshalNRecoveryCodesPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐRecoveryCodesPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_confirmTotp(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RecoveryCodesPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_confirmTotp_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_disableTotp(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_disableTotp(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DisableTotp(ctx, fc.Args["input"].(auth.DisableTotpInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ViewerPayload) graphql.Marshaler {
+			return ec.marshalNViewerPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐViewerPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_disableTotp(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ViewerPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_disableTotp_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_regenerateRecoveryCodes(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_regenerateRecoveryCodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RegenerateRecoveryCodes(ctx, fc.Args["input"].(auth.RegenerateRecoveryCodesInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *auth.RecoveryCodesPayload) graphql.Marshaler {
+			return ec.marshalNRecoveryCodesPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐRecoveryCodesPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_regenerateRecoveryCodes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RecoveryCodesPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_regenerateRecoveryCodes_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_resetTotp(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_resetTotp(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ResetTotp(ctx, fc.Args["input"].(auth.ResetTotpInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *auth.ResetTotpPayload) graphql.Marshaler {
+			return ec.marshalNResetTotpPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐResetTotpPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_resetTotp(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResetTotpPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_resetTotp_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_resetUserPassword(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_resetUserPassword(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ResetUserPassword(ctx, fc.Args["input"].(auth.ResetUserPasswordInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *auth.ResetUserPasswordPayload) graphql.Marshaler {
+			return ec.marshalNResetUserPasswordPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐResetUserPasswordPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_resetUserPassword(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResetUserPasswordPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_resetUserPassword_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -18330,38 +19529,6 @@ func (ec *executionContext) fieldContext_Query_resourcePolicies(ctx context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _Query_loginSessions(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Query_loginSessions(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Query().LoginSessions(ctx)
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*ent.LoginSession) graphql.Marshaler {
-			return ec.marshalNLoginSession2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionᚄ(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Query_loginSessions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Query",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_LoginSession(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _Query_images(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -18434,6 +19601,94 @@ func (ec *executionContext) fieldContext_Query_registries(_ context.Context, fie
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Registry(ctx, field)
 		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_loginSessions(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_loginSessions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().LoginSessions(ctx, fc.Args["user"].(*uuid.UUID))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.LoginSession) graphql.Marshaler {
+			return ec.marshalNLoginSession2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_loginSessions(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LoginSession(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_loginSessions_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_loginAttempts(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_loginAttempts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().LoginAttempts(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.LoginAttemptOrder), fc.Args["where"].(*ent.LoginAttemptWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.LoginAttemptConnection) graphql.Marshaler {
+			return ec.marshalNLoginAttemptConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_loginAttempts(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LoginAttemptConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_loginAttempts_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -19078,6 +20333,29 @@ func (ec *executionContext) fieldContext_QuotaScopeEdge_cursor(_ context.Context
 	return graphql.NewScalarFieldContext("QuotaScopeEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
 }
 
+func (ec *executionContext) _RecoveryCodesPayload_codes(ctx context.Context, field graphql.CollectedField, obj *auth.RecoveryCodesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RecoveryCodesPayload_codes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Codes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RecoveryCodesPayload_codes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RecoveryCodesPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _Registry_id(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -19246,6 +20524,93 @@ func (ec *executionContext) fieldContext_RegistryPayload_registry(_ context.Cont
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ResetTotpPayload_user(ctx context.Context, field graphql.CollectedField, obj *auth.ResetTotpPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResetTotpPayload_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalNUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResetTotpPayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResetTotpPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResetUserPasswordPayload_user(ctx context.Context, field graphql.CollectedField, obj *auth.ResetUserPasswordPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResetUserPasswordPayload_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalNUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResetUserPasswordPayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResetUserPasswordPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResetUserPasswordPayload_password(ctx context.Context, field graphql.CollectedField, obj *auth.ResetUserPasswordPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResetUserPasswordPayload_password(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Password, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResetUserPasswordPayload_password(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResetUserPasswordPayload", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _ResourceGroup_id(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
@@ -22568,6 +23933,52 @@ func (ec *executionContext) fieldContext_SlotType_quantum(_ context.Context, fie
 	return graphql.NewScalarFieldContext("SlotType", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _StartTotpPayload_secret(ctx context.Context, field graphql.CollectedField, obj *auth.StartTotpPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StartTotpPayload_secret(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Secret, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StartTotpPayload_secret(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StartTotpPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _StartTotpPayload_url(ctx context.Context, field graphql.CollectedField, obj *auth.StartTotpPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StartTotpPayload_url(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.URL, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StartTotpPayload_url(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StartTotpPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _Subscription_agentChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
@@ -24091,6 +25502,52 @@ func (ec *executionContext) fieldContext_Viewer_resourceGroups(_ context.Context
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Viewer_due(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_due(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Viewer().Due(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_due(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Viewer", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Viewer_totpEnabledAt(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_totpEnabledAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Viewer().TotpEnabledAt(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_totpEnabledAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Viewer", field, true, true, errors.New("field of type Time does not have child fields"))
 }
 
 func (ec *executionContext) _ViewerPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.ViewerPayload) (ret graphql.Marshaler) {
@@ -25902,6 +27359,36 @@ func (ec *executionContext) unmarshalInputChangePasswordInput(ctx context.Contex
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputConfirmTotpInput(ctx context.Context, obj any) (auth.ConfirmTotpInput, error) {
+	var it auth.ConfirmTotpInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"code"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "code":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("code"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Code = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputCreateAccessTokenInput(ctx context.Context, obj any) (auth.CreateAccessTokenInput, error) {
 	var it auth.CreateAccessTokenInput
 	if obj == nil {
@@ -26868,6 +28355,43 @@ func (ec *executionContext) unmarshalInputDeviceWhereInput(ctx context.Context, 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputDisableTotpInput(ctx context.Context, obj any) (auth.DisableTotpInput, error) {
+	var it auth.DisableTotpInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"password", "code"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "password":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("password"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Password = data
+		case "code":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("code"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Code = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDomainOrder(ctx context.Context, obj any) (ent.DomainOrder, error) {
 	var it ent.DomainOrder
 	if obj == nil {
@@ -27261,6 +28785,161 @@ func (ec *executionContext) unmarshalInputImageWhereInput(ctx context.Context, o
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputLoginAttemptOrder(ctx context.Context, obj any) (ent.LoginAttemptOrder, error) {
+	var it ent.LoginAttemptOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNLoginAttemptOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputLoginAttemptWhereInput(ctx context.Context, obj any) (ent.LoginAttemptWhereInput, error) {
+	var it ent.LoginAttemptWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "userID", "email", "emailContainsFold", "result", "resultIn", "clientAddress", "atGTE", "atLT"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOLoginAttemptWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOLoginAttemptWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOLoginAttemptWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "userID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("userID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UserID = data
+		case "email":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("email"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Email = data
+		case "emailContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("emailContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EmailContainsFold = data
+		case "result":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("result"))
+			data, err := ec.unmarshalOLoginResult2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐResult(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Result = data
+		case "resultIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resultIn"))
+			data, err := ec.unmarshalOLoginResult2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐResultᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResultIn = data
+		case "clientAddress":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("clientAddress"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ClientAddress = data
+		case "atGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("atGTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AtGTE = data
+		case "atLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("atLT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AtLT = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputMakeDirectoryInput(ctx context.Context, obj any) (vfolder.MakeDirectoryInput, error) {
 	var it vfolder.MakeDirectoryInput
 	if obj == nil {
@@ -27633,6 +29312,36 @@ func (ec *executionContext) unmarshalInputQuotaScopeWhereInput(ctx context.Conte
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRegenerateRecoveryCodesInput(ctx context.Context, obj any) (auth.RegenerateRecoveryCodesInput, error) {
+	var it auth.RegenerateRecoveryCodesInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"code"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "code":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("code"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Code = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRegisterImageInput(ctx context.Context, obj any) (image.RegisterImageInput, error) {
 	var it image.RegisterImageInput
 	if obj == nil {
@@ -27769,6 +29478,73 @@ func (ec *executionContext) unmarshalInputRenameVfolderInput(ctx context.Context
 				return it, err
 			}
 			it.Name = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputResetTotpInput(ctx context.Context, obj any) (auth.ResetTotpInput, error) {
+	var it auth.ResetTotpInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"user"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "user":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("user"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.User = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputResetUserPasswordInput(ctx context.Context, obj any) (auth.ResetUserPasswordInput, error) {
+	var it auth.ResetUserPasswordInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"user", "password"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "user":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("user"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.User = data
+		case "password":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("password"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Password = data
 		}
 	}
 	return it, nil
@@ -29396,6 +31172,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._LoginSession(ctx, sel, obj)
+	case *ent.LoginAttempt:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._LoginAttempt(ctx, sel, obj)
 	case *ent.Kernel:
 		if obj == nil {
 			return graphql.Null
@@ -32790,6 +34571,175 @@ func (ec *executionContext) _LogChunk(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var loginAttemptImplementors = []string{"LoginAttempt", "Node"}
+
+func (ec *executionContext) _LoginAttempt(ctx context.Context, sel ast.SelectionSet, obj *ent.LoginAttempt) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, loginAttemptImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("LoginAttempt")
+		case "id":
+			out.Values[i] = ec._LoginAttempt_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "at":
+			out.Values[i] = ec._LoginAttempt_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "userID":
+			out.Values[i] = ec._LoginAttempt_userID(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "email":
+			out.Values[i] = ec._LoginAttempt_email(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "method":
+			out.Values[i] = ec._LoginAttempt_method(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "result":
+			out.Values[i] = ec._LoginAttempt_result(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "clientAddress":
+			out.Values[i] = ec._LoginAttempt_clientAddress(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "userAgent":
+			out.Values[i] = ec._LoginAttempt_userAgent(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "loginID":
+			out.Values[i] = ec._LoginAttempt_loginID(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var loginAttemptConnectionImplementors = []string{"LoginAttemptConnection"}
+
+func (ec *executionContext) _LoginAttemptConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.LoginAttemptConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, loginAttemptConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("LoginAttemptConnection")
+		case "edges":
+			out.Values[i] = ec._LoginAttemptConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._LoginAttemptConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._LoginAttemptConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var loginAttemptEdgeImplementors = []string{"LoginAttemptEdge"}
+
+func (ec *executionContext) _LoginAttemptEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.LoginAttemptEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, loginAttemptEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("LoginAttemptEdge")
+		case "node":
+			out.Values[i] = ec._LoginAttemptEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._LoginAttemptEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var loginSessionImplementors = []string{"LoginSession", "Node"}
 
 func (ec *executionContext) _LoginSession(ctx context.Context, sel ast.SelectionSet, obj *ent.LoginSession) graphql.Marshaler {
@@ -33293,13 +35243,6 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "changePassword":
-			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_changePassword(ctx, field)
-			})
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
 		case "createAccessToken":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createAccessToken(ctx, field)
@@ -33310,13 +35253,6 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "revokeAccessToken":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_revokeAccessToken(ctx, field)
-			})
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "revokeLoginSession":
-			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_revokeLoginSession(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -33345,6 +35281,62 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "forgetImage":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_forgetImage(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "changePassword":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_changePassword(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "revokeLoginSession":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_revokeLoginSession(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "startTotp":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_startTotp(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "confirmTotp":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_confirmTotp(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "disableTotp":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_disableTotp(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "regenerateRecoveryCodes":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_regenerateRecoveryCodes(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "resetTotp":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_resetTotp(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "resetUserPassword":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_resetUserPassword(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -34513,28 +36505,6 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
-		case "loginSessions":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._Query_loginSessions(ctx, field)
-				if res == graphql.Null {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			rrm := func(ctx context.Context) graphql.Marshaler {
-				return ec.OperationContext.RootResolverMiddleware(ctx,
-					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "images":
 			field := field
 
@@ -34567,6 +36537,50 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_registries(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "loginSessions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_loginSessions(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "loginAttempts":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_loginAttempts(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -34938,6 +36952,44 @@ func (ec *executionContext) _QuotaScopeEdge(ctx context.Context, sel ast.Selecti
 	return out
 }
 
+var recoveryCodesPayloadImplementors = []string{"RecoveryCodesPayload"}
+
+func (ec *executionContext) _RecoveryCodesPayload(ctx context.Context, sel ast.SelectionSet, obj *auth.RecoveryCodesPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, recoveryCodesPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RecoveryCodesPayload")
+		case "codes":
+			out.Values[i] = ec._RecoveryCodesPayload_codes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var registryImplementors = []string{"Registry", "Node"}
 
 func (ec *executionContext) _Registry(ctx context.Context, sel ast.SelectionSet, obj *ent.Registry) graphql.Marshaler {
@@ -35016,6 +37068,87 @@ func (ec *executionContext) _RegistryPayload(ctx context.Context, sel ast.Select
 		case "registry":
 			out.Values[i] = ec._RegistryPayload_registry(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var resetTotpPayloadImplementors = []string{"ResetTotpPayload"}
+
+func (ec *executionContext) _ResetTotpPayload(ctx context.Context, sel ast.SelectionSet, obj *auth.ResetTotpPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resetTotpPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ResetTotpPayload")
+		case "user":
+			out.Values[i] = ec._ResetTotpPayload_user(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var resetUserPasswordPayloadImplementors = []string{"ResetUserPasswordPayload"}
+
+func (ec *executionContext) _ResetUserPasswordPayload(ctx context.Context, sel ast.SelectionSet, obj *auth.ResetUserPasswordPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resetUserPasswordPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ResetUserPasswordPayload")
+		case "user":
+			out.Values[i] = ec._ResetUserPasswordPayload_user(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "password":
+			out.Values[i] = ec._ResetUserPasswordPayload_password(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -37390,6 +39523,49 @@ func (ec *executionContext) _SlotType(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var startTotpPayloadImplementors = []string{"StartTotpPayload"}
+
+func (ec *executionContext) _StartTotpPayload(ctx context.Context, sel ast.SelectionSet, obj *auth.StartTotpPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, startTotpPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("StartTotpPayload")
+		case "secret":
+			out.Values[i] = ec._StartTotpPayload_secret(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "url":
+			out.Values[i] = ec._StartTotpPayload_url(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var subscriptionImplementors = []string{"Subscription"}
 
 func (ec *executionContext) _Subscription(ctx context.Context, sel ast.SelectionSet) func(ctx context.Context) graphql.Marshaler {
@@ -38495,6 +40671,82 @@ func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, o
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "due":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_due(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "totpEnabledAt":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_totpEnabledAt(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -39389,6 +41641,11 @@ func (ec *executionContext) unmarshalNChangePasswordInput2githubᚗcomᚋberthhq
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNConfirmTotpInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐConfirmTotpInput(ctx context.Context, v any) (auth.ConfirmTotpInput, error) {
+	res, err := ec.unmarshalInputConfirmTotpInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNCreateAccessTokenInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐCreateAccessTokenInput(ctx context.Context, v any) (auth.CreateAccessTokenInput, error) {
 	res, err := ec.unmarshalInputCreateAccessTokenInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -39630,6 +41887,11 @@ func (ec *executionContext) marshalNDeviceOrderField2ᚖgithubᚗcomᚋberthhq�
 func (ec *executionContext) unmarshalNDeviceWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeviceWhereInput(ctx context.Context, v any) (*ent.DeviceWhereInput, error) {
 	res, err := ec.unmarshalInputDeviceWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDisableTotpInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐDisableTotpInput(ctx context.Context, v any) (auth.DisableTotpInput, error) {
+	res, err := ec.unmarshalInputDisableTotpInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNDomain2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomain(ctx context.Context, sel ast.SelectionSet, v *ent.Domain) graphql.Marshaler {
@@ -40122,6 +42384,62 @@ func (ec *executionContext) marshalNLogChunk2ᚖgithubᚗcomᚋberthhqᚋberth�
 	return ec._LogChunk(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNLoginAttemptConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptConnection(ctx context.Context, sel ast.SelectionSet, v *ent.LoginAttemptConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._LoginAttemptConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNLoginAttemptOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptOrder(ctx context.Context, v any) (*ent.LoginAttemptOrder, error) {
+	res, err := ec.unmarshalInputLoginAttemptOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNLoginAttemptOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptOrderField(ctx context.Context, v any) (*ent.LoginAttemptOrderField, error) {
+	var res = new(ent.LoginAttemptOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNLoginAttemptOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.LoginAttemptOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalNLoginAttemptWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptWhereInput(ctx context.Context, v any) (*ent.LoginAttemptWhereInput, error) {
+	res, err := ec.unmarshalInputLoginAttemptWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNLoginMethod2githubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐMethod(ctx context.Context, v any) (loginattempt.Method, error) {
+	var res loginattempt.Method
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNLoginMethod2githubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐMethod(ctx context.Context, sel ast.SelectionSet, v loginattempt.Method) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNLoginResult2githubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐResult(ctx context.Context, v any) (loginattempt.Result, error) {
+	var res loginattempt.Result
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNLoginResult2githubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐResult(ctx context.Context, sel ast.SelectionSet, v loginattempt.Result) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) marshalNLoginSession2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.LoginSession) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -40443,6 +42761,21 @@ func (ec *executionContext) unmarshalNQuotaScopeWhereInput2ᚖgithubᚗcomᚋber
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNRecoveryCodesPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐRecoveryCodesPayload(ctx context.Context, sel ast.SelectionSet, v *auth.RecoveryCodesPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RecoveryCodesPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRegenerateRecoveryCodesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐRegenerateRecoveryCodesInput(ctx context.Context, v any) (auth.RegenerateRecoveryCodesInput, error) {
+	res, err := ec.unmarshalInputRegenerateRecoveryCodesInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNRegisterImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRegisterImageInput(ctx context.Context, v any) (image.RegisterImageInput, error) {
 	res, err := ec.unmarshalInputRegisterImageInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -40497,6 +42830,36 @@ func (ec *executionContext) unmarshalNRenameSessionInput2githubᚗcomᚋberthhq�
 func (ec *executionContext) unmarshalNRenameVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRenameVfolderInput(ctx context.Context, v any) (vfolder.RenameVfolderInput, error) {
 	res, err := ec.unmarshalInputRenameVfolderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNResetTotpInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐResetTotpInput(ctx context.Context, v any) (auth.ResetTotpInput, error) {
+	res, err := ec.unmarshalInputResetTotpInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNResetTotpPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐResetTotpPayload(ctx context.Context, sel ast.SelectionSet, v *auth.ResetTotpPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ResetTotpPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNResetUserPasswordInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐResetUserPasswordInput(ctx context.Context, v any) (auth.ResetUserPasswordInput, error) {
+	res, err := ec.unmarshalInputResetUserPasswordInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNResetUserPasswordPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐResetUserPasswordPayload(ctx context.Context, sel ast.SelectionSet, v *auth.ResetUserPasswordPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ResetUserPasswordPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNResourceGroup2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroupᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.ResourceGroup) graphql.Marshaler {
@@ -41137,6 +43500,16 @@ func (ec *executionContext) marshalNSlots2githubᚗcomᚋberthhqᚋberthᚋinter
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) marshalNStartTotpPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐStartTotpPayload(ctx context.Context, sel ast.SelectionSet, v *auth.StartTotpPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._StartTotpPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNString2string(ctx context.Context, v any) (string, error) {
@@ -42334,6 +44707,127 @@ func (ec *executionContext) marshalOInt642ᚖint64(ctx context.Context, sel ast.
 	_ = ctx
 	res := graphql.MarshalInt64(*v)
 	return res
+}
+
+func (ec *executionContext) marshalOLoginAttempt2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttempt(ctx context.Context, sel ast.SelectionSet, v *ent.LoginAttempt) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._LoginAttempt(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOLoginAttemptEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.LoginAttemptEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOLoginAttemptEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOLoginAttemptEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptEdge(ctx context.Context, sel ast.SelectionSet, v *ent.LoginAttemptEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._LoginAttemptEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOLoginAttemptOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptOrderᚄ(ctx context.Context, v any) ([]*ent.LoginAttemptOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.LoginAttemptOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNLoginAttemptOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOLoginAttemptWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptWhereInputᚄ(ctx context.Context, v any) ([]*ent.LoginAttemptWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.LoginAttemptWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNLoginAttemptWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOLoginAttemptWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttemptWhereInput(ctx context.Context, v any) (*ent.LoginAttemptWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputLoginAttemptWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOLoginResult2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐResultᚄ(ctx context.Context, v any) ([]loginattempt.Result, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]loginattempt.Result, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNLoginResult2githubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐResult(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOLoginResult2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐResultᚄ(ctx context.Context, sel ast.SelectionSet, v []loginattempt.Result) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNLoginResult2githubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐResult(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalOLoginResult2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐResult(ctx context.Context, v any) (*loginattempt.Result, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(loginattempt.Result)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOLoginResult2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐResult(ctx context.Context, sel ast.SelectionSet, v *loginattempt.Result) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
 }
 
 func (ec *executionContext) unmarshalOMountInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐMountInputᚄ(ctx context.Context, v any) ([]session.MountInput, error) {
