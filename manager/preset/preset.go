@@ -123,7 +123,7 @@ func (s *Service) List(ctx context.Context, group *uuid.UUID) ([]*ent.ResourcePr
 	if group != nil {
 		where = resourcepreset.Or(where, resourcepreset.ResourceGroupID(*group))
 	}
-	return s.client.ResourcePreset.Query().Where(where).Order(resourcepreset.ByName(), resourcepreset.ByID()).All(ctx)
+	return s.client.ResourcePreset.Query().Where(where).WithResourceGroup().Order(resourcepreset.ByName(), resourcepreset.ByID()).All(ctx)
 }
 
 func (s *Service) find(ctx context.Context, op access.Operation, id uuid.UUID) (*ent.ResourcePreset, error) {

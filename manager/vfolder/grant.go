@@ -151,10 +151,9 @@ func everybody(ctx context.Context, tx *ent.Tx, vol uuid.UUID) error {
 	return tx.VolumeGrant.Create().SetID(id.New(id.VolumeGrant)).SetVolumeID(vol).SetPermissions(access.VolumePermissions()).Exec(ctx)
 }
 
-// GrantsOf reads the grants of volumes, those of everybody first.
+// GrantsOf reads the grants of volumes.
 func (s *Service) GrantsOf(ctx context.Context, volumes []uuid.UUID) (map[uuid.UUID][]*ent.VolumeGrant, error) {
-	all, err := s.client.VolumeGrant.Query().Where(volumegrant.VolumeIDIn(volumes...)).
-		WithDomain().WithProject().WithUser().Order(volumegrant.ByCreatedAt()).All(ctx)
+	all, err := s.client.VolumeGrant.Query().Where(volumegrant.VolumeIDIn(volumes...)).Order(volumegrant.ByCreatedAt()).All(ctx)
 	m := make(map[uuid.UUID][]*ent.VolumeGrant, len(volumes))
 	for _, g := range all {
 		m[g.VolumeID] = append(m[g.VolumeID], g)
