@@ -50,6 +50,8 @@ func (m *Manager) Handler() http.Handler {
 	api := http.NewServeMux()
 	api.Handle("/graphql", m.graph.Server(m.socketInit))
 	m.auth.Register(api)
+	m.providers.Register(api)
+	m.signups.Register(api)
 	at := &attach.Handler{Client: m.client, Sessions: m.sessions, Revoked: m.auth, Audit: m.audit, Logger: m.log}
 	at.Register(api)
 	m.audit.Register(api)

@@ -36,11 +36,14 @@ import (
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/signup"
 	"github.com/berthhq/berth/manager/stats"
+	"github.com/berthhq/berth/manager/task"
 	"github.com/berthhq/berth/manager/vfolder"
 )
 
@@ -61,6 +64,7 @@ type Manager struct {
 	hub    *cluster.Hub
 	log    *slog.Logger
 
+	tasks     *task.Service
 	identity  *identity.Service
 	audit     *audit.Service
 	auth      *auth.Service
@@ -70,6 +74,8 @@ type Manager struct {
 	folders   *vfolder.Service
 	stats     *stats.Service
 	sessions  *session.Service
+	providers *oidc.Service
+	signups   *signup.Service
 	scheduler *scheduler.Scheduler
 	graph     *graph.Resolver
 
@@ -123,6 +129,7 @@ func (m *Manager) wire() error {
 	}
 	m.bus = event.New(m.redis, m.log)
 	managers := m.addresses
+	m.tasks = task.New(task.Config{Client: m.client, Bus: m.bus, Fence: session.Fence, Logger: m.log})
 	m.audit = audit.New(m.client, m.log)
 	m.policies = policy.New(m.client)
 	m.images = image.New(m.client, m.keys)
@@ -142,7 +149,7 @@ func (m *Manager) wire() error {
 		CA: m.ca, Join: m.agents.Join, Managers: managers, OnPeer: m.peer, Logger: m.log,
 	})
 	m.graph = &graph.Resolver{
-		Client: m.client, Bus: m.bus, Agents: m.agents, Audit: m.audit, Auth: m.auth, Identity: m.identity, Images: m.images,
+		Client: m.client, Bus: m.bus, Agents: m.agents, Audit: m.audit, Auth: m.auth, Identity: m.identity, Tasks: m.tasks, Images: m.images,
 		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders,
 		Version: m.cfg.Version, Logger: m.log,
 	}
@@ -282,6 +289,7 @@ func (m *Manager) lead(ctx context.Context, epoch int64) error {
 		func() { m.sessions.Lead(ctx, epoch) },
 		func() { m.scheduler.Lead(ctx, epoch) },
 		func() { m.folders.Lead(ctx) },
+		func() { m.tasks.Lead(ctx, epoch) },
 		func() { m.audit.Lead(ctx) },
 	} {
 		g.Go(func() error { loop(); return nil })

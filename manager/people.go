@@ -10,6 +10,8 @@ import (
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/identity/password"
+	"github.com/berthhq/berth/manager/oidc"
+	"github.com/berthhq/berth/manager/signup"
 )
 
 // wirePeople puts together who people are and how they show it.
@@ -27,6 +29,8 @@ func (m *Manager) wirePeople() error {
 		Client: m.client, Bus: m.bus, Redis: m.redis, Passwords: hasher, Keys: m.keys, TrustedProxies: trusted, Logger: m.log,
 	})
 	m.identity = identity.New(identity.Config{Client: m.client, Passwords: hasher, Open: m.auth, Logger: m.log})
+	m.providers = oidc.New(oidc.Config{Client: m.client, Keys: m.keys, Auth: m.auth, Redis: m.redis, Logger: m.log})
+	m.signups = signup.New(signup.Config{Client: m.client, Auth: m.auth, Passwords: hasher, Logger: m.log})
 	return nil
 }
 
