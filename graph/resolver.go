@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/stats"
+	"github.com/berthhq/berth/manager/task"
 	"github.com/berthhq/berth/manager/vfolder"
 )
 
@@ -31,6 +32,7 @@ type Resolver struct {
 	Audit    *audit.Service
 	Auth     *auth.Service
 	Identity *identity.Service
+	Tasks    *task.Service
 	Images   *image.Service
 	Policies *policy.Service
 	Groups   *group.Service

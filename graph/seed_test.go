@@ -55,6 +55,8 @@ func (s *seeder) round(i int) {
 	reg := c.Registry.Create().SetName(fmt.Sprint("registry", i)).SetHost(fmt.Sprint("host", i)).SaveX(ctx)
 	img := c.Image.Create().SetReference(fmt.Sprint("host/image", i)).SetName(fmt.Sprint("image", i)).
 		SetArchitecture("amd64").SetDigest("sha256:1").SetRegistry(reg).SaveX(ctx)
+	c.Domain.UpdateOne(d).AddRegistries(reg).ExecX(ctx)
+	c.Task.Create().SetKind("count").SetInput([]byte("{}")).SetCreatorID(s.Superadmin.ID).ExecX(ctx)
 	g := c.ResourceGroup.Create().SetName(fmt.Sprint("group", i)).SaveX(ctx)
 	a := c.Agent.Create().SetName(fmt.Sprint("agent", i)).SetResourceGroup(s.Group).SaveX(ctx)
 	c.Agent.Create().SetName(fmt.Sprint("other", i)).SetResourceGroup(g).ExecX(ctx)

@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/ent/domain"
 	image1 "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
@@ -27,6 +28,7 @@ import (
 	"github.com/berthhq/berth/ent/rolegrant"
 	session1 "github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	task1 "github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	vfolder1 "github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/graph/model"
@@ -45,6 +47,7 @@ import (
 	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/stats"
+	"github.com/berthhq/berth/manager/task"
 	"github.com/berthhq/berth/manager/vfolder"
 	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/google/uuid"
@@ -269,16 +272,22 @@ type ComplexityRoot struct {
 	}
 
 	Domain struct {
-		Active      func(childComplexity int) int
-		CreatedAt   func(childComplexity int) int
-		Description func(childComplexity int) int
-		ID          func(childComplexity int) int
-		Name        func(childComplexity int) int
-		Occupied    func(childComplexity int) int
-		Permissions func(childComplexity int) int
-		Policies    func(childComplexity int) int
-		Projects    func(childComplexity int, after *entgql.Cursor[uuid.UUID], first *int, before *entgql.Cursor[uuid.UUID], last *int, orderBy []*ent.ProjectOrder, where *ent.ProjectWhereInput) int
-		Users       func(childComplexity int, after *entgql.Cursor[uuid.UUID], first *int, before *entgql.Cursor[uuid.UUID], last *int, orderBy []*ent.UserOrder, where *ent.UserWhereInput) int
+		Active               func(childComplexity int) int
+		CreatedAt            func(childComplexity int) int
+		Description          func(childComplexity int) int
+		ID                   func(childComplexity int) int
+		Name                 func(childComplexity int) int
+		Occupied             func(childComplexity int) int
+		PasswordMaxAgeDays   func(childComplexity int) int
+		PasswordMinLength    func(childComplexity int) int
+		Permissions          func(childComplexity int) int
+		Policies             func(childComplexity int) int
+		Projects             func(childComplexity int, after *entgql.Cursor[uuid.UUID], first *int, before *entgql.Cursor[uuid.UUID], last *int, orderBy []*ent.ProjectOrder, where *ent.ProjectWhereInput) int
+		Registries           func(childComplexity int) int
+		RegistriesRestricted func(childComplexity int) int
+		SignUp               func(childComplexity int) int
+		TotpRequired         func(childComplexity int) int
+		Users                func(childComplexity int, after *entgql.Cursor[uuid.UUID], first *int, before *entgql.Cursor[uuid.UUID], last *int, orderBy []*ent.UserOrder, where *ent.UserWhereInput) int
 	}
 
 	DomainConnection struct {
@@ -371,6 +380,22 @@ type ComplexityRoot struct {
 
 	ImagePayload struct {
 		Image func(childComplexity int) int
+	}
+
+	ImportResult struct {
+		Email    func(childComplexity int) int
+		Error    func(childComplexity int) int
+		Field    func(childComplexity int) int
+		Password func(childComplexity int) int
+		Row      func(childComplexity int) int
+		Status   func(childComplexity int) int
+	}
+
+	ImportUsersPayload struct {
+		Created func(childComplexity int) int
+		Failed  func(childComplexity int) int
+		Results func(childComplexity int) int
+		Skipped func(childComplexity int) int
 	}
 
 	JoinTokenPayload struct {
@@ -477,6 +502,7 @@ type ComplexityRoot struct {
 
 	Mutation struct {
 		AttachResourcePolicy    func(childComplexity int, input policy.AttachResourcePolicyInput) int
+		CancelTask              func(childComplexity int, input task.CancelTaskInput) int
 		ChangePassword          func(childComplexity int, input auth.ChangePasswordInput) int
 		ConfirmTotp             func(childComplexity int, input auth.ConfirmTotpInput) int
 		CreateAccessToken       func(childComplexity int, input auth.CreateAccessTokenInput) int
@@ -500,8 +526,11 @@ type ComplexityRoot struct {
 		ForgetImage             func(childComplexity int, input image.ForgetImageInput) int
 		GrantResourceGroup      func(childComplexity int, input group.GrantResourceGroupInput) int
 		GrantRole               func(childComplexity int, input role.GrantRoleInput) int
+		ImportUsers             func(childComplexity int, input identity.ImportUsersInput) int
 		MakeDirectory           func(childComplexity int, input vfolder.MakeDirectoryInput) int
 		MoveFile                func(childComplexity int, input vfolder.MoveFileInput) int
+		PurgeDomain             func(childComplexity int, input identity.PurgeDomainInput) int
+		PurgeProject            func(childComplexity int, input identity.PurgeProjectInput) int
 		RegenerateRecoveryCodes func(childComplexity int, input auth.RegenerateRecoveryCodesInput) int
 		RegisterImage           func(childComplexity int, input image.RegisterImageInput) int
 		RemoveMembership        func(childComplexity int, input identity.RemoveMembershipInput) int
@@ -509,6 +538,7 @@ type ComplexityRoot struct {
 		RenameVfolder           func(childComplexity int, input vfolder.RenameVfolderInput) int
 		ResetTotp               func(childComplexity int, input auth.ResetTotpInput) int
 		ResetUserPassword       func(childComplexity int, input auth.ResetUserPasswordInput) int
+		RetryTask               func(childComplexity int, input task.RetryTaskInput) int
 		RevokeAccessToken       func(childComplexity int, input auth.RevokeAccessTokenInput) int
 		RevokeLoginSession      func(childComplexity int, input auth.RevokeLoginSessionInput) int
 		RevokeResourceGroup     func(childComplexity int, input group.RevokeResourceGroupInput) int
@@ -519,6 +549,9 @@ type ComplexityRoot struct {
 		StartTotp               func(childComplexity int) int
 		TerminateSession        func(childComplexity int, input session.TerminateSessionInput) int
 		UpdateAgent             func(childComplexity int, input agents.UpdateAgentInput) int
+		UpdateDomain            func(childComplexity int, input identity.UpdateDomainInput) int
+		UpdateProfile           func(childComplexity int, input identity.UpdateProfileInput) int
+		UpdateProject           func(childComplexity int, input identity.UpdateProjectInput) int
 		UpdateResourceGroup     func(childComplexity int, input group.UpdateResourceGroupInput) int
 		UpdateResourcePolicy    func(childComplexity int, input policy.UpdateResourcePolicyInput) int
 		UpdateRole              func(childComplexity int, input role.UpdateRoleInput) int
@@ -584,6 +617,10 @@ type ComplexityRoot struct {
 		Project func(childComplexity int) int
 	}
 
+	PurgePayload struct {
+		ID func(childComplexity int) int
+	}
+
 	Query struct {
 		AccessTokens        func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AccessTokenOrder, where *ent.AccessTokenWhereInput) int
 		Activity            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) int
@@ -607,6 +644,7 @@ type ComplexityRoot struct {
 		Server              func(childComplexity int) int
 		Sessions            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) int
 		SlotTypes           func(childComplexity int) int
+		Tasks               func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.TaskOrder, where *ent.TaskWhereInput) int
 		Usage               func(childComplexity int, where *stats.UsageWhereInput) int
 		Users               func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.UserOrder, where *ent.UserWhereInput) int
 		Vfolders            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.VfolderOrder, where *ent.VfolderWhereInput) int
@@ -888,6 +926,36 @@ type ComplexityRoot struct {
 		VfolderChanged func(childComplexity int, id *uuid.UUID) int
 	}
 
+	Task struct {
+		Attempt   func(childComplexity int) int
+		CreatedAt func(childComplexity int) int
+		Done      func(childComplexity int) int
+		EndedAt   func(childComplexity int) int
+		ID        func(childComplexity int) int
+		Kind      func(childComplexity int) int
+		Message   func(childComplexity int) int
+		StartedAt func(childComplexity int) int
+		Status    func(childComplexity int) int
+		SubjectID func(childComplexity int) int
+		Title     func(childComplexity int) int
+		Total     func(childComplexity int) int
+	}
+
+	TaskConnection struct {
+		Edges      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	TaskEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	TaskPayload struct {
+		Task func(childComplexity int) int
+	}
+
 	UploadTarget struct {
 		ExpiresAt func(childComplexity int) int
 		Path      func(childComplexity int) int
@@ -901,6 +969,7 @@ type ComplexityRoot struct {
 	}
 
 	User struct {
+		Account     func(childComplexity int) int
 		CreatedAt   func(childComplexity int) int
 		Domain      func(childComplexity int) int
 		Email       func(childComplexity int) int
@@ -915,6 +984,16 @@ type ComplexityRoot struct {
 		RoleGrants  func(childComplexity int) int
 		Status      func(childComplexity int) int
 		Username    func(childComplexity int) int
+	}
+
+	UserAccount struct {
+		AllowedAddresses       func(childComplexity int) int
+		ContainerGid           func(childComplexity int) int
+		ContainerGids          func(childComplexity int) int
+		ContainerUID           func(childComplexity int) int
+		PasswordChangeRequired func(childComplexity int) int
+		PasswordChangedAt      func(childComplexity int) int
+		TotpEnabledAt          func(childComplexity int) int
 	}
 
 	UserConnection struct {
@@ -1013,6 +1092,7 @@ type DeviceResolver interface {
 }
 type DomainResolver interface {
 	Occupied(ctx context.Context, obj *ent.Domain) (resource.Slots, error)
+
 	Permissions(ctx context.Context, obj *ent.Domain) ([]access.Operation, error)
 }
 type FileResolver interface {
@@ -1059,6 +1139,12 @@ type MutationResolver interface {
 	RegenerateRecoveryCodes(ctx context.Context, input auth.RegenerateRecoveryCodesInput) (*auth.RecoveryCodesPayload, error)
 	ResetTotp(ctx context.Context, input auth.ResetTotpInput) (*auth.ResetTotpPayload, error)
 	ResetUserPassword(ctx context.Context, input auth.ResetUserPasswordInput) (*auth.ResetUserPasswordPayload, error)
+	UpdateDomain(ctx context.Context, input identity.UpdateDomainInput) (*identity.DomainPayload, error)
+	PurgeDomain(ctx context.Context, input identity.PurgeDomainInput) (*identity.PurgePayload, error)
+	UpdateProject(ctx context.Context, input identity.UpdateProjectInput) (*identity.ProjectPayload, error)
+	PurgeProject(ctx context.Context, input identity.PurgeProjectInput) (*identity.PurgePayload, error)
+	UpdateProfile(ctx context.Context, input identity.UpdateProfileInput) (*identity.UserPayload, error)
+	ImportUsers(ctx context.Context, input identity.ImportUsersInput) (*identity.ImportUsersPayload, error)
 	CreateRole(ctx context.Context, input role.CreateRoleInput) (*role.RolePayload, error)
 	UpdateRole(ctx context.Context, input role.UpdateRoleInput) (*role.RolePayload, error)
 	DeleteRole(ctx context.Context, input role.DeleteRoleInput) (*role.DeleteRolePayload, error)
@@ -1067,6 +1153,8 @@ type MutationResolver interface {
 	CreateSession(ctx context.Context, input session.CreateSessionInput) (*session.SessionPayload, error)
 	TerminateSession(ctx context.Context, input session.TerminateSessionInput) (*session.SessionPayload, error)
 	RenameSession(ctx context.Context, input session.RenameSessionInput) (*session.SessionPayload, error)
+	CancelTask(ctx context.Context, input task.CancelTaskInput) (*task.TaskPayload, error)
+	RetryTask(ctx context.Context, input task.RetryTaskInput) (*task.TaskPayload, error)
 	CreateVfolder(ctx context.Context, input vfolder.CreateVfolderInput) (*vfolder.VfolderPayload, error)
 	RenameVfolder(ctx context.Context, input vfolder.RenameVfolderInput) (*vfolder.VfolderPayload, error)
 	DeleteVfolder(ctx context.Context, input vfolder.DeleteVfolderInput) (*vfolder.VfolderPayload, error)
@@ -1105,6 +1193,7 @@ type QueryResolver interface {
 	Roles(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.RoleOrder, where *ent.RoleWhereInput) (*ent.RoleConnection, error)
 	Sessions(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) (*ent.SessionConnection, error)
 	Usage(ctx context.Context, where *stats.UsageWhereInput) ([]*stats.UsageEntry, error)
+	Tasks(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.TaskOrder, where *ent.TaskWhereInput) (*ent.TaskConnection, error)
 	Vfolders(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.VfolderOrder, where *ent.VfolderWhereInput) (*ent.VfolderConnection, error)
 	QuotaScopes(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput) (*ent.QuotaScopeConnection, error)
 	Volumes(ctx context.Context) ([]*ent.Volume, error)
@@ -1138,6 +1227,7 @@ type SubscriptionResolver interface {
 }
 type UserResolver interface {
 	Occupied(ctx context.Context, obj *ent.User) (resource.Slots, error)
+	Account(ctx context.Context, obj *ent.User) (*ent.User, error)
 
 	Permissions(ctx context.Context, obj *ent.User) ([]access.Operation, error)
 }
@@ -1870,6 +1960,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Domain.Occupied(childComplexity), true
+	case "Domain.passwordMaxAgeDays":
+		if e.ComplexityRoot.Domain.PasswordMaxAgeDays == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Domain.PasswordMaxAgeDays(childComplexity), true
+	case "Domain.passwordMinLength":
+		if e.ComplexityRoot.Domain.PasswordMinLength == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Domain.PasswordMinLength(childComplexity), true
 	case "Domain.permissions":
 		if e.ComplexityRoot.Domain.Permissions == nil {
 			break
@@ -1893,6 +1995,30 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Domain.Projects(childComplexity, args["after"].(*entgql.Cursor[uuid.UUID]), args["first"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["orderBy"].([]*ent.ProjectOrder), args["where"].(*ent.ProjectWhereInput)), true
+	case "Domain.registries":
+		if e.ComplexityRoot.Domain.Registries == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Domain.Registries(childComplexity), true
+	case "Domain.registriesRestricted":
+		if e.ComplexityRoot.Domain.RegistriesRestricted == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Domain.RegistriesRestricted(childComplexity), true
+	case "Domain.signUp":
+		if e.ComplexityRoot.Domain.SignUp == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Domain.SignUp(childComplexity), true
+	case "Domain.totpRequired":
+		if e.ComplexityRoot.Domain.TotpRequired == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Domain.TotpRequired(childComplexity), true
 	case "Domain.users":
 		if e.ComplexityRoot.Domain.Users == nil {
 			break
@@ -2201,6 +2327,68 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ImagePayload.Image(childComplexity), true
+
+	case "ImportResult.email":
+		if e.ComplexityRoot.ImportResult.Email == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportResult.Email(childComplexity), true
+	case "ImportResult.error":
+		if e.ComplexityRoot.ImportResult.Error == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportResult.Error(childComplexity), true
+	case "ImportResult.field":
+		if e.ComplexityRoot.ImportResult.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportResult.Field(childComplexity), true
+	case "ImportResult.password":
+		if e.ComplexityRoot.ImportResult.Password == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportResult.Password(childComplexity), true
+	case "ImportResult.row":
+		if e.ComplexityRoot.ImportResult.Row == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportResult.Row(childComplexity), true
+	case "ImportResult.status":
+		if e.ComplexityRoot.ImportResult.Status == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportResult.Status(childComplexity), true
+
+	case "ImportUsersPayload.created":
+		if e.ComplexityRoot.ImportUsersPayload.Created == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportUsersPayload.Created(childComplexity), true
+	case "ImportUsersPayload.failed":
+		if e.ComplexityRoot.ImportUsersPayload.Failed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportUsersPayload.Failed(childComplexity), true
+	case "ImportUsersPayload.results":
+		if e.ComplexityRoot.ImportUsersPayload.Results == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportUsersPayload.Results(childComplexity), true
+	case "ImportUsersPayload.skipped":
+		if e.ComplexityRoot.ImportUsersPayload.Skipped == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportUsersPayload.Skipped(childComplexity), true
 
 	case "JoinTokenPayload.command":
 		if e.ComplexityRoot.JoinTokenPayload.Command == nil {
@@ -2604,6 +2792,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.AttachResourcePolicy(childComplexity, args["input"].(policy.AttachResourcePolicyInput)), true
+	case "Mutation.cancelTask":
+		if e.ComplexityRoot.Mutation.CancelTask == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_cancelTask_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CancelTask(childComplexity, args["input"].(task.CancelTaskInput)), true
 	case "Mutation.changePassword":
 		if e.ComplexityRoot.Mutation.ChangePassword == nil {
 			break
@@ -2857,6 +3056,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.GrantRole(childComplexity, args["input"].(role.GrantRoleInput)), true
+	case "Mutation.importUsers":
+		if e.ComplexityRoot.Mutation.ImportUsers == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_importUsers_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ImportUsers(childComplexity, args["input"].(identity.ImportUsersInput)), true
 	case "Mutation.makeDirectory":
 		if e.ComplexityRoot.Mutation.MakeDirectory == nil {
 			break
@@ -2879,6 +3089,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.MoveFile(childComplexity, args["input"].(vfolder.MoveFileInput)), true
+	case "Mutation.purgeDomain":
+		if e.ComplexityRoot.Mutation.PurgeDomain == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_purgeDomain_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.PurgeDomain(childComplexity, args["input"].(identity.PurgeDomainInput)), true
+	case "Mutation.purgeProject":
+		if e.ComplexityRoot.Mutation.PurgeProject == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_purgeProject_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.PurgeProject(childComplexity, args["input"].(identity.PurgeProjectInput)), true
 	case "Mutation.regenerateRecoveryCodes":
 		if e.ComplexityRoot.Mutation.RegenerateRecoveryCodes == nil {
 			break
@@ -2956,6 +3188,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ResetUserPassword(childComplexity, args["input"].(auth.ResetUserPasswordInput)), true
+	case "Mutation.retryTask":
+		if e.ComplexityRoot.Mutation.RetryTask == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_retryTask_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RetryTask(childComplexity, args["input"].(task.RetryTaskInput)), true
 	case "Mutation.revokeAccessToken":
 		if e.ComplexityRoot.Mutation.RevokeAccessToken == nil {
 			break
@@ -3061,6 +3304,39 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateAgent(childComplexity, args["input"].(agents.UpdateAgentInput)), true
+	case "Mutation.updateDomain":
+		if e.ComplexityRoot.Mutation.UpdateDomain == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateDomain_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateDomain(childComplexity, args["input"].(identity.UpdateDomainInput)), true
+	case "Mutation.updateProfile":
+		if e.ComplexityRoot.Mutation.UpdateProfile == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateProfile_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateProfile(childComplexity, args["input"].(identity.UpdateProfileInput)), true
+	case "Mutation.updateProject":
+		if e.ComplexityRoot.Mutation.UpdateProject == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateProject_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateProject(childComplexity, args["input"].(identity.UpdateProjectInput)), true
 	case "Mutation.updateResourceGroup":
 		if e.ComplexityRoot.Mutation.UpdateResourceGroup == nil {
 			break
@@ -3324,6 +3600,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ProjectPayload.Project(childComplexity), true
 
+	case "PurgePayload.id":
+		if e.ComplexityRoot.PurgePayload.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PurgePayload.ID(childComplexity), true
+
 	case "Query.accessTokens":
 		if e.ComplexityRoot.Query.AccessTokens == nil {
 			break
@@ -3547,6 +3830,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.SlotTypes(childComplexity), true
+	case "Query.tasks":
+		if e.ComplexityRoot.Query.Tasks == nil {
+			break
+		}
+
+		args, err := ec.field_Query_tasks_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Tasks(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.TaskOrder), args["where"].(*ent.TaskWhereInput)), true
 	case "Query.usage":
 		if e.ComplexityRoot.Query.Usage == nil {
 			break
@@ -4604,6 +4898,118 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Subscription.VfolderChanged(childComplexity, args["id"].(*uuid.UUID)), true
 
+	case "Task.attempt":
+		if e.ComplexityRoot.Task.Attempt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Task.Attempt(childComplexity), true
+	case "Task.createdAt":
+		if e.ComplexityRoot.Task.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Task.CreatedAt(childComplexity), true
+	case "Task.done":
+		if e.ComplexityRoot.Task.Done == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Task.Done(childComplexity), true
+	case "Task.endedAt":
+		if e.ComplexityRoot.Task.EndedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Task.EndedAt(childComplexity), true
+	case "Task.id":
+		if e.ComplexityRoot.Task.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Task.ID(childComplexity), true
+	case "Task.kind":
+		if e.ComplexityRoot.Task.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Task.Kind(childComplexity), true
+	case "Task.message":
+		if e.ComplexityRoot.Task.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Task.Message(childComplexity), true
+	case "Task.startedAt":
+		if e.ComplexityRoot.Task.StartedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Task.StartedAt(childComplexity), true
+	case "Task.status":
+		if e.ComplexityRoot.Task.Status == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Task.Status(childComplexity), true
+	case "Task.subjectID":
+		if e.ComplexityRoot.Task.SubjectID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Task.SubjectID(childComplexity), true
+	case "Task.title":
+		if e.ComplexityRoot.Task.Title == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Task.Title(childComplexity), true
+	case "Task.total":
+		if e.ComplexityRoot.Task.Total == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Task.Total(childComplexity), true
+
+	case "TaskConnection.edges":
+		if e.ComplexityRoot.TaskConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TaskConnection.Edges(childComplexity), true
+	case "TaskConnection.pageInfo":
+		if e.ComplexityRoot.TaskConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TaskConnection.PageInfo(childComplexity), true
+	case "TaskConnection.totalCount":
+		if e.ComplexityRoot.TaskConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TaskConnection.TotalCount(childComplexity), true
+
+	case "TaskEdge.cursor":
+		if e.ComplexityRoot.TaskEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TaskEdge.Cursor(childComplexity), true
+	case "TaskEdge.node":
+		if e.ComplexityRoot.TaskEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TaskEdge.Node(childComplexity), true
+
+	case "TaskPayload.task":
+		if e.ComplexityRoot.TaskPayload.Task == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TaskPayload.Task(childComplexity), true
+
 	case "UploadTarget.expiresAt":
 		if e.ComplexityRoot.UploadTarget.ExpiresAt == nil {
 			break
@@ -4642,6 +5048,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UsageEntry.SlotSeconds(childComplexity), true
 
+	case "User.account":
+		if e.ComplexityRoot.User.Account == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Account(childComplexity), true
 	case "User.createdAt":
 		if e.ComplexityRoot.User.CreatedAt == nil {
 			break
@@ -4726,6 +5138,49 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Username(childComplexity), true
+
+	case "UserAccount.allowedAddresses":
+		if e.ComplexityRoot.UserAccount.AllowedAddresses == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserAccount.AllowedAddresses(childComplexity), true
+	case "UserAccount.containerGid":
+		if e.ComplexityRoot.UserAccount.ContainerGid == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserAccount.ContainerGid(childComplexity), true
+	case "UserAccount.containerGids":
+		if e.ComplexityRoot.UserAccount.ContainerGids == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserAccount.ContainerGids(childComplexity), true
+	case "UserAccount.containerUid":
+		if e.ComplexityRoot.UserAccount.ContainerUID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserAccount.ContainerUID(childComplexity), true
+	case "UserAccount.passwordChangeRequired":
+		if e.ComplexityRoot.UserAccount.PasswordChangeRequired == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserAccount.PasswordChangeRequired(childComplexity), true
+	case "UserAccount.passwordChangedAt":
+		if e.ComplexityRoot.UserAccount.PasswordChangedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserAccount.PasswordChangedAt(childComplexity), true
+	case "UserAccount.totpEnabledAt":
+		if e.ComplexityRoot.UserAccount.TotpEnabledAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserAccount.TotpEnabledAt(childComplexity), true
 
 	case "UserConnection.edges":
 		if e.ComplexityRoot.UserConnection.Edges == nil {
@@ -4997,6 +5452,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputAttachResourcePolicyInput,
 		ec.unmarshalInputAuditEntryOrder,
 		ec.unmarshalInputAuditEntryWhereInput,
+		ec.unmarshalInputCancelTaskInput,
 		ec.unmarshalInputChangePasswordInput,
 		ec.unmarshalInputConfirmTotpInput,
 		ec.unmarshalInputCreateAccessTokenInput,
@@ -5026,6 +5482,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputGrantRoleInput,
 		ec.unmarshalInputImageOrder,
 		ec.unmarshalInputImageWhereInput,
+		ec.unmarshalInputImportUsersInput,
 		ec.unmarshalInputLoginAttemptOrder,
 		ec.unmarshalInputLoginAttemptWhereInput,
 		ec.unmarshalInputMakeDirectoryInput,
@@ -5033,6 +5490,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputMoveFileInput,
 		ec.unmarshalInputProjectOrder,
 		ec.unmarshalInputProjectWhereInput,
+		ec.unmarshalInputPurgeDomainInput,
+		ec.unmarshalInputPurgeProjectInput,
 		ec.unmarshalInputQuotaScopeOrder,
 		ec.unmarshalInputQuotaScopeWhereInput,
 		ec.unmarshalInputRegenerateRecoveryCodesInput,
@@ -5046,6 +5505,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputResourceGroupWhereInput,
 		ec.unmarshalInputResourcePolicyOrder,
 		ec.unmarshalInputResourcePolicyWhereInput,
+		ec.unmarshalInputRetryTaskInput,
 		ec.unmarshalInputRevokeAccessTokenInput,
 		ec.unmarshalInputRevokeLoginSessionInput,
 		ec.unmarshalInputRevokeResourceGroupInput,
@@ -5058,8 +5518,13 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputSessionWhereInput,
 		ec.unmarshalInputSetMembershipInput,
 		ec.unmarshalInputSetRetentionInput,
+		ec.unmarshalInputTaskOrder,
+		ec.unmarshalInputTaskWhereInput,
 		ec.unmarshalInputTerminateSessionInput,
 		ec.unmarshalInputUpdateAgentInput,
+		ec.unmarshalInputUpdateDomainInput,
+		ec.unmarshalInputUpdateProfileInput,
+		ec.unmarshalInputUpdateProjectInput,
 		ec.unmarshalInputUpdateResourceGroupInput,
 		ec.unmarshalInputUpdateResourcePolicyInput,
 		ec.unmarshalInputUpdateRoleInput,
@@ -5683,10 +6148,11 @@ extend type Query {
 }
 
 input CreateDomainInput { name: String! description: String policy: ID }
-input CreateProjectInput { name: String! description: String domain: ID! policy: ID }
+input CreateProjectInput { name: String! description: String domain: ID! type: ProjectType policy: ID }
 "The password must have at least 10 characters."
 input CreateUserInput { email: String! username: String fullName: String password: String! role: UserRole domain: ID! projects: [ID!] policy: ID }
-input UpdateUserInput { id: ID! fullName: String role: UserRole status: UserStatus policy: ID clearPolicy: Boolean }
+"Changes what is given; users change only their own fullName and allowedAddresses. clearContainer takes the three ids away."
+input UpdateUserInput { id: ID! fullName: String username: String role: UserRole status: UserStatus policy: ID clearPolicy: Boolean containerUid: Int containerGid: Int containerGids: [Int!] clearContainer: Boolean allowedAddresses: [String!] passwordChangeRequired: Boolean }
 input SetMembershipInput { project: ID! user: ID! admin: Boolean }
 input RemoveMembershipInput { project: ID! user: ID! }
 input CreateResourcePolicyInput { name: String! totalSlots: Slots maxSessions: Int maxPendingSessions: Int maxVfolders: Int maxScopeBytes: Int64 }
@@ -5903,6 +6369,99 @@ extend type Mutation {
   resetTotp(input: ResetTotpInput!): ResetTotpPayload! @allow(to: ADMIN, scope: admin)
   "Gives somebody else a password that he must change, and ends all his logins."
   resetUserPassword(input: ResetUserPasswordInput!): ResetUserPasswordPayload! @allow(to: ADMIN, scope: admin)
+}
+`, BuiltIn: false},
+	{Name: "../people.graphql", Input: `enum DomainSignUp {
+  off
+  invitation
+  approval
+}
+
+extend type Domain {
+  "Whether the domain's users start images only of the registries named."
+  registriesRestricted: Boolean!
+  registries: [Registry!]!
+  "Whether everybody must have a second factor."
+  totpRequired: Boolean!
+  "In characters."
+  passwordMinLength: Int!
+  "0: passwords do not age."
+  passwordMaxAgeDays: Int!
+  signUp: DomainSignUp!
+}
+
+extend type User {
+  "What only the user himself, who administers him, and monitors see; null for others."
+  account: UserAccount
+}
+
+type UserAccount @allow(to: USER) {
+  "Networks from which he may come; empty: all."
+  allowedAddresses: [String!]!
+  containerUid: Int
+  containerGid: Int
+  "Supplementary groups."
+  containerGids: [Int!]!
+  passwordChangeRequired: Boolean!
+  passwordChangedAt: Time
+  totpEnabledAt: Time
+}
+
+"Changes what is given. Registries are all that the domain's users may start images from."
+input UpdateDomainInput { id: ID! name: String description: String active: Boolean registriesRestricted: Boolean registries: [ID!] totpRequired: Boolean passwordMinLength: Int passwordMaxAgeDays: Int signUp: DomainSignUp }
+"The name is typed again, so that nobody removes another domain."
+input PurgeDomainInput { id: ID! name: String! }
+input UpdateProjectInput { id: ID! name: String description: String active: Boolean }
+input PurgeProjectInput { id: ID! name: String! }
+input UpdateProfileInput { fullName: String allowedAddresses: [String!] }
+
+enum ImportPasswords {
+  given
+  generated
+}
+
+enum ImportStatus {
+  created
+  would_create
+  skipped
+  failed
+}
+
+"A CSV file of up to 5000 users, with a header row of email, username, full_name, role, projects (names with ; between), password and policy; only email must be there."
+input ImportUsersInput { domain: ID! csv: String! projects: [ID!] dryRun: Boolean passwords: ImportPasswords }
+
+type ImportResult @allow(to: USER) {
+  "Line of the file; the header is 1."
+  row: Int!
+  email: String!
+  status: ImportStatus!
+  error: String
+  field: String
+  "The generated one; it cannot be read again."
+  password: String
+}
+
+type ImportUsersPayload @allow(to: USER) {
+  results: [ImportResult!]!
+  "Of a dry run: that would be created."
+  created: Int!
+  skipped: Int!
+  failed: Int!
+}
+
+type PurgePayload @allow(to: USER) { id: ID! }
+
+extend type Mutation {
+  updateDomain(input: UpdateDomainInput!): DomainPayload! @allow(to: SUPERADMIN, scope: admin)
+  "Refused while users or projects live in it."
+  purgeDomain(input: PurgeDomainInput!): PurgePayload! @allow(to: SUPERADMIN, scope: admin)
+  updateProject(input: UpdateProjectInput!): ProjectPayload! @allow(to: USER, scope: admin)
+  "Refused while it has live sessions or folders; memberships and the history of its sessions go with it."
+  purgeProject(input: PurgeProjectInput!): PurgePayload! @allow(to: ADMIN, scope: admin)
+  "Changes oneself."
+  updateProfile(input: UpdateProfileInput!): UserPayload! @allow(to: USER, scope: account)
+  "Makes users of a CSV file; a wrong row does not stop the others."
+  importUsers(input: ImportUsersInput!): ImportUsersPayload! @allow(to: ADMIN, scope: admin)
 }
 `, BuiltIn: false},
 	{Name: "../role.graphql", Input: `"What a role allows on one kind of object."
@@ -6293,6 +6852,54 @@ extend type Subscription {
   kernelLogs(kernel: ID!, follow: Boolean = true, offset: Int64, tailLines: Int): LogChunk! @allow(to: USER)
   "Samples of the session's kernels as they come."
   kernelStats(session: ID!): KernelStats! @allow(to: USER)
+}
+`, BuiltIn: false},
+	{Name: "../task.graphql", Input: `enum TaskStatus {
+  waiting
+  running
+  done
+  failed
+  cancelled
+}
+
+"Work that goes on after the request that asked for it, and after a restart of the manager."
+type Task implements Node @allow(to: USER) {
+  id: ID!
+  kind: String!
+  title: String!
+  status: TaskStatus!
+  "Steps done so far, of total."
+  done: Int64!
+  total: Int64!
+  "What went wrong last."
+  message: String!
+  attempt: Int!
+  "What it is about."
+  subjectID: ID
+  createdAt: Time!
+  startedAt: Time
+  endedAt: Time
+}
+
+type TaskConnection @allow(to: USER) { edges: [TaskEdge] pageInfo: PageInfo! totalCount: Int! }
+type TaskEdge @allow(to: USER) { node: Task cursor: Cursor! }
+input TaskOrder { direction: OrderDirection! = ASC field: TaskOrderField! }
+enum TaskOrderField { CREATED_AT }
+input TaskWhereInput { not: TaskWhereInput and: [TaskWhereInput!] or: [TaskWhereInput!] id: ID idIn: [ID!] kind: String status: TaskStatus statusIn: [TaskStatus!] subjectID: ID }
+
+extend type Query {
+  tasks(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [TaskOrder!], where: TaskWhereInput): TaskConnection! @allow(to: USER)
+}
+
+input CancelTaskInput { id: ID! }
+input RetryTaskInput { id: ID! }
+type TaskPayload @allow(to: USER) { task: Task! }
+
+extend type Mutation {
+  "Ends a task that has not ended; what it has done stays."
+  cancelTask(input: CancelTaskInput!): TaskPayload! @allow(to: USER, scope: admin)
+  "Runs a failed or cancelled task again from where it was."
+  retryTask(input: RetryTaskInput!): TaskPayload! @allow(to: USER, scope: admin)
 }
 `, BuiltIn: false},
 	{Name: "../vfolder.graphql", Input: `"A place where folders live, served by a storage proxy."
@@ -6840,6 +7447,18 @@ func (ec *executionContext) childFields_Domain(ctx context.Context, field graphq
 		return ec.fieldContext_Domain_users(ctx, field)
 	case "occupied":
 		return ec.fieldContext_Domain_occupied(ctx, field)
+	case "registriesRestricted":
+		return ec.fieldContext_Domain_registriesRestricted(ctx, field)
+	case "registries":
+		return ec.fieldContext_Domain_registries(ctx, field)
+	case "totpRequired":
+		return ec.fieldContext_Domain_totpRequired(ctx, field)
+	case "passwordMinLength":
+		return ec.fieldContext_Domain_passwordMinLength(ctx, field)
+	case "passwordMaxAgeDays":
+		return ec.fieldContext_Domain_passwordMaxAgeDays(ctx, field)
+	case "signUp":
+		return ec.fieldContext_Domain_signUp(ctx, field)
 	case "permissions":
 		return ec.fieldContext_Domain_permissions(ctx, field)
 	}
@@ -7028,6 +7647,38 @@ func (ec *executionContext) childFields_ImagePayload(ctx context.Context, field 
 		return ec.fieldContext_ImagePayload_image(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ImagePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ImportResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "row":
+		return ec.fieldContext_ImportResult_row(ctx, field)
+	case "email":
+		return ec.fieldContext_ImportResult_email(ctx, field)
+	case "status":
+		return ec.fieldContext_ImportResult_status(ctx, field)
+	case "error":
+		return ec.fieldContext_ImportResult_error(ctx, field)
+	case "field":
+		return ec.fieldContext_ImportResult_field(ctx, field)
+	case "password":
+		return ec.fieldContext_ImportResult_password(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImportResult", field.Name)
+}
+
+func (ec *executionContext) childFields_ImportUsersPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "results":
+		return ec.fieldContext_ImportUsersPayload_results(ctx, field)
+	case "created":
+		return ec.fieldContext_ImportUsersPayload_created(ctx, field)
+	case "skipped":
+		return ec.fieldContext_ImportUsersPayload_skipped(ctx, field)
+	case "failed":
+		return ec.fieldContext_ImportUsersPayload_failed(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImportUsersPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_JoinTokenPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7350,6 +8001,14 @@ func (ec *executionContext) childFields_ProjectPayload(ctx context.Context, fiel
 		return ec.fieldContext_ProjectPayload_project(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ProjectPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_PurgePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_PurgePayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PurgePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_QuotaScope(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7884,6 +8543,66 @@ func (ec *executionContext) childFields_StartTotpPayload(ctx context.Context, fi
 	return nil, fmt.Errorf("no field named %q was found under type StartTotpPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_Task(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Task_id(ctx, field)
+	case "kind":
+		return ec.fieldContext_Task_kind(ctx, field)
+	case "title":
+		return ec.fieldContext_Task_title(ctx, field)
+	case "status":
+		return ec.fieldContext_Task_status(ctx, field)
+	case "done":
+		return ec.fieldContext_Task_done(ctx, field)
+	case "total":
+		return ec.fieldContext_Task_total(ctx, field)
+	case "message":
+		return ec.fieldContext_Task_message(ctx, field)
+	case "attempt":
+		return ec.fieldContext_Task_attempt(ctx, field)
+	case "subjectID":
+		return ec.fieldContext_Task_subjectID(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Task_createdAt(ctx, field)
+	case "startedAt":
+		return ec.fieldContext_Task_startedAt(ctx, field)
+	case "endedAt":
+		return ec.fieldContext_Task_endedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Task", field.Name)
+}
+
+func (ec *executionContext) childFields_TaskConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_TaskConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_TaskConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_TaskConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TaskConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_TaskEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_TaskEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_TaskEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TaskEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_TaskPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "task":
+		return ec.fieldContext_TaskPayload_task(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TaskPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_UploadTarget(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "path":
@@ -7934,12 +8653,34 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_memberships(ctx, field)
 	case "occupied":
 		return ec.fieldContext_User_occupied(ctx, field)
+	case "account":
+		return ec.fieldContext_User_account(ctx, field)
 	case "roleGrants":
 		return ec.fieldContext_User_roleGrants(ctx, field)
 	case "permissions":
 		return ec.fieldContext_User_permissions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type User", field.Name)
+}
+
+func (ec *executionContext) childFields_UserAccount(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "allowedAddresses":
+		return ec.fieldContext_UserAccount_allowedAddresses(ctx, field)
+	case "containerUid":
+		return ec.fieldContext_UserAccount_containerUid(ctx, field)
+	case "containerGid":
+		return ec.fieldContext_UserAccount_containerGid(ctx, field)
+	case "containerGids":
+		return ec.fieldContext_UserAccount_containerGids(ctx, field)
+	case "passwordChangeRequired":
+		return ec.fieldContext_UserAccount_passwordChangeRequired(ctx, field)
+	case "passwordChangedAt":
+		return ec.fieldContext_UserAccount_passwordChangedAt(ctx, field)
+	case "totpEnabledAt":
+		return ec.fieldContext_UserAccount_totpEnabledAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UserAccount", field.Name)
 }
 
 func (ec *executionContext) childFields_UserConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8320,6 +9061,20 @@ func (ec *executionContext) field_Mutation_attachResourcePolicy_args(ctx context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_cancelTask_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (task.CancelTaskInput, error) {
+			return ec.unmarshalNCancelTaskInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋtaskᚐCancelTaskInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_changePassword_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8642,6 +9397,20 @@ func (ec *executionContext) field_Mutation_grantRole_args(ctx context.Context, r
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_importUsers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (identity.ImportUsersInput, error) {
+			return ec.unmarshalNImportUsersInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportUsersInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_makeDirectory_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8662,6 +9431,34 @@ func (ec *executionContext) field_Mutation_moveFile_args(ctx context.Context, ra
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (vfolder.MoveFileInput, error) {
 			return ec.unmarshalNMoveFileInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMoveFileInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_purgeDomain_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (identity.PurgeDomainInput, error) {
+			return ec.unmarshalNPurgeDomainInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgeDomainInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_purgeProject_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (identity.PurgeProjectInput, error) {
+			return ec.unmarshalNPurgeProjectInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgeProjectInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8760,6 +9557,20 @@ func (ec *executionContext) field_Mutation_resetUserPassword_args(ctx context.Co
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (auth.ResetUserPasswordInput, error) {
 			return ec.unmarshalNResetUserPasswordInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐResetUserPasswordInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_retryTask_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (task.RetryTaskInput, error) {
+			return ec.unmarshalNRetryTaskInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋtaskᚐRetryTaskInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8886,6 +9697,48 @@ func (ec *executionContext) field_Mutation_updateAgent_args(ctx context.Context,
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (agents.UpdateAgentInput, error) {
 			return ec.unmarshalNUpdateAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐUpdateAgentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateDomain_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (identity.UpdateDomainInput, error) {
+			return ec.unmarshalNUpdateDomainInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐUpdateDomainInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateProfile_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (identity.UpdateProfileInput, error) {
+			return ec.unmarshalNUpdateProfileInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐUpdateProfileInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateProject_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (identity.UpdateProjectInput, error) {
+			return ec.unmarshalNUpdateProjectInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐUpdateProjectInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9784,6 +10637,60 @@ func (ec *executionContext) field_Query_sessions_args(ctx context.Context, rawAr
 	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
 		func(ctx context.Context, v any) (*ent.SessionWhereInput, error) {
 			return ec.unmarshalOSessionWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_tasks_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.TaskOrder, error) {
+			return ec.unmarshalOTaskOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.TaskWhereInput, error) {
+			return ec.unmarshalOTaskWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskWhereInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -13100,6 +14007,153 @@ func (ec *executionContext) fieldContext_Domain_occupied(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Domain", field, true, true, errors.New("field of type Slots does not have child fields"))
 }
 
+func (ec *executionContext) _Domain_registriesRestricted(ctx context.Context, field graphql.CollectedField, obj *ent.Domain) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Domain_registriesRestricted(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RegistriesRestricted, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Domain_registriesRestricted(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Domain", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Domain_registries(ctx context.Context, field graphql.CollectedField, obj *ent.Domain) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Domain_registries(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Registries(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Registry) graphql.Marshaler {
+			return ec.marshalNRegistry2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Domain_registries(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Domain",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Registry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Domain_totpRequired(ctx context.Context, field graphql.CollectedField, obj *ent.Domain) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Domain_totpRequired(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotpRequired, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Domain_totpRequired(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Domain", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Domain_passwordMinLength(ctx context.Context, field graphql.CollectedField, obj *ent.Domain) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Domain_passwordMinLength(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PasswordMinLength, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Domain_passwordMinLength(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Domain", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Domain_passwordMaxAgeDays(ctx context.Context, field graphql.CollectedField, obj *ent.Domain) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Domain_passwordMaxAgeDays(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PasswordMaxAgeDays, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Domain_passwordMaxAgeDays(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Domain", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Domain_signUp(ctx context.Context, field graphql.CollectedField, obj *ent.Domain) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Domain_signUp(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SignUp, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v domain.SignUp) graphql.Marshaler {
+			return ec.marshalNDomainSignUp2githubᚗcomᚋberthhqᚋberthᚋentᚋdomainᚐSignUp(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Domain_signUp(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Domain", field, false, false, errors.New("field of type DomainSignUp does not have child fields"))
+}
+
 func (ec *executionContext) _Domain_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.Domain) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -14328,6 +15382,245 @@ func (ec *executionContext) fieldContext_ImagePayload_image(_ context.Context, f
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ImportResult_row(ctx context.Context, field graphql.CollectedField, obj *identity.ImportResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportResult_row(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Row, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImportResult_row(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImportResult", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ImportResult_email(ctx context.Context, field graphql.CollectedField, obj *identity.ImportResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportResult_email(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Email, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImportResult_email(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImportResult", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImportResult_status(ctx context.Context, field graphql.CollectedField, obj *identity.ImportResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportResult_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v identity.ImportStatus) graphql.Marshaler {
+			return ec.marshalNImportStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImportResult_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImportResult", field, false, false, errors.New("field of type ImportStatus does not have child fields"))
+}
+
+func (ec *executionContext) _ImportResult_error(ctx context.Context, field graphql.CollectedField, obj *identity.ImportResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportResult_error(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Error, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImportResult_error(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImportResult", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImportResult_field(ctx context.Context, field graphql.CollectedField, obj *identity.ImportResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportResult_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImportResult_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImportResult", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImportResult_password(ctx context.Context, field graphql.CollectedField, obj *identity.ImportResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportResult_password(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Password, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImportResult_password(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImportResult", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImportUsersPayload_results(ctx context.Context, field graphql.CollectedField, obj *identity.ImportUsersPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportUsersPayload_results(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Results, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []identity.ImportResult) graphql.Marshaler {
+			return ec.marshalNImportResult2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportResultᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImportUsersPayload_results(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImportUsersPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImportResult(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImportUsersPayload_created(ctx context.Context, field graphql.CollectedField, obj *identity.ImportUsersPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportUsersPayload_created(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Created, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImportUsersPayload_created(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImportUsersPayload", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ImportUsersPayload_skipped(ctx context.Context, field graphql.CollectedField, obj *identity.ImportUsersPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportUsersPayload_skipped(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Skipped, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImportUsersPayload_skipped(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImportUsersPayload", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ImportUsersPayload_failed(ctx context.Context, field graphql.CollectedField, obj *identity.ImportUsersPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportUsersPayload_failed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Failed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImportUsersPayload_failed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImportUsersPayload", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _JoinTokenPayload_token(ctx context.Context, field graphql.CollectedField, obj *agents.JoinTokenPayload) (ret graphql.Marshaler) {
@@ -17221,6 +18514,270 @@ func (ec *executionContext) fieldContext_Mutation_resetUserPassword(ctx context.
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_updateDomain(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateDomain(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateDomain(ctx, fc.Args["input"].(identity.UpdateDomainInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *identity.DomainPayload) graphql.Marshaler {
+			return ec.marshalNDomainPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐDomainPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateDomain(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DomainPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateDomain_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_purgeDomain(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_purgeDomain(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().PurgeDomain(ctx, fc.Args["input"].(identity.PurgeDomainInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *identity.PurgePayload) graphql.Marshaler {
+			return ec.marshalNPurgePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_purgeDomain(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PurgePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_purgeDomain_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateProject(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateProject(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateProject(ctx, fc.Args["input"].(identity.UpdateProjectInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *identity.ProjectPayload) graphql.Marshaler {
+			return ec.marshalNProjectPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐProjectPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateProject(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ProjectPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateProject_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_purgeProject(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_purgeProject(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().PurgeProject(ctx, fc.Args["input"].(identity.PurgeProjectInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *identity.PurgePayload) graphql.Marshaler {
+			return ec.marshalNPurgePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_purgeProject(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PurgePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_purgeProject_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateProfile(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateProfile(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateProfile(ctx, fc.Args["input"].(identity.UpdateProfileInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *identity.UserPayload) graphql.Marshaler {
+			return ec.marshalNUserPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐUserPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateProfile(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateProfile_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_importUsers(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_importUsers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ImportUsers(ctx, fc.Args["input"].(identity.ImportUsersInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *identity.ImportUsersPayload) graphql.Marshaler {
+			return ec.marshalNImportUsersPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportUsersPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_importUsers(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImportUsersPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_importUsers_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createRole(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -17567,6 +19124,94 @@ func (ec *executionContext) fieldContext_Mutation_renameSession(ctx context.Cont
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_renameSession_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_cancelTask(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_cancelTask(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CancelTask(ctx, fc.Args["input"].(task.CancelTaskInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *task.TaskPayload) graphql.Marshaler {
+			return ec.marshalNTaskPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋtaskᚐTaskPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_cancelTask(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TaskPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_cancelTask_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_retryTask(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_retryTask(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RetryTask(ctx, fc.Args["input"].(task.RetryTaskInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *task.TaskPayload) graphql.Marshaler {
+			return ec.marshalNTaskPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋtaskᚐTaskPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_retryTask(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TaskPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_retryTask_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -18829,6 +20474,29 @@ func (ec *executionContext) fieldContext_ProjectPayload_project(_ context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _PurgePayload_id(ctx context.Context, field graphql.CollectedField, obj *identity.PurgePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PurgePayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PurgePayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PurgePayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _Query_node(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -19819,6 +21487,50 @@ func (ec *executionContext) fieldContext_Query_usage(ctx context.Context, field 
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_usage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_tasks(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_tasks(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Tasks(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.TaskOrder), fc.Args["where"].(*ent.TaskWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.TaskConnection) graphql.Marshaler {
+			return ec.marshalNTaskConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_tasks(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TaskConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_tasks_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -24199,6 +25911,456 @@ func (ec *executionContext) fieldContext_Subscription_vfolderChanged(ctx context
 	return fc, nil
 }
 
+func (ec *executionContext) _Task_id(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Task_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Task_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Task", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Task_kind(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Task_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Task_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Task", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Task_title(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Task_title(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Title, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Task_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Task", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Task_status(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Task_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v task1.Status) graphql.Marshaler {
+			return ec.marshalNTaskStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋtaskᚐStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Task_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Task", field, false, false, errors.New("field of type TaskStatus does not have child fields"))
+}
+
+func (ec *executionContext) _Task_done(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Task_done(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Done, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Task_done(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Task", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Task_total(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Task_total(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Total, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Task_total(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Task", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Task_message(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Task_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Task_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Task", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Task_attempt(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Task_attempt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Attempt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Task_attempt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Task", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Task_subjectID(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Task_subjectID(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SubjectID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Task_subjectID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Task", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Task_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Task_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Task_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Task", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Task_startedAt(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Task_startedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StartedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Task_startedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Task", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Task_endedAt(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Task_endedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EndedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Task_endedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Task", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _TaskConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.TaskConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TaskConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.TaskEdge) graphql.Marshaler {
+			return ec.marshalOTaskEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_TaskConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TaskConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TaskEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TaskConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.TaskConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TaskConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.PageInfo[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TaskConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TaskConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TaskConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.TaskConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TaskConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TaskConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TaskConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _TaskEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.TaskEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TaskEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Task) graphql.Marshaler {
+			return ec.marshalOTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_TaskEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TaskEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Task(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TaskEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.TaskEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TaskEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TaskEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TaskEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _TaskPayload_task(ctx context.Context, field graphql.CollectedField, obj *task.TaskPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TaskPayload_task(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Task, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Task) graphql.Marshaler {
+			return ec.marshalNTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TaskPayload_task(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TaskPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Task(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _UploadTarget_path(ctx context.Context, field graphql.CollectedField, obj *vfolder.UploadTarget) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -24640,6 +26802,38 @@ func (ec *executionContext) fieldContext_User_occupied(_ context.Context, field 
 	return graphql.NewScalarFieldContext("User", field, true, true, errors.New("field of type Slots does not have child fields"))
 }
 
+func (ec *executionContext) _User_account(ctx context.Context, field graphql.CollectedField, obj *ent.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_account(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.User().Account(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUserAccount2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_account(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserAccount(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _User_roleGrants(ctx context.Context, field graphql.CollectedField, obj *ent.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -24693,6 +26887,167 @@ func (ec *executionContext) _User_permissions(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_User_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("User", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
+}
+
+func (ec *executionContext) _UserAccount_allowedAddresses(ctx context.Context, field graphql.CollectedField, obj *ent.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserAccount_allowedAddresses(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AllowedAddresses, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserAccount_allowedAddresses(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserAccount", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _UserAccount_containerUid(ctx context.Context, field graphql.CollectedField, obj *ent.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserAccount_containerUid(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ContainerUID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UserAccount_containerUid(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserAccount", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _UserAccount_containerGid(ctx context.Context, field graphql.CollectedField, obj *ent.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserAccount_containerGid(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ContainerGid, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UserAccount_containerGid(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserAccount", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _UserAccount_containerGids(ctx context.Context, field graphql.CollectedField, obj *ent.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserAccount_containerGids(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ContainerGids, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []int) graphql.Marshaler {
+			return ec.marshalNInt2ᚕintᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserAccount_containerGids(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserAccount", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _UserAccount_passwordChangeRequired(ctx context.Context, field graphql.CollectedField, obj *ent.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserAccount_passwordChangeRequired(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PasswordChangeRequired, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserAccount_passwordChangeRequired(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserAccount", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _UserAccount_passwordChangedAt(ctx context.Context, field graphql.CollectedField, obj *ent.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserAccount_passwordChangedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PasswordChangedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UserAccount_passwordChangedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserAccount", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _UserAccount_totpEnabledAt(ctx context.Context, field graphql.CollectedField, obj *ent.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserAccount_totpEnabledAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotpEnabledAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UserAccount_totpEnabledAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserAccount", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
 func (ec *executionContext) _UserConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.UserConnection) (ret graphql.Marshaler) {
@@ -27322,6 +29677,36 @@ func (ec *executionContext) unmarshalInputAuditEntryWhereInput(ctx context.Conte
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputCancelTaskInput(ctx context.Context, obj any) (task.CancelTaskInput, error) {
+	var it task.CancelTaskInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputChangePasswordInput(ctx context.Context, obj any) (auth.ChangePasswordInput, error) {
 	var it auth.ChangePasswordInput
 	if obj == nil {
@@ -27548,7 +29933,7 @@ func (ec *executionContext) unmarshalInputCreateProjectInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "description", "domain", "policy"}
+	fieldsInOrder := [...]string{"name", "description", "domain", "type", "policy"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -27576,6 +29961,13 @@ func (ec *executionContext) unmarshalInputCreateProjectInput(ctx context.Context
 				return it, err
 			}
 			it.Domain = data
+		case "type":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("type"))
+			data, err := ec.unmarshalOProjectType2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋprojectᚐType(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Type = data
 		case "policy":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("policy"))
 			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
@@ -28785,6 +31177,64 @@ func (ec *executionContext) unmarshalInputImageWhereInput(ctx context.Context, o
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputImportUsersInput(ctx context.Context, obj any) (identity.ImportUsersInput, error) {
+	var it identity.ImportUsersInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"domain", "csv", "projects", "dryRun", "passwords"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "domain":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domain"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Domain = data
+		case "csv":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("csv"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CSV = data
+		case "projects":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projects"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Projects = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
+		case "passwords":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("passwords"))
+			data, err := ec.unmarshalOImportPasswords2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportPasswords(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Passwords = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputLoginAttemptOrder(ctx context.Context, obj any) (ent.LoginAttemptOrder, error) {
 	var it ent.LoginAttemptOrder
 	if obj == nil {
@@ -29201,6 +31651,80 @@ func (ec *executionContext) unmarshalInputProjectWhereInput(ctx context.Context,
 				return it, err
 			}
 			it.Type = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputPurgeDomainInput(ctx context.Context, obj any) (identity.PurgeDomainInput, error) {
+	var it identity.PurgeDomainInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputPurgeProjectInput(ctx context.Context, obj any) (identity.PurgeProjectInput, error) {
+	var it identity.PurgeProjectInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
 		}
 	}
 	return it, nil
@@ -29778,6 +32302,36 @@ func (ec *executionContext) unmarshalInputResourcePolicyWhereInput(ctx context.C
 				return it, err
 			}
 			it.NameContainsFold = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRetryTaskInput(ctx context.Context, obj any) (task.RetryTaskInput, error) {
+	var it task.RetryTaskInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
 		}
 	}
 	return it, nil
@@ -30375,6 +32929,133 @@ func (ec *executionContext) unmarshalInputSetRetentionInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputTaskOrder(ctx context.Context, obj any) (ent.TaskOrder, error) {
+	var it ent.TaskOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNTaskOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputTaskWhereInput(ctx context.Context, obj any) (ent.TaskWhereInput, error) {
+	var it ent.TaskWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "kind", "status", "statusIn", "subjectID"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOTaskWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOTaskWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOTaskWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "kind":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kind"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kind = data
+		case "status":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("status"))
+			data, err := ec.unmarshalOTaskStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋtaskᚐStatus(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Status = data
+		case "statusIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("statusIn"))
+			data, err := ec.unmarshalOTaskStatus2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋtaskᚐStatusᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StatusIn = data
+		case "subjectID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SubjectID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputTerminateSessionInput(ctx context.Context, obj any) (session.TerminateSessionInput, error) {
 	var it session.TerminateSessionInput
 	if obj == nil {
@@ -30451,6 +33132,187 @@ func (ec *executionContext) unmarshalInputUpdateAgentInput(ctx context.Context, 
 				return it, err
 			}
 			it.ResourceGroup = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateDomainInput(ctx context.Context, obj any) (identity.UpdateDomainInput, error) {
+	var it identity.UpdateDomainInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "description", "active", "registriesRestricted", "registries", "totpRequired", "passwordMinLength", "passwordMaxAgeDays", "signUp"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "active":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("active"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Active = data
+		case "registriesRestricted":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("registriesRestricted"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RegistriesRestricted = data
+		case "registries":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("registries"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Registries = data
+		case "totpRequired":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("totpRequired"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TOTPRequired = data
+		case "passwordMinLength":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("passwordMinLength"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PasswordMinLength = data
+		case "passwordMaxAgeDays":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("passwordMaxAgeDays"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PasswordMaxAgeDays = data
+		case "signUp":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("signUp"))
+			data, err := ec.unmarshalODomainSignUp2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋdomainᚐSignUp(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SignUp = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateProfileInput(ctx context.Context, obj any) (identity.UpdateProfileInput, error) {
+	var it identity.UpdateProfileInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"fullName", "allowedAddresses"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "fullName":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("fullName"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FullName = data
+		case "allowedAddresses":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allowedAddresses"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllowedAddresses = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateProjectInput(ctx context.Context, obj any) (identity.UpdateProjectInput, error) {
+	var it identity.UpdateProjectInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "description", "active"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "active":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("active"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Active = data
 		}
 	}
 	return it, nil
@@ -30648,7 +33510,7 @@ func (ec *executionContext) unmarshalInputUpdateUserInput(ctx context.Context, o
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "fullName", "role", "status", "policy", "clearPolicy"}
+	fieldsInOrder := [...]string{"id", "fullName", "username", "role", "status", "policy", "clearPolicy", "containerUid", "containerGid", "containerGids", "clearContainer", "allowedAddresses", "passwordChangeRequired"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -30669,6 +33531,13 @@ func (ec *executionContext) unmarshalInputUpdateUserInput(ctx context.Context, o
 				return it, err
 			}
 			it.FullName = data
+		case "username":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("username"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Username = data
 		case "role":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("role"))
 			data, err := ec.unmarshalOUserRole2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋuserᚐRole(ctx, v)
@@ -30697,6 +33566,48 @@ func (ec *executionContext) unmarshalInputUpdateUserInput(ctx context.Context, o
 				return it, err
 			}
 			it.ClearPolicy = data
+		case "containerUid":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerUid"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerUID = data
+		case "containerGid":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerGid"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerGID = data
+		case "containerGids":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerGids"))
+			data, err := ec.unmarshalOInt2ᚕintᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerGIDs = data
+		case "clearContainer":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("clearContainer"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ClearContainer = data
+		case "allowedAddresses":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allowedAddresses"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllowedAddresses = data
+		case "passwordChangeRequired":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("passwordChangeRequired"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PasswordChangeRequired = data
 		}
 	}
 	return it, nil
@@ -31102,6 +34013,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._User(ctx, sel, obj)
+	case *ent.Task:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Task(ctx, sel, obj)
 	case *ent.SlotType:
 		if obj == nil {
 			return graphql.Null
@@ -33175,6 +36091,69 @@ func (ec *executionContext) _Domain(ctx context.Context, sel ast.SelectionSet, o
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "registriesRestricted":
+			out.Values[i] = ec._Domain_registriesRestricted(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "registries":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Domain_registries(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "totpRequired":
+			out.Values[i] = ec._Domain_totpRequired(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "passwordMinLength":
+			out.Values[i] = ec._Domain_passwordMinLength(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "passwordMaxAgeDays":
+			out.Values[i] = ec._Domain_passwordMaxAgeDays(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "signUp":
+			out.Values[i] = ec._Domain_signUp(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "permissions":
 			field := field
 
@@ -34138,6 +37117,122 @@ func (ec *executionContext) _ImagePayload(ctx context.Context, sel ast.Selection
 			out.Values[i] = graphql.MarshalString("ImagePayload")
 		case "image":
 			out.Values[i] = ec._ImagePayload_image(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var importResultImplementors = []string{"ImportResult"}
+
+func (ec *executionContext) _ImportResult(ctx context.Context, sel ast.SelectionSet, obj *identity.ImportResult) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, importResultImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ImportResult")
+		case "row":
+			out.Values[i] = ec._ImportResult_row(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "email":
+			out.Values[i] = ec._ImportResult_email(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "status":
+			out.Values[i] = ec._ImportResult_status(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "error":
+			out.Values[i] = ec._ImportResult_error(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._ImportResult_field(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "password":
+			out.Values[i] = ec._ImportResult_password(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var importUsersPayloadImplementors = []string{"ImportUsersPayload"}
+
+func (ec *executionContext) _ImportUsersPayload(ctx context.Context, sel ast.SelectionSet, obj *identity.ImportUsersPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, importUsersPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ImportUsersPayload")
+		case "results":
+			out.Values[i] = ec._ImportUsersPayload_results(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "created":
+			out.Values[i] = ec._ImportUsersPayload_created(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "skipped":
+			out.Values[i] = ec._ImportUsersPayload_skipped(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "failed":
+			out.Values[i] = ec._ImportUsersPayload_failed(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -35341,6 +38436,48 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "updateDomain":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateDomain(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "purgeDomain":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_purgeDomain(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateProject":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateProject(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "purgeProject":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_purgeProject(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateProfile":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateProfile(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "importUsers":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_importUsers(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "createRole":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createRole(ctx, field)
@@ -35393,6 +38530,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "renameSession":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_renameSession(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "cancelTask":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_cancelTask(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "retryTask":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_retryTask(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -36111,6 +39262,44 @@ func (ec *executionContext) _ProjectPayload(ctx context.Context, sel ast.Selecti
 	return out
 }
 
+var purgePayloadImplementors = []string{"PurgePayload"}
+
+func (ec *executionContext) _PurgePayload(ctx context.Context, sel ast.SelectionSet, obj *identity.PurgePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, purgePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PurgePayload")
+		case "id":
+			out.Values[i] = ec._PurgePayload_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var queryImplementors = []string{"Query"}
 
 func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
@@ -36647,6 +39836,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_usage(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "tasks":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_tasks(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -39594,6 +42805,228 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 	}
 }
 
+var taskImplementors = []string{"Task", "Node"}
+
+func (ec *executionContext) _Task(ctx context.Context, sel ast.SelectionSet, obj *ent.Task) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, taskImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Task")
+		case "id":
+			out.Values[i] = ec._Task_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "kind":
+			out.Values[i] = ec._Task_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "title":
+			out.Values[i] = ec._Task_title(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "status":
+			out.Values[i] = ec._Task_status(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "done":
+			out.Values[i] = ec._Task_done(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "total":
+			out.Values[i] = ec._Task_total(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._Task_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "attempt":
+			out.Values[i] = ec._Task_attempt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "subjectID":
+			out.Values[i] = ec._Task_subjectID(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "createdAt":
+			out.Values[i] = ec._Task_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "startedAt":
+			out.Values[i] = ec._Task_startedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "endedAt":
+			out.Values[i] = ec._Task_endedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var taskConnectionImplementors = []string{"TaskConnection"}
+
+func (ec *executionContext) _TaskConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.TaskConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, taskConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("TaskConnection")
+		case "edges":
+			out.Values[i] = ec._TaskConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._TaskConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._TaskConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var taskEdgeImplementors = []string{"TaskEdge"}
+
+func (ec *executionContext) _TaskEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.TaskEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, taskEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("TaskEdge")
+		case "node":
+			out.Values[i] = ec._TaskEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._TaskEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var taskPayloadImplementors = []string{"TaskPayload"}
+
+func (ec *executionContext) _TaskPayload(ctx context.Context, sel ast.SelectionSet, obj *task.TaskPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, taskPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("TaskPayload")
+		case "task":
+			out.Values[i] = ec._TaskPayload_task(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var uploadTargetImplementors = []string{"UploadTarget"}
 
 func (ec *executionContext) _UploadTarget(ctx context.Context, sel ast.SelectionSet, obj *vfolder.UploadTarget) graphql.Marshaler {
@@ -39894,6 +43327,44 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "account":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_account(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "roleGrants":
 			field := field
 
@@ -39970,6 +43441,74 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var userAccountImplementors = []string{"UserAccount"}
+
+func (ec *executionContext) _UserAccount(ctx context.Context, sel ast.SelectionSet, obj *ent.User) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, userAccountImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UserAccount")
+		case "allowedAddresses":
+			out.Values[i] = ec._UserAccount_allowedAddresses(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "containerUid":
+			out.Values[i] = ec._UserAccount_containerUid(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "containerGid":
+			out.Values[i] = ec._UserAccount_containerGid(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "containerGids":
+			out.Values[i] = ec._UserAccount_containerGids(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "passwordChangeRequired":
+			out.Values[i] = ec._UserAccount_passwordChangeRequired(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "passwordChangedAt":
+			out.Values[i] = ec._UserAccount_passwordChangedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "totpEnabledAt":
+			out.Values[i] = ec._UserAccount_totpEnabledAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -41636,6 +45175,11 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 	return res
 }
 
+func (ec *executionContext) unmarshalNCancelTaskInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋtaskᚐCancelTaskInput(ctx context.Context, v any) (task.CancelTaskInput, error) {
+	res, err := ec.unmarshalInputCancelTaskInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNChangePasswordInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐChangePasswordInput(ctx context.Context, v any) (auth.ChangePasswordInput, error) {
 	res, err := ec.unmarshalInputChangePasswordInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -41943,6 +45487,16 @@ func (ec *executionContext) marshalNDomainPayload2ᚖgithubᚗcomᚋberthhqᚋbe
 		return graphql.Null
 	}
 	return ec._DomainPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDomainSignUp2githubᚗcomᚋberthhqᚋberthᚋentᚋdomainᚐSignUp(ctx context.Context, v any) (domain.SignUp, error) {
+	var res domain.SignUp
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDomainSignUp2githubᚗcomᚋberthhqᚋberthᚋentᚋdomainᚐSignUp(ctx context.Context, sel ast.SelectionSet, v domain.SignUp) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) unmarshalNDomainWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomainWhereInput(ctx context.Context, v any) (*ent.DomainWhereInput, error) {
@@ -42266,6 +45820,51 @@ func (ec *executionContext) unmarshalNImageWhereInput2ᚖgithubᚗcomᚋberthhq�
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNImportResult2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportResult(ctx context.Context, sel ast.SelectionSet, v identity.ImportResult) graphql.Marshaler {
+	return ec._ImportResult(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNImportResult2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportResultᚄ(ctx context.Context, sel ast.SelectionSet, v []identity.ImportResult) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNImportResult2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportResult(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNImportStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportStatus(ctx context.Context, v any) (identity.ImportStatus, error) {
+	var res identity.ImportStatus
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNImportStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportStatus(ctx context.Context, sel ast.SelectionSet, v identity.ImportStatus) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNImportUsersInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportUsersInput(ctx context.Context, v any) (identity.ImportUsersInput, error) {
+	res, err := ec.unmarshalInputImportUsersInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNImportUsersPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportUsersPayload(ctx context.Context, sel ast.SelectionSet, v *identity.ImportUsersPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ImportUsersPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNInt2int(ctx context.Context, v any) (int, error) {
 	res, err := graphql.UnmarshalInt(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -42280,6 +45879,35 @@ func (ec *executionContext) marshalNInt2int(ctx context.Context, sel ast.Selecti
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) unmarshalNInt2ᚕintᚄ(ctx context.Context, v any) ([]int, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]int, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNInt2int(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNInt2ᚕintᚄ(ctx context.Context, sel ast.SelectionSet, v []int) graphql.Marshaler {
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalNInt2int(ctx, sel, v[i])
+	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNInt642int64(ctx context.Context, v any) (int64, error) {
@@ -42715,6 +46343,26 @@ func (ec *executionContext) unmarshalNProjectWhereInput2ᚖgithubᚗcomᚋberthh
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNPurgeDomainInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgeDomainInput(ctx context.Context, v any) (identity.PurgeDomainInput, error) {
+	res, err := ec.unmarshalInputPurgeDomainInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPurgePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgePayload(ctx context.Context, sel ast.SelectionSet, v *identity.PurgePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._PurgePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNPurgeProjectInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgeProjectInput(ctx context.Context, v any) (identity.PurgeProjectInput, error) {
+	res, err := ec.unmarshalInputPurgeProjectInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNQuotaScope2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐQuotaScope(ctx context.Context, sel ast.SelectionSet, v *ent.QuotaScope) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -43050,6 +46698,11 @@ func (ec *executionContext) marshalNRetentionPayload2ᚖgithubᚗcomᚋberthhq�
 		return graphql.Null
 	}
 	return ec._RetentionPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRetryTaskInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋtaskᚐRetryTaskInput(ctx context.Context, v any) (task.RetryTaskInput, error) {
+	res, err := ec.unmarshalInputRetryTaskInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNRevokeAccessTokenInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐRevokeAccessTokenInput(ctx context.Context, v any) (auth.RevokeAccessTokenInput, error) {
@@ -43579,6 +47232,72 @@ func (ec *executionContext) marshalNStringMap2map(ctx context.Context, sel ast.S
 	return res
 }
 
+func (ec *executionContext) marshalNTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx context.Context, sel ast.SelectionSet, v *ent.Task) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Task(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNTaskConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskConnection(ctx context.Context, sel ast.SelectionSet, v *ent.TaskConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._TaskConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNTaskOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskOrder(ctx context.Context, v any) (*ent.TaskOrder, error) {
+	res, err := ec.unmarshalInputTaskOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNTaskOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskOrderField(ctx context.Context, v any) (*ent.TaskOrderField, error) {
+	var res = new(ent.TaskOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNTaskOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.TaskOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) marshalNTaskPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋtaskᚐTaskPayload(ctx context.Context, sel ast.SelectionSet, v *task.TaskPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._TaskPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNTaskStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋtaskᚐStatus(ctx context.Context, v any) (task1.Status, error) {
+	var res task1.Status
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNTaskStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋtaskᚐStatus(ctx context.Context, sel ast.SelectionSet, v task1.Status) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNTaskWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskWhereInput(ctx context.Context, v any) (*ent.TaskWhereInput, error) {
+	res, err := ec.unmarshalInputTaskWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNTerminateSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐTerminateSessionInput(ctx context.Context, v any) (session.TerminateSessionInput, error) {
 	res, err := ec.unmarshalInputTerminateSessionInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -43624,6 +47343,21 @@ func (ec *executionContext) marshalNTime2ᚖtimeᚐTime(ctx context.Context, sel
 
 func (ec *executionContext) unmarshalNUpdateAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐUpdateAgentInput(ctx context.Context, v any) (agents.UpdateAgentInput, error) {
 	res, err := ec.unmarshalInputUpdateAgentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateDomainInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐUpdateDomainInput(ctx context.Context, v any) (identity.UpdateDomainInput, error) {
+	res, err := ec.unmarshalInputUpdateDomainInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateProfileInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐUpdateProfileInput(ctx context.Context, v any) (identity.UpdateProfileInput, error) {
+	res, err := ec.unmarshalInputUpdateProfileInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateProjectInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐUpdateProjectInput(ctx context.Context, v any) (identity.UpdateProjectInput, error) {
+	res, err := ec.unmarshalInputUpdateProjectInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -44510,6 +48244,22 @@ func (ec *executionContext) unmarshalODomainOrder2ᚕᚖgithubᚗcomᚋberthhq�
 	return res, nil
 }
 
+func (ec *executionContext) unmarshalODomainSignUp2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋdomainᚐSignUp(ctx context.Context, v any) (*domain.SignUp, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(domain.SignUp)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODomainSignUp2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋdomainᚐSignUp(ctx context.Context, sel ast.SelectionSet, v *domain.SignUp) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
 func (ec *executionContext) unmarshalODomainWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomainWhereInputᚄ(ctx context.Context, v any) ([]*ent.DomainWhereInput, error) {
 	if v == nil {
 		return nil, nil
@@ -44671,6 +48421,57 @@ func (ec *executionContext) unmarshalOImageWhereInput2ᚖgithubᚗcomᚋberthhq�
 	}
 	res, err := ec.unmarshalInputImageWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOImportPasswords2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportPasswords(ctx context.Context, v any) (*identity.ImportPasswords, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(identity.ImportPasswords)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOImportPasswords2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportPasswords(ctx context.Context, sel ast.SelectionSet, v *identity.ImportPasswords) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalOInt2ᚕintᚄ(ctx context.Context, v any) ([]int, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]int, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNInt2int(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOInt2ᚕintᚄ(ctx context.Context, sel ast.SelectionSet, v []int) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalNInt2int(ctx, sel, v[i])
+	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalOInt2ᚖint(ctx context.Context, v any) (*int, error) {
@@ -45516,6 +49317,127 @@ func (ec *executionContext) marshalOStringMap2map(ctx context.Context, sel ast.S
 	return res
 }
 
+func (ec *executionContext) marshalOTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx context.Context, sel ast.SelectionSet, v *ent.Task) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Task(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOTaskEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.TaskEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOTaskEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOTaskEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskEdge(ctx context.Context, sel ast.SelectionSet, v *ent.TaskEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._TaskEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOTaskOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskOrderᚄ(ctx context.Context, v any) ([]*ent.TaskOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.TaskOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNTaskOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOTaskStatus2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋtaskᚐStatusᚄ(ctx context.Context, v any) ([]task1.Status, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]task1.Status, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNTaskStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋtaskᚐStatus(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOTaskStatus2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋtaskᚐStatusᚄ(ctx context.Context, sel ast.SelectionSet, v []task1.Status) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNTaskStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋtaskᚐStatus(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalOTaskStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋtaskᚐStatus(ctx context.Context, v any) (*task1.Status, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(task1.Status)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOTaskStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋtaskᚐStatus(ctx context.Context, sel ast.SelectionSet, v *task1.Status) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalOTaskWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskWhereInputᚄ(ctx context.Context, v any) ([]*ent.TaskWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.TaskWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNTaskWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOTaskWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskWhereInput(ctx context.Context, v any) (*ent.TaskWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputTaskWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalOTerminationReason2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋsessionᚐTerminationReason(ctx context.Context, v any) (*session1.TerminationReason, error) {
 	if v == nil {
 		return nil, nil
@@ -45581,6 +49503,13 @@ func (ec *executionContext) marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋent
 		return graphql.Null
 	}
 	return ec._User(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUserAccount2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx context.Context, sel ast.SelectionSet, v *ent.User) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UserAccount(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOUserEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.UserEdge) graphql.Marshaler {

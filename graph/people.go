@@ -1,0 +1,44 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/identity"
+)
+
+// Account is the user again, for those who may see the rest of him. The field is
+// not one of ent's, so that the whole row was read.
+func (r userResolver) Account(ctx context.Context, u *ent.User) (*ent.User, error) {
+	v := viewer.From(ctx)
+	if v.SeesAll() || v.User == u.ID || v.May(access.Update, access.User, access.Object{ID: u.ID, Domain: u.DomainID}) {
+		return u, nil
+	}
+	return nil, nil
+}
+
+func (r mutationResolver) UpdateDomain(ctx context.Context, input identity.UpdateDomainInput) (*identity.DomainPayload, error) {
+	return r.Identity.UpdateDomain(ctx, input)
+}
+
+func (r mutationResolver) PurgeDomain(ctx context.Context, input identity.PurgeDomainInput) (*identity.PurgePayload, error) {
+	return r.Identity.PurgeDomain(ctx, input)
+}
+
+func (r mutationResolver) UpdateProject(ctx context.Context, input identity.UpdateProjectInput) (*identity.ProjectPayload, error) {
+	return r.Identity.UpdateProject(ctx, input)
+}
+
+func (r mutationResolver) PurgeProject(ctx context.Context, input identity.PurgeProjectInput) (*identity.PurgePayload, error) {
+	return r.Identity.PurgeProject(ctx, input)
+}
+
+func (r mutationResolver) UpdateProfile(ctx context.Context, input identity.UpdateProfileInput) (*identity.UserPayload, error) {
+	return r.Identity.UpdateProfile(ctx, input)
+}
+
+func (r mutationResolver) ImportUsers(ctx context.Context, input identity.ImportUsersInput) (*identity.ImportUsersPayload, error) {
+	return r.Identity.ImportUsers(ctx, input)
+}
