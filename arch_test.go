@@ -54,6 +54,7 @@ var rules = []rule{
 	{"manager/vfolder", downhill("manager/vfolder", "manager/policy"), "services import siblings only downhill"},
 	{"manager/session", downhill("manager/session", "manager/policy"), "services import siblings only downhill"},
 	{"manager/scheduler", downhill("manager/scheduler", "manager/session", "manager/policy", "manager/stats"), "services import siblings only downhill"},
+	{"manager/preset", downhill("manager/preset", "manager/scheduler"), "services import siblings only downhill"},
 	{"manager/attach", downhill("manager/attach", "manager/session", "manager/audit"), "services import siblings only downhill"},
 	{"graph", []string{"graph", "ent", "manager/", "internal/", "storage/storagepb"}, "resolvers read ent and call services"},
 	{"manager", []string{"manager", "graph", "ent", "web", "internal/", "agent/agentpb", "storage/storagepb"}, "a manager reaches nodes only through their contracts"},

@@ -10,9 +10,7 @@ import (
 	"github.com/berthhq/berth/graph/model"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
-	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/identity"
-	"github.com/berthhq/berth/manager/policy"
 )
 
 func (r queryResolver) Viewer(ctx context.Context) (*model.Viewer, error) {
@@ -64,14 +62,6 @@ func (r queryResolver) Users(ctx context.Context, first *int, after *ent.Cursor,
 	return r.Client.User.Query().Paginate(ctx, after, first, before, last, ent.WithUserOrder(orderBy), ent.WithUserFilter(where.Filter))
 }
 
-func (r queryResolver) AccessTokens(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.AccessTokenOrder, where *ent.AccessTokenWhereInput) (*ent.AccessTokenConnection, error) {
-	return r.Client.AccessToken.Query().Paginate(ctx, after, first, before, last, ent.WithAccessTokenOrder(orderBy), ent.WithAccessTokenFilter(where.Filter))
-}
-
-func (r queryResolver) ResourcePolicies(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.ResourcePolicyOrder, where *ent.ResourcePolicyWhereInput) (*ent.ResourcePolicyConnection, error) {
-	return r.Client.ResourcePolicy.Query().Paginate(ctx, after, first, before, last, ent.WithResourcePolicyOrder(orderBy), ent.WithResourcePolicyFilter(where.Filter))
-}
-
 func (r domainResolver) Occupied(ctx context.Context, d *ent.Domain) (resource.Slots, error) {
 	return loaders(ctx).byDomain.Load(ctx, d.ID)
 }
@@ -106,24 +96,4 @@ func (r mutationResolver) SetMembership(ctx context.Context, input identity.SetM
 
 func (r mutationResolver) RemoveMembership(ctx context.Context, input identity.RemoveMembershipInput) (*identity.MembershipPayload, error) {
 	return r.Identity.RemoveMembership(ctx, input)
-}
-
-func (r mutationResolver) CreateResourcePolicy(ctx context.Context, input policy.CreateResourcePolicyInput) (*policy.ResourcePolicyPayload, error) {
-	return r.Policies.CreateResourcePolicy(ctx, input)
-}
-
-func (r mutationResolver) UpdateResourcePolicy(ctx context.Context, input policy.UpdateResourcePolicyInput) (*policy.ResourcePolicyPayload, error) {
-	return r.Policies.UpdateResourcePolicy(ctx, input)
-}
-
-func (r mutationResolver) AttachResourcePolicy(ctx context.Context, input policy.AttachResourcePolicyInput) (*policy.AttachResourcePolicyPayload, error) {
-	return r.Policies.AttachResourcePolicy(ctx, input)
-}
-
-func (r mutationResolver) CreateAccessToken(ctx context.Context, input auth.CreateAccessTokenInput) (*auth.AccessTokenPayload, error) {
-	return r.Auth.CreateAccessToken(ctx, input)
-}
-
-func (r mutationResolver) RevokeAccessToken(ctx context.Context, input auth.RevokeAccessTokenInput) (*auth.AccessTokenPayload, error) {
-	return r.Auth.RevokeAccessToken(ctx, input)
 }

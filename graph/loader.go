@@ -48,6 +48,8 @@ type loaderSet struct {
 	usage               *loader[[]stats.UsageEntry]
 	mounted             *bySelection[[]*ent.Session]
 	open                *loader[*ent.Vfolder]
+	volumeGrants        *loader[[]*ent.VolumeGrant]
+	fits                *fitLoader
 	users               *bySelection[*ent.User]
 }
 
@@ -70,9 +72,11 @@ func fresh(ctx context.Context, r *Resolver) context.Context {
 		usage: load(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]stats.UsageEntry, error) {
 			return stats.BySession(ctx, r.Client, ids)
 		}),
-		mounted: loadSelected(r.loadMounted),
-		open:    load(r.Folders.Open),
-		users:   loadSelected(r.loadUsers),
+		mounted:      loadSelected(r.loadMounted),
+		open:         load(r.Folders.Open),
+		volumeGrants: load(r.Folders.GrantsOf),
+		fits:         r.loadFits(),
+		users:        loadSelected(r.loadUsers),
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 // that the schema publishes as nodes.
 var tables = map[id.Kind]string{
 	id.Domain: "domains", id.Project: "projects", id.User: "users", id.Membership: "memberships",
-	id.AccessToken: "access_tokens", id.LoginSession: "login_sessions", id.LoginAttempt: "login_attempts", id.ResourcePolicy: "resource_policies",
+	id.AccessToken: "access_tokens", id.Keypair: "keypairs", id.SSHKey: "ssh_keys", id.LoginSession: "login_sessions", id.LoginAttempt: "login_attempts", id.ResourcePolicy: "resource_policies",
 	id.ResourceGroup: "resource_groups", id.Agent: "agents", id.Device: "devices", id.SlotType: "slot_types",
 	id.Registry: "registries", id.Image: "images", id.Session: "sessions", id.Kernel: "kernels",
 	id.Allocation: "allocations", id.SessionEvent: "session_events", id.Volume: "volumes",

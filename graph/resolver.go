@@ -16,9 +16,12 @@ import (
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/preset"
 	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/signup"
 	"github.com/berthhq/berth/manager/stats"
 	"github.com/berthhq/berth/manager/task"
 	"github.com/berthhq/berth/manager/vfolder"
@@ -26,25 +29,29 @@ import (
 
 // Resolver holds the services that the resolvers call.
 type Resolver struct {
-	Client   *ent.Client
-	Bus      *event.Bus
-	Agents   *agents.Service
-	Audit    *audit.Service
-	Auth     *auth.Service
-	Identity *identity.Service
-	Tasks    *task.Service
-	Images   *image.Service
-	Policies *policy.Service
-	Groups   *group.Service
-	Roles    *role.Service
-	Sessions *session.Service
-	Stats    *stats.Service
-	Folders  *vfolder.Service
-	Version  string
-	Logger   *slog.Logger
+	Client    *ent.Client
+	Bus       *event.Bus
+	Agents    *agents.Service
+	Audit     *audit.Service
+	Auth      *auth.Service
+	Identity  *identity.Service
+	Tasks     *task.Service
+	Images    *image.Service
+	Providers *oidc.Service
+	SignUps   *signup.Service
+	Policies  *policy.Service
+	Groups    *group.Service
+	Roles     *role.Service
+	Sessions  *session.Service
+	Stats     *stats.Service
+	Folders   *vfolder.Service
+	Presets   *preset.Service
+	Version   string
+	Logger    *slog.Logger
 }
 
 type (
+	accessTokenResolver         struct{ *Resolver }
 	queryResolver               struct{ *Resolver }
 	mutationResolver            struct{ *Resolver }
 	subscriptionResolver        struct{ *Resolver }
@@ -60,37 +67,42 @@ type (
 	sessionResolver             struct{ *Resolver }
 	userResolver                struct{ *Resolver }
 	vfolderResolver             struct{ *Resolver }
+	volumeResolver              struct{ *Resolver }
+	volumeGrantResolver         struct{ *Resolver }
+	resourcePresetResolver      struct{ *Resolver }
 	imageResolver               struct{ *Resolver }
 	resourceGroupResolver       struct{ *Resolver }
 	roleResolver                struct{ *Resolver }
-	volumeResolver              struct{ *Resolver }
 	roleGrantResolver           struct{ *Resolver }
 	resourceGroupAccessResolver struct{ *Resolver }
 	viewerResolver              struct{ *Resolver }
 )
 
 // The objects that need more than their entity's fields.
-func (r *Resolver) Query() exec.QueryResolver                 { return queryResolver{r} }
-func (r *Resolver) Mutation() exec.MutationResolver           { return mutationResolver{r} }
-func (r *Resolver) Subscription() exec.SubscriptionResolver   { return subscriptionResolver{r} }
-func (r *Resolver) Agent() exec.AgentResolver                 { return agentResolver{r} }
-func (r *Resolver) Allocation() exec.AllocationResolver       { return allocationResolver{r} }
-func (r *Resolver) AuditEntry() exec.AuditEntryResolver       { return auditEntryResolver{r} }
-func (r *Resolver) Device() exec.DeviceResolver               { return deviceResolver{r} }
-func (r *Resolver) Domain() exec.DomainResolver               { return domainResolver{r} }
-func (r *Resolver) File() exec.FileResolver                   { return fileResolver{r} }
-func (r *Resolver) Kernel() exec.KernelResolver               { return kernelResolver{r} }
-func (r *Resolver) LoginSession() exec.LoginSessionResolver   { return loginSessionResolver{r} }
-func (r *Resolver) Project() exec.ProjectResolver             { return projectResolver{r} }
-func (r *Resolver) Session() exec.SessionResolver             { return sessionResolver{r} }
-func (r *Resolver) User() exec.UserResolver                   { return userResolver{r} }
-func (r *Resolver) Vfolder() exec.VfolderResolver             { return vfolderResolver{r} }
-func (r *Resolver) Viewer() exec.ViewerResolver               { return viewerResolver{r} }
-func (r *Resolver) Image() exec.ImageResolver                 { return imageResolver{r} }
-func (r *Resolver) ResourceGroup() exec.ResourceGroupResolver { return resourceGroupResolver{r} }
-func (r *Resolver) Role() exec.RoleResolver                   { return roleResolver{r} }
-func (r *Resolver) Volume() exec.VolumeResolver               { return volumeResolver{r} }
-func (r *Resolver) RoleGrant() exec.RoleGrantResolver         { return roleGrantResolver{r} }
+func (r *Resolver) Query() exec.QueryResolver                   { return queryResolver{r} }
+func (r *Resolver) Mutation() exec.MutationResolver             { return mutationResolver{r} }
+func (r *Resolver) Subscription() exec.SubscriptionResolver     { return subscriptionResolver{r} }
+func (r *Resolver) AccessToken() exec.AccessTokenResolver       { return accessTokenResolver{r} }
+func (r *Resolver) Agent() exec.AgentResolver                   { return agentResolver{r} }
+func (r *Resolver) Allocation() exec.AllocationResolver         { return allocationResolver{r} }
+func (r *Resolver) AuditEntry() exec.AuditEntryResolver         { return auditEntryResolver{r} }
+func (r *Resolver) Device() exec.DeviceResolver                 { return deviceResolver{r} }
+func (r *Resolver) Domain() exec.DomainResolver                 { return domainResolver{r} }
+func (r *Resolver) File() exec.FileResolver                     { return fileResolver{r} }
+func (r *Resolver) Kernel() exec.KernelResolver                 { return kernelResolver{r} }
+func (r *Resolver) LoginSession() exec.LoginSessionResolver     { return loginSessionResolver{r} }
+func (r *Resolver) Project() exec.ProjectResolver               { return projectResolver{r} }
+func (r *Resolver) Session() exec.SessionResolver               { return sessionResolver{r} }
+func (r *Resolver) Volume() exec.VolumeResolver                 { return volumeResolver{r} }
+func (r *Resolver) VolumeGrant() exec.VolumeGrantResolver       { return volumeGrantResolver{r} }
+func (r *Resolver) ResourcePreset() exec.ResourcePresetResolver { return resourcePresetResolver{r} }
+func (r *Resolver) User() exec.UserResolver                     { return userResolver{r} }
+func (r *Resolver) Vfolder() exec.VfolderResolver               { return vfolderResolver{r} }
+func (r *Resolver) Viewer() exec.ViewerResolver                 { return viewerResolver{r} }
+func (r *Resolver) Image() exec.ImageResolver                   { return imageResolver{r} }
+func (r *Resolver) ResourceGroup() exec.ResourceGroupResolver   { return resourceGroupResolver{r} }
+func (r *Resolver) Role() exec.RoleResolver                     { return roleResolver{r} }
+func (r *Resolver) RoleGrant() exec.RoleGrantResolver           { return roleGrantResolver{r} }
 func (r *Resolver) ResourceGroupAccess() exec.ResourceGroupAccessResolver {
 	return resourceGroupAccessResolver{r}
 }

@@ -29,7 +29,11 @@ func (r queryResolver) QuotaScopes(ctx context.Context, first *int, after *ent.C
 }
 
 func (r queryResolver) Volumes(ctx context.Context) ([]*ent.Volume, error) {
-	return r.Client.Volume.Query().Order(volume.ByName()).All(ctx)
+	q, err := r.Client.Volume.Query().Order(volume.ByName()).CollectFields(ctx, "Volume", "Node")
+	if err != nil {
+		return nil, err
+	}
+	return q.All(ctx)
 }
 
 func (r vfolderResolver) MountedBy(ctx context.Context, f *ent.Vfolder) ([]*ent.Session, error) {

@@ -38,6 +38,7 @@ import (
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/preset"
 	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/session"
@@ -72,6 +73,7 @@ type Manager struct {
 	images    *image.Service
 	agents    *agents.Service
 	folders   *vfolder.Service
+	presets   *preset.Service
 	stats     *stats.Service
 	sessions  *session.Service
 	providers *oidc.Service
@@ -138,6 +140,7 @@ func (m *Manager) wire() error {
 	m.agents.Fingerprint = m.ca.Fingerprint()
 	m.folders = vfolder.New(m.client, m.bus, signer, m.policies, managers, m.log)
 	m.scheduler = scheduler.New(m.client, m.bus, m.policies, m.log)
+	m.presets = preset.New(m.client, m.scheduler)
 	m.sessions = session.New(session.Config{
 		Client: m.client, Bus: m.bus, Agents: m.agents, Images: m.images, Fitter: m.scheduler,
 		Policies: m.policies, Volumes: m.folders, Samples: m.stats, Logger: m.log,
@@ -150,7 +153,8 @@ func (m *Manager) wire() error {
 	})
 	m.graph = &graph.Resolver{
 		Client: m.client, Bus: m.bus, Agents: m.agents, Audit: m.audit, Auth: m.auth, Identity: m.identity, Tasks: m.tasks, Images: m.images,
-		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders,
+		Providers: m.providers, SignUps: m.signups,
+		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, Presets: m.presets,
 		Version: m.cfg.Version, Logger: m.log,
 	}
 	return nil

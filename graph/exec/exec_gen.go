@@ -25,6 +25,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/berthhq/berth/ent/rolegrant"
 	session1 "github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
@@ -43,9 +44,12 @@ import (
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/preset"
 	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/signup"
 	"github.com/berthhq/berth/manager/stats"
 	"github.com/berthhq/berth/manager/task"
 	"github.com/berthhq/berth/manager/vfolder"
@@ -65,6 +69,7 @@ func NewExecutableSchema(cfg Config) graphql.ExecutableSchema {
 type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
+	AccessToken() AccessTokenResolver
 	Agent() AgentResolver
 	Allocation() AllocationResolver
 	AuditEntry() AuditEntryResolver
@@ -79,6 +84,7 @@ type ResolverRoot interface {
 	Query() QueryResolver
 	ResourceGroup() ResourceGroupResolver
 	ResourceGroupAccess() ResourceGroupAccessResolver
+	ResourcePreset() ResourcePresetResolver
 	Role() RoleResolver
 	RoleGrant() RoleGrantResolver
 	Session() SessionResolver
@@ -87,6 +93,7 @@ type ResolverRoot interface {
 	Vfolder() VfolderResolver
 	Viewer() ViewerResolver
 	Volume() VolumeResolver
+	VolumeGrant() VolumeGrantResolver
 }
 
 type DirectiveRoot struct {
@@ -100,7 +107,9 @@ type ComplexityRoot struct {
 		LastUsedAt func(childComplexity int) int
 		Name       func(childComplexity int) int
 		Prefix     func(childComplexity int) int
+		Project    func(childComplexity int) int
 		RevokedAt  func(childComplexity int) int
+		Scopes     func(childComplexity int) int
 	}
 
 	AccessTokenConnection struct {
@@ -178,7 +187,8 @@ type ComplexityRoot struct {
 	}
 
 	AttachResourcePolicyPayload struct {
-		Policy func(childComplexity int) int
+		Attachment func(childComplexity int) int
+		Policy     func(childComplexity int) int
 	}
 
 	AuditEntry struct {
@@ -226,11 +236,31 @@ type ComplexityRoot struct {
 		Results func(childComplexity int) int
 	}
 
+	DeleteKeypairPayload struct {
+		ID func(childComplexity int) int
+	}
+
 	DeleteResourceGroupPayload struct {
 		ID func(childComplexity int) int
 	}
 
+	DeleteResourcePolicyPayload struct {
+		ID func(childComplexity int) int
+	}
+
+	DeleteResourcePresetPayload struct {
+		ID func(childComplexity int) int
+	}
+
 	DeleteRolePayload struct {
+		ID func(childComplexity int) int
+	}
+
+	DeleteSSHKeyPayload struct {
+		ID func(childComplexity int) int
+	}
+
+	DetachResourcePolicyPayload struct {
 		ID func(childComplexity int) int
 	}
 
@@ -311,6 +341,18 @@ type ComplexityRoot struct {
 		Slot  func(childComplexity int) int
 	}
 
+	EffectiveLimit struct {
+		Assignable    func(childComplexity int) int
+		Holder        func(childComplexity int) int
+		Limit         func(childComplexity int) int
+		Policy        func(childComplexity int) int
+		ResourceGroup func(childComplexity int) int
+		Scope         func(childComplexity int) int
+		Used          func(childComplexity int) int
+		What          func(childComplexity int) int
+		WithinProject func(childComplexity int) int
+	}
+
 	EventStep struct {
 		EndedAt   func(childComplexity int) int
 		Message   func(childComplexity int) int
@@ -351,6 +393,25 @@ type ComplexityRoot struct {
 		ID        func(childComplexity int) int
 		Project   func(childComplexity int) int
 		User      func(childComplexity int) int
+	}
+
+	IdentityProvider struct {
+		Active        func(childComplexity int) int
+		AutoProvision func(childComplexity int) int
+		ClientID      func(childComplexity int) int
+		CreatedAt     func(childComplexity int) int
+		DisplayName   func(childComplexity int) int
+		Domain        func(childComplexity int) int
+		EmailDomains  func(childComplexity int) int
+		ID            func(childComplexity int) int
+		Issuer        func(childComplexity int) int
+		Name          func(childComplexity int) int
+		Project       func(childComplexity int) int
+		Scopes        func(childComplexity int) int
+	}
+
+	IdentityProviderPayload struct {
+		IdentityProvider func(childComplexity int) int
 	}
 
 	Image struct {
@@ -398,6 +459,23 @@ type ComplexityRoot struct {
 		Skipped func(childComplexity int) int
 	}
 
+	Invitation struct {
+		CreatedAt func(childComplexity int) int
+		Domain    func(childComplexity int) int
+		Email     func(childComplexity int) int
+		ExpiresAt func(childComplexity int) int
+		ID        func(childComplexity int) int
+		Project   func(childComplexity int) int
+		RevokedAt func(childComplexity int) int
+		UsedAt    func(childComplexity int) int
+	}
+
+	InvitationPayload struct {
+		Invitation func(childComplexity int) int
+		Link       func(childComplexity int) int
+		Secret     func(childComplexity int) int
+	}
+
 	JoinTokenPayload struct {
 		Command   func(childComplexity int) int
 		ExpiresAt func(childComplexity int) int
@@ -427,13 +505,45 @@ type ComplexityRoot struct {
 		Metrics  func(childComplexity int) int
 	}
 
+	Keypair struct {
+		AccessKey  func(childComplexity int) int
+		Active     func(childComplexity int) int
+		CreatedAt  func(childComplexity int) int
+		ID         func(childComplexity int) int
+		IsDefault  func(childComplexity int) int
+		LastUsedAt func(childComplexity int) int
+		Name       func(childComplexity int) int
+		RateLimit  func(childComplexity int) int
+		RotatedAt  func(childComplexity int) int
+		User       func(childComplexity int) int
+	}
+
+	KeypairConnection struct {
+		Edges      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	KeypairEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	KeypairPayload struct {
+		Keypair func(childComplexity int) int
+		Secret  func(childComplexity int) int
+	}
+
 	LimitReached struct {
-		Limit     func(childComplexity int) int
-		Policy    func(childComplexity int) int
-		Requested func(childComplexity int) int
-		Scope     func(childComplexity int) int
-		Used      func(childComplexity int) int
-		What      func(childComplexity int) int
+		Holder        func(childComplexity int) int
+		Limit         func(childComplexity int) int
+		Policy        func(childComplexity int) int
+		Requested     func(childComplexity int) int
+		ResourceGroup func(childComplexity int) int
+		Scope         func(childComplexity int) int
+		Used          func(childComplexity int) int
+		What          func(childComplexity int) int
+		WithinProject func(childComplexity int) int
 	}
 
 	LogChunk struct {
@@ -463,6 +573,11 @@ type ComplexityRoot struct {
 	LoginAttemptEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	LoginProvider struct {
+		DisplayName func(childComplexity int) int
+		Name        func(childComplexity int) int
 	}
 
 	LoginSession struct {
@@ -501,6 +616,7 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
+		AddSSHKey               func(childComplexity int, input auth.AddSSHKeyInput) int
 		AttachResourcePolicy    func(childComplexity int, input policy.AttachResourcePolicyInput) int
 		CancelTask              func(childComplexity int, input task.CancelTaskInput) int
 		ChangePassword          func(childComplexity int, input auth.ChangePasswordInput) int
@@ -508,20 +624,31 @@ type ComplexityRoot struct {
 		CreateAccessToken       func(childComplexity int, input auth.CreateAccessTokenInput) int
 		CreateDomain            func(childComplexity int, input identity.CreateDomainInput) int
 		CreateDownload          func(childComplexity int, input vfolder.CreateDownloadInput) int
+		CreateIdentityProvider  func(childComplexity int, input oidc.CreateIdentityProviderInput) int
+		CreateInvitation        func(childComplexity int, input signup.CreateInvitationInput) int
 		CreateJoinToken         func(childComplexity int, input agents.CreateJoinTokenInput) int
+		CreateKeypair           func(childComplexity int, input auth.CreateKeypairInput) int
 		CreateProject           func(childComplexity int, input identity.CreateProjectInput) int
 		CreateRegistry          func(childComplexity int, input image.CreateRegistryInput) int
 		CreateResourceGroup     func(childComplexity int, input group.CreateResourceGroupInput) int
 		CreateResourcePolicy    func(childComplexity int, input policy.CreateResourcePolicyInput) int
+		CreateResourcePreset    func(childComplexity int, input preset.CreateResourcePresetInput) int
 		CreateRole              func(childComplexity int, input role.CreateRoleInput) int
+		CreateSSHKey            func(childComplexity int, input auth.CreateSSHKeyInput) int
 		CreateSession           func(childComplexity int, input session.CreateSessionInput) int
 		CreateUpload            func(childComplexity int, input vfolder.CreateUploadInput) int
 		CreateUser              func(childComplexity int, input identity.CreateUserInput) int
 		CreateVfolder           func(childComplexity int, input vfolder.CreateVfolderInput) int
 		DeleteFiles             func(childComplexity int, input vfolder.DeleteFilesInput) int
+		DeleteIdentityProvider  func(childComplexity int, input oidc.DeleteIdentityProviderInput) int
+		DeleteKeypair           func(childComplexity int, input auth.DeleteKeypairInput) int
 		DeleteResourceGroup     func(childComplexity int, input group.DeleteResourceGroupInput) int
+		DeleteResourcePolicy    func(childComplexity int, input policy.DeleteResourcePolicyInput) int
+		DeleteResourcePreset    func(childComplexity int, input preset.DeleteResourcePresetInput) int
 		DeleteRole              func(childComplexity int, input role.DeleteRoleInput) int
+		DeleteSSHKey            func(childComplexity int, input auth.DeleteSSHKeyInput) int
 		DeleteVfolder           func(childComplexity int, input vfolder.DeleteVfolderInput) int
+		DetachResourcePolicy    func(childComplexity int, input policy.DetachResourcePolicyInput) int
 		DisableTotp             func(childComplexity int, input auth.DisableTotpInput) int
 		ForgetImage             func(childComplexity int, input image.ForgetImageInput) int
 		GrantResourceGroup      func(childComplexity int, input group.GrantResourceGroupInput) int
@@ -534,26 +661,33 @@ type ComplexityRoot struct {
 		RegenerateRecoveryCodes func(childComplexity int, input auth.RegenerateRecoveryCodesInput) int
 		RegisterImage           func(childComplexity int, input image.RegisterImageInput) int
 		RemoveMembership        func(childComplexity int, input identity.RemoveMembershipInput) int
+		RemoveVolumeGrant       func(childComplexity int, input vfolder.RemoveVolumeGrantInput) int
 		RenameSession           func(childComplexity int, input session.RenameSessionInput) int
 		RenameVfolder           func(childComplexity int, input vfolder.RenameVfolderInput) int
 		ResetTotp               func(childComplexity int, input auth.ResetTotpInput) int
 		ResetUserPassword       func(childComplexity int, input auth.ResetUserPasswordInput) int
 		RetryTask               func(childComplexity int, input task.RetryTaskInput) int
 		RevokeAccessToken       func(childComplexity int, input auth.RevokeAccessTokenInput) int
+		RevokeInvitation        func(childComplexity int, input signup.RevokeInvitationInput) int
 		RevokeLoginSession      func(childComplexity int, input auth.RevokeLoginSessionInput) int
 		RevokeResourceGroup     func(childComplexity int, input group.RevokeResourceGroupInput) int
 		RevokeRole              func(childComplexity int, input role.RevokeRoleInput) int
+		RotateKeypair           func(childComplexity int, input auth.RotateKeypairInput) int
 		ScanRegistry            func(childComplexity int, input image.ScanRegistryInput) int
 		SetMembership           func(childComplexity int, input identity.SetMembershipInput) int
 		SetRetention            func(childComplexity int, input audit.SetRetentionInput) int
+		SetVolumeGrant          func(childComplexity int, input vfolder.SetVolumeGrantInput) int
 		StartTotp               func(childComplexity int) int
 		TerminateSession        func(childComplexity int, input session.TerminateSessionInput) int
 		UpdateAgent             func(childComplexity int, input agents.UpdateAgentInput) int
 		UpdateDomain            func(childComplexity int, input identity.UpdateDomainInput) int
+		UpdateIdentityProvider  func(childComplexity int, input oidc.UpdateIdentityProviderInput) int
+		UpdateKeypair           func(childComplexity int, input auth.UpdateKeypairInput) int
 		UpdateProfile           func(childComplexity int, input identity.UpdateProfileInput) int
 		UpdateProject           func(childComplexity int, input identity.UpdateProjectInput) int
 		UpdateResourceGroup     func(childComplexity int, input group.UpdateResourceGroupInput) int
 		UpdateResourcePolicy    func(childComplexity int, input policy.UpdateResourcePolicyInput) int
+		UpdateResourcePreset    func(childComplexity int, input preset.UpdateResourcePresetInput) int
 		UpdateRole              func(childComplexity int, input role.UpdateRoleInput) int
 		UpdateUser              func(childComplexity int, input identity.UpdateUserInput) int
 	}
@@ -583,9 +717,20 @@ type ComplexityRoot struct {
 	}
 
 	PolicyAttachment struct {
-		CreatedAt func(childComplexity int) int
-		ID        func(childComplexity int) int
-		Policy    func(childComplexity int) int
+		CreatedAt     func(childComplexity int) int
+		Domain        func(childComplexity int) int
+		ID            func(childComplexity int) int
+		KeypairID     func(childComplexity int) int
+		Policy        func(childComplexity int) int
+		Project       func(childComplexity int) int
+		ResourceGroup func(childComplexity int) int
+		User          func(childComplexity int) int
+		WithinProject func(childComplexity int) int
+	}
+
+	PresetFit struct {
+		Reason func(childComplexity int) int
+		State  func(childComplexity int) int
 	}
 
 	Project struct {
@@ -628,8 +773,13 @@ type ComplexityRoot struct {
 		AuditEntries        func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) int
 		Devices             func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DeviceOrder, where *ent.DeviceWhereInput) int
 		Domains             func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DomainOrder, where *ent.DomainWhereInput) int
+		EffectiveLimits     func(childComplexity int, domain *uuid.UUID, project *uuid.UUID, user *uuid.UUID, resourceGroup *uuid.UUID) int
+		IdentityProviders   func(childComplexity int) int
 		Images              func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) int
+		Invitations         func(childComplexity int) int
+		Keypairs            func(childComplexity int, user *uuid.UUID, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.KeypairOrder, where *ent.KeypairWhereInput) int
 		LoginAttempts       func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.LoginAttemptOrder, where *ent.LoginAttemptWhereInput) int
+		LoginProviders      func(childComplexity int) int
 		LoginSessions       func(childComplexity int, user *uuid.UUID) int
 		Node                func(childComplexity int, id uuid.UUID) int
 		Nodes               func(childComplexity int, ids []uuid.UUID) int
@@ -639,8 +789,10 @@ type ComplexityRoot struct {
 		ResourceGroupAccess func(childComplexity int, resourceGroup *uuid.UUID, user *uuid.UUID, project *uuid.UUID) int
 		ResourceGroups      func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourceGroupOrder, where *ent.ResourceGroupWhereInput) int
 		ResourcePolicies    func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourcePolicyOrder, where *ent.ResourcePolicyWhereInput) int
+		ResourcePresets     func(childComplexity int, resourceGroup *uuid.UUID) int
 		Retention           func(childComplexity int) int
 		Roles               func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.RoleOrder, where *ent.RoleWhereInput) int
+		SSHKeys             func(childComplexity int) int
 		Server              func(childComplexity int) int
 		Sessions            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) int
 		SlotTypes           func(childComplexity int) int
@@ -690,6 +842,10 @@ type ComplexityRoot struct {
 		Registry func(childComplexity int) int
 	}
 
+	RemoveVolumeGrantPayload struct {
+		Volume func(childComplexity int) int
+	}
+
 	ResetTotpPayload struct {
 		User func(childComplexity int) int
 	}
@@ -735,14 +891,25 @@ type ComplexityRoot struct {
 	}
 
 	ResourcePolicy struct {
-		CreatedAt          func(childComplexity int) int
-		ID                 func(childComplexity int) int
-		MaxPendingSessions func(childComplexity int) int
-		MaxScopeBytes      func(childComplexity int) int
-		MaxSessions        func(childComplexity int) int
-		MaxVfolders        func(childComplexity int) int
-		Name               func(childComplexity int) int
-		TotalSlots         func(childComplexity int) int
+		CreatedAt               func(childComplexity int) int
+		ID                      func(childComplexity int) int
+		IdleTimeout             func(childComplexity int) int
+		MaxContainersPerSession func(childComplexity int) int
+		MaxCustomizedImages     func(childComplexity int) int
+		MaxLogins               func(childComplexity int) int
+		MaxNetworks             func(childComplexity int) int
+		MaxPendingSessions      func(childComplexity int) int
+		MaxPendingSlots         func(childComplexity int) int
+		MaxPriority             func(childComplexity int) int
+		MaxReplicas             func(childComplexity int) int
+		MaxSSHSessions          func(childComplexity int) int
+		MaxScopeBytes           func(childComplexity int) int
+		MaxSessionLifetime      func(childComplexity int) int
+		MaxSessions             func(childComplexity int) int
+		MaxVfolders             func(childComplexity int) int
+		Name                    func(childComplexity int) int
+		TotalSlots              func(childComplexity int) int
+		UnlistedSlots           func(childComplexity int) int
 	}
 
 	ResourcePolicyConnection struct {
@@ -758,6 +925,21 @@ type ComplexityRoot struct {
 
 	ResourcePolicyPayload struct {
 		Policy func(childComplexity int) int
+	}
+
+	ResourcePreset struct {
+		CreatedAt     func(childComplexity int) int
+		Description   func(childComplexity int) int
+		Fit           func(childComplexity int, project *uuid.UUID, resourceGroup *uuid.UUID) int
+		ID            func(childComplexity int) int
+		Name          func(childComplexity int) int
+		ResourceGroup func(childComplexity int) int
+		ShmBytes      func(childComplexity int) int
+		Slots         func(childComplexity int) int
+	}
+
+	ResourcePresetPayload struct {
+		Preset func(childComplexity int) int
 	}
 
 	Retention struct {
@@ -816,6 +998,19 @@ type ComplexityRoot struct {
 	RolePermission struct {
 		Entity     func(childComplexity int) int
 		Operations func(childComplexity int) int
+	}
+
+	SSHKey struct {
+		CreatedAt   func(childComplexity int) int
+		Fingerprint func(childComplexity int) int
+		ID          func(childComplexity int) int
+		Name        func(childComplexity int) int
+		PublicKey   func(childComplexity int) int
+	}
+
+	SSHKeyPayload struct {
+		PrivateKey func(childComplexity int) int
+		SSHKey     func(childComplexity int) int
 	}
 
 	ScanRegistryPayload struct {
@@ -900,6 +1095,10 @@ type ComplexityRoot struct {
 
 	SessionPayload struct {
 		Session func(childComplexity int) int
+	}
+
+	SetVolumeGrantPayload struct {
+		Grant func(childComplexity int) int
 	}
 
 	SlotType struct {
@@ -1057,13 +1256,25 @@ type ComplexityRoot struct {
 	Volume struct {
 		Backend       func(childComplexity int) int
 		Capabilities  func(childComplexity int) int
+		Grants        func(childComplexity int) int
 		Health        func(childComplexity int) int
 		HealthMessage func(childComplexity int) int
 		ID            func(childComplexity int) int
+		MyPermissions func(childComplexity int, project *uuid.UUID) int
 		Name          func(childComplexity int) int
 		Permissions   func(childComplexity int) int
 		TotalBytes    func(childComplexity int) int
 		UsedBytes     func(childComplexity int) int
+	}
+
+	VolumeGrant struct {
+		CreatedAt   func(childComplexity int) int
+		Domain      func(childComplexity int) int
+		Everybody   func(childComplexity int) int
+		ID          func(childComplexity int) int
+		Permissions func(childComplexity int) int
+		Project     func(childComplexity int) int
+		User        func(childComplexity int) int
 	}
 }
 
@@ -1071,6 +1282,9 @@ type ComplexityRoot struct {
 
 // region    ************************** generated!.gotpl **************************
 
+type AccessTokenResolver interface {
+	Scopes(ctx context.Context, obj *ent.AccessToken) ([]access.TokenScope, error)
+}
 type AgentResolver interface {
 	Capacity(ctx context.Context, obj *ent.Agent) (resource.Slots, error)
 	Occupied(ctx context.Context, obj *ent.Agent) (resource.Slots, error)
@@ -1116,17 +1330,21 @@ type MutationResolver interface {
 	CreateResourceGroup(ctx context.Context, input group.CreateResourceGroupInput) (*group.ResourceGroupPayload, error)
 	UpdateAgent(ctx context.Context, input agents.UpdateAgentInput) (*agents.AgentPayload, error)
 	CreateJoinToken(ctx context.Context, input agents.CreateJoinTokenInput) (*agents.JoinTokenPayload, error)
+	CreateAccessToken(ctx context.Context, input auth.CreateAccessTokenInput) (*auth.AccessTokenPayload, error)
+	RevokeAccessToken(ctx context.Context, input auth.RevokeAccessTokenInput) (*auth.AccessTokenPayload, error)
+	CreateKeypair(ctx context.Context, input auth.CreateKeypairInput) (*auth.KeypairPayload, error)
+	UpdateKeypair(ctx context.Context, input auth.UpdateKeypairInput) (*auth.KeypairPayload, error)
+	RotateKeypair(ctx context.Context, input auth.RotateKeypairInput) (*auth.KeypairPayload, error)
+	DeleteKeypair(ctx context.Context, input auth.DeleteKeypairInput) (*auth.DeleteKeypairPayload, error)
+	CreateSSHKey(ctx context.Context, input auth.CreateSSHKeyInput) (*auth.SSHKeyPayload, error)
+	AddSSHKey(ctx context.Context, input auth.AddSSHKeyInput) (*auth.SSHKeyPayload, error)
+	DeleteSSHKey(ctx context.Context, input auth.DeleteSSHKeyInput) (*auth.DeleteSSHKeyPayload, error)
 	CreateDomain(ctx context.Context, input identity.CreateDomainInput) (*identity.DomainPayload, error)
 	CreateProject(ctx context.Context, input identity.CreateProjectInput) (*identity.ProjectPayload, error)
 	CreateUser(ctx context.Context, input identity.CreateUserInput) (*identity.UserPayload, error)
 	UpdateUser(ctx context.Context, input identity.UpdateUserInput) (*identity.UserPayload, error)
 	SetMembership(ctx context.Context, input identity.SetMembershipInput) (*identity.MembershipPayload, error)
 	RemoveMembership(ctx context.Context, input identity.RemoveMembershipInput) (*identity.MembershipPayload, error)
-	CreateResourcePolicy(ctx context.Context, input policy.CreateResourcePolicyInput) (*policy.ResourcePolicyPayload, error)
-	UpdateResourcePolicy(ctx context.Context, input policy.UpdateResourcePolicyInput) (*policy.ResourcePolicyPayload, error)
-	AttachResourcePolicy(ctx context.Context, input policy.AttachResourcePolicyInput) (*policy.AttachResourcePolicyPayload, error)
-	CreateAccessToken(ctx context.Context, input auth.CreateAccessTokenInput) (*auth.AccessTokenPayload, error)
-	RevokeAccessToken(ctx context.Context, input auth.RevokeAccessTokenInput) (*auth.AccessTokenPayload, error)
 	CreateRegistry(ctx context.Context, input image.CreateRegistryInput) (*image.RegistryPayload, error)
 	ScanRegistry(ctx context.Context, input image.ScanRegistryInput) (*image.ScanRegistryPayload, error)
 	RegisterImage(ctx context.Context, input image.RegisterImageInput) (*image.ImagePayload, error)
@@ -1145,6 +1363,17 @@ type MutationResolver interface {
 	PurgeProject(ctx context.Context, input identity.PurgeProjectInput) (*identity.PurgePayload, error)
 	UpdateProfile(ctx context.Context, input identity.UpdateProfileInput) (*identity.UserPayload, error)
 	ImportUsers(ctx context.Context, input identity.ImportUsersInput) (*identity.ImportUsersPayload, error)
+	CreateResourcePolicy(ctx context.Context, input policy.CreateResourcePolicyInput) (*policy.ResourcePolicyPayload, error)
+	UpdateResourcePolicy(ctx context.Context, input policy.UpdateResourcePolicyInput) (*policy.ResourcePolicyPayload, error)
+	DeleteResourcePolicy(ctx context.Context, input policy.DeleteResourcePolicyInput) (*policy.DeleteResourcePolicyPayload, error)
+	AttachResourcePolicy(ctx context.Context, input policy.AttachResourcePolicyInput) (*policy.AttachResourcePolicyPayload, error)
+	DetachResourcePolicy(ctx context.Context, input policy.DetachResourcePolicyInput) (*policy.DetachResourcePolicyPayload, error)
+	CreateResourcePreset(ctx context.Context, input preset.CreateResourcePresetInput) (*preset.ResourcePresetPayload, error)
+	UpdateResourcePreset(ctx context.Context, input preset.UpdateResourcePresetInput) (*preset.ResourcePresetPayload, error)
+	DeleteResourcePreset(ctx context.Context, input preset.DeleteResourcePresetInput) (*preset.DeleteResourcePresetPayload, error)
+	CreateIdentityProvider(ctx context.Context, input oidc.CreateIdentityProviderInput) (*oidc.IdentityProviderPayload, error)
+	UpdateIdentityProvider(ctx context.Context, input oidc.UpdateIdentityProviderInput) (*oidc.IdentityProviderPayload, error)
+	DeleteIdentityProvider(ctx context.Context, input oidc.DeleteIdentityProviderInput) (*oidc.IdentityProviderPayload, error)
 	CreateRole(ctx context.Context, input role.CreateRoleInput) (*role.RolePayload, error)
 	UpdateRole(ctx context.Context, input role.UpdateRoleInput) (*role.RolePayload, error)
 	DeleteRole(ctx context.Context, input role.DeleteRoleInput) (*role.DeleteRolePayload, error)
@@ -1153,6 +1382,8 @@ type MutationResolver interface {
 	CreateSession(ctx context.Context, input session.CreateSessionInput) (*session.SessionPayload, error)
 	TerminateSession(ctx context.Context, input session.TerminateSessionInput) (*session.SessionPayload, error)
 	RenameSession(ctx context.Context, input session.RenameSessionInput) (*session.SessionPayload, error)
+	CreateInvitation(ctx context.Context, input signup.CreateInvitationInput) (*signup.InvitationPayload, error)
+	RevokeInvitation(ctx context.Context, input signup.RevokeInvitationInput) (*signup.InvitationPayload, error)
 	CancelTask(ctx context.Context, input task.CancelTaskInput) (*task.TaskPayload, error)
 	RetryTask(ctx context.Context, input task.RetryTaskInput) (*task.TaskPayload, error)
 	CreateVfolder(ctx context.Context, input vfolder.CreateVfolderInput) (*vfolder.VfolderPayload, error)
@@ -1163,6 +1394,8 @@ type MutationResolver interface {
 	MakeDirectory(ctx context.Context, input vfolder.MakeDirectoryInput) (*vfolder.FilePayload, error)
 	MoveFile(ctx context.Context, input vfolder.MoveFileInput) (*vfolder.FilePayload, error)
 	DeleteFiles(ctx context.Context, input vfolder.DeleteFilesInput) (*vfolder.DeleteFilesPayload, error)
+	SetVolumeGrant(ctx context.Context, input vfolder.SetVolumeGrantInput) (*vfolder.SetVolumeGrantPayload, error)
+	RemoveVolumeGrant(ctx context.Context, input vfolder.RemoveVolumeGrantInput) (*vfolder.RemoveVolumeGrantPayload, error)
 }
 type ProjectResolver interface {
 	Occupied(ctx context.Context, obj *ent.Project) (resource.Slots, error)
@@ -1180,19 +1413,26 @@ type QueryResolver interface {
 	Agents(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AgentOrder, where *ent.AgentWhereInput) (*ent.AgentConnection, error)
 	Devices(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DeviceOrder, where *ent.DeviceWhereInput) (*ent.DeviceConnection, error)
 	SlotTypes(ctx context.Context) ([]*ent.SlotType, error)
+	AccessTokens(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AccessTokenOrder, where *ent.AccessTokenWhereInput) (*ent.AccessTokenConnection, error)
+	Keypairs(ctx context.Context, user *uuid.UUID, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.KeypairOrder, where *ent.KeypairWhereInput) (*ent.KeypairConnection, error)
+	SSHKeys(ctx context.Context) ([]*ent.SSHKey, error)
 	Viewer(ctx context.Context) (*model.Viewer, error)
 	Domains(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DomainOrder, where *ent.DomainWhereInput) (*ent.DomainConnection, error)
 	Projects(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ProjectOrder, where *ent.ProjectWhereInput) (*ent.ProjectConnection, error)
 	Users(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.UserOrder, where *ent.UserWhereInput) (*ent.UserConnection, error)
-	AccessTokens(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AccessTokenOrder, where *ent.AccessTokenWhereInput) (*ent.AccessTokenConnection, error)
-	ResourcePolicies(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourcePolicyOrder, where *ent.ResourcePolicyWhereInput) (*ent.ResourcePolicyConnection, error)
 	Images(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) (*ent.ImageConnection, error)
 	Registries(ctx context.Context) ([]*ent.Registry, error)
 	LoginSessions(ctx context.Context, user *uuid.UUID) ([]*ent.LoginSession, error)
 	LoginAttempts(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.LoginAttemptOrder, where *ent.LoginAttemptWhereInput) (*ent.LoginAttemptConnection, error)
+	ResourcePolicies(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourcePolicyOrder, where *ent.ResourcePolicyWhereInput) (*ent.ResourcePolicyConnection, error)
+	EffectiveLimits(ctx context.Context, domain *uuid.UUID, project *uuid.UUID, user *uuid.UUID, resourceGroup *uuid.UUID) ([]*policy.EffectiveLimit, error)
+	ResourcePresets(ctx context.Context, resourceGroup *uuid.UUID) ([]*ent.ResourcePreset, error)
+	IdentityProviders(ctx context.Context) ([]*ent.IdentityProvider, error)
+	LoginProviders(ctx context.Context) ([]*oidc.LoginProvider, error)
 	Roles(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.RoleOrder, where *ent.RoleWhereInput) (*ent.RoleConnection, error)
 	Sessions(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) (*ent.SessionConnection, error)
 	Usage(ctx context.Context, where *stats.UsageWhereInput) ([]*stats.UsageEntry, error)
+	Invitations(ctx context.Context) ([]*ent.Invitation, error)
 	Tasks(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.TaskOrder, where *ent.TaskWhereInput) (*ent.TaskConnection, error)
 	Vfolders(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.VfolderOrder, where *ent.VfolderWhereInput) (*ent.VfolderConnection, error)
 	QuotaScopes(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput) (*ent.QuotaScopeConnection, error)
@@ -1205,6 +1445,9 @@ type ResourceGroupAccessResolver interface {
 	ResourceGroup(ctx context.Context, obj *group.Access) (*ent.ResourceGroup, error)
 	User(ctx context.Context, obj *group.Access) (*ent.User, error)
 	Project(ctx context.Context, obj *group.Access) (*ent.Project, error)
+}
+type ResourcePresetResolver interface {
+	Fit(ctx context.Context, obj *ent.ResourcePreset, project *uuid.UUID, resourceGroup *uuid.UUID) (*preset.PresetFit, error)
 }
 type RoleResolver interface {
 	Allows(ctx context.Context, obj *ent.Role) ([]*role.Permission, error)
@@ -1244,6 +1487,11 @@ type ViewerResolver interface {
 }
 type VolumeResolver interface {
 	Permissions(ctx context.Context, obj *ent.Volume) ([]access.Operation, error)
+
+	MyPermissions(ctx context.Context, obj *ent.Volume, project *uuid.UUID) ([]access.VolumePermission, error)
+}
+type VolumeGrantResolver interface {
+	Everybody(ctx context.Context, obj *ent.VolumeGrant) (bool, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -1300,12 +1548,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AccessToken.Prefix(childComplexity), true
+	case "AccessToken.project":
+		if e.ComplexityRoot.AccessToken.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccessToken.Project(childComplexity), true
 	case "AccessToken.revokedAt":
 		if e.ComplexityRoot.AccessToken.RevokedAt == nil {
 			break
 		}
 
 		return e.ComplexityRoot.AccessToken.RevokedAt(childComplexity), true
+	case "AccessToken.scopes":
+		if e.ComplexityRoot.AccessToken.Scopes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccessToken.Scopes(childComplexity), true
 
 	case "AccessTokenConnection.edges":
 		if e.ComplexityRoot.AccessTokenConnection.Edges == nil {
@@ -1581,6 +1841,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Allocation.Slot(childComplexity), true
 
+	case "AttachResourcePolicyPayload.attachment":
+		if e.ComplexityRoot.AttachResourcePolicyPayload.Attachment == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AttachResourcePolicyPayload.Attachment(childComplexity), true
 	case "AttachResourcePolicyPayload.policy":
 		if e.ComplexityRoot.AttachResourcePolicyPayload.Policy == nil {
 			break
@@ -1756,6 +2022,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.DeleteFilesPayload.Results(childComplexity), true
 
+	case "DeleteKeypairPayload.id":
+		if e.ComplexityRoot.DeleteKeypairPayload.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteKeypairPayload.ID(childComplexity), true
+
 	case "DeleteResourceGroupPayload.id":
 		if e.ComplexityRoot.DeleteResourceGroupPayload.ID == nil {
 			break
@@ -1763,12 +2036,40 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.DeleteResourceGroupPayload.ID(childComplexity), true
 
+	case "DeleteResourcePolicyPayload.id":
+		if e.ComplexityRoot.DeleteResourcePolicyPayload.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteResourcePolicyPayload.ID(childComplexity), true
+
+	case "DeleteResourcePresetPayload.id":
+		if e.ComplexityRoot.DeleteResourcePresetPayload.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteResourcePresetPayload.ID(childComplexity), true
+
 	case "DeleteRolePayload.id":
 		if e.ComplexityRoot.DeleteRolePayload.ID == nil {
 			break
 		}
 
 		return e.ComplexityRoot.DeleteRolePayload.ID(childComplexity), true
+
+	case "DeleteSSHKeyPayload.id":
+		if e.ComplexityRoot.DeleteSSHKeyPayload.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteSSHKeyPayload.ID(childComplexity), true
+
+	case "DetachResourcePolicyPayload.id":
+		if e.ComplexityRoot.DetachResourcePolicyPayload.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DetachResourcePolicyPayload.ID(childComplexity), true
 
 	case "Device.agent":
 		if e.ComplexityRoot.Device.Agent == nil {
@@ -2089,6 +2390,61 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.DroppedAgents.Slot(childComplexity), true
 
+	case "EffectiveLimit.assignable":
+		if e.ComplexityRoot.EffectiveLimit.Assignable == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EffectiveLimit.Assignable(childComplexity), true
+	case "EffectiveLimit.holder":
+		if e.ComplexityRoot.EffectiveLimit.Holder == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EffectiveLimit.Holder(childComplexity), true
+	case "EffectiveLimit.limit":
+		if e.ComplexityRoot.EffectiveLimit.Limit == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EffectiveLimit.Limit(childComplexity), true
+	case "EffectiveLimit.policy":
+		if e.ComplexityRoot.EffectiveLimit.Policy == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EffectiveLimit.Policy(childComplexity), true
+	case "EffectiveLimit.resourceGroup":
+		if e.ComplexityRoot.EffectiveLimit.ResourceGroup == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EffectiveLimit.ResourceGroup(childComplexity), true
+	case "EffectiveLimit.scope":
+		if e.ComplexityRoot.EffectiveLimit.Scope == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EffectiveLimit.Scope(childComplexity), true
+	case "EffectiveLimit.used":
+		if e.ComplexityRoot.EffectiveLimit.Used == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EffectiveLimit.Used(childComplexity), true
+	case "EffectiveLimit.what":
+		if e.ComplexityRoot.EffectiveLimit.What == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EffectiveLimit.What(childComplexity), true
+	case "EffectiveLimit.withinProject":
+		if e.ComplexityRoot.EffectiveLimit.WithinProject == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EffectiveLimit.WithinProject(childComplexity), true
+
 	case "EventStep.endedAt":
 		if e.ComplexityRoot.EventStep.EndedAt == nil {
 			break
@@ -2221,6 +2577,86 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.GroupGrant.User(childComplexity), true
+
+	case "IdentityProvider.active":
+		if e.ComplexityRoot.IdentityProvider.Active == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdentityProvider.Active(childComplexity), true
+	case "IdentityProvider.autoProvision":
+		if e.ComplexityRoot.IdentityProvider.AutoProvision == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdentityProvider.AutoProvision(childComplexity), true
+	case "IdentityProvider.clientID":
+		if e.ComplexityRoot.IdentityProvider.ClientID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdentityProvider.ClientID(childComplexity), true
+	case "IdentityProvider.createdAt":
+		if e.ComplexityRoot.IdentityProvider.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdentityProvider.CreatedAt(childComplexity), true
+	case "IdentityProvider.displayName":
+		if e.ComplexityRoot.IdentityProvider.DisplayName == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdentityProvider.DisplayName(childComplexity), true
+	case "IdentityProvider.domain":
+		if e.ComplexityRoot.IdentityProvider.Domain == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdentityProvider.Domain(childComplexity), true
+	case "IdentityProvider.emailDomains":
+		if e.ComplexityRoot.IdentityProvider.EmailDomains == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdentityProvider.EmailDomains(childComplexity), true
+	case "IdentityProvider.id":
+		if e.ComplexityRoot.IdentityProvider.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdentityProvider.ID(childComplexity), true
+	case "IdentityProvider.issuer":
+		if e.ComplexityRoot.IdentityProvider.Issuer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdentityProvider.Issuer(childComplexity), true
+	case "IdentityProvider.name":
+		if e.ComplexityRoot.IdentityProvider.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdentityProvider.Name(childComplexity), true
+	case "IdentityProvider.project":
+		if e.ComplexityRoot.IdentityProvider.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdentityProvider.Project(childComplexity), true
+	case "IdentityProvider.scopes":
+		if e.ComplexityRoot.IdentityProvider.Scopes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdentityProvider.Scopes(childComplexity), true
+
+	case "IdentityProviderPayload.identityProvider":
+		if e.ComplexityRoot.IdentityProviderPayload.IdentityProvider == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdentityProviderPayload.IdentityProvider(childComplexity), true
 
 	case "Image.architecture":
 		if e.ComplexityRoot.Image.Architecture == nil {
@@ -2390,6 +2826,74 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ImportUsersPayload.Skipped(childComplexity), true
 
+	case "Invitation.createdAt":
+		if e.ComplexityRoot.Invitation.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Invitation.CreatedAt(childComplexity), true
+	case "Invitation.domain":
+		if e.ComplexityRoot.Invitation.Domain == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Invitation.Domain(childComplexity), true
+	case "Invitation.email":
+		if e.ComplexityRoot.Invitation.Email == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Invitation.Email(childComplexity), true
+	case "Invitation.expiresAt":
+		if e.ComplexityRoot.Invitation.ExpiresAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Invitation.ExpiresAt(childComplexity), true
+	case "Invitation.id":
+		if e.ComplexityRoot.Invitation.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Invitation.ID(childComplexity), true
+	case "Invitation.project":
+		if e.ComplexityRoot.Invitation.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Invitation.Project(childComplexity), true
+	case "Invitation.revokedAt":
+		if e.ComplexityRoot.Invitation.RevokedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Invitation.RevokedAt(childComplexity), true
+	case "Invitation.usedAt":
+		if e.ComplexityRoot.Invitation.UsedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Invitation.UsedAt(childComplexity), true
+
+	case "InvitationPayload.invitation":
+		if e.ComplexityRoot.InvitationPayload.Invitation == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InvitationPayload.Invitation(childComplexity), true
+	case "InvitationPayload.link":
+		if e.ComplexityRoot.InvitationPayload.Link == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InvitationPayload.Link(childComplexity), true
+	case "InvitationPayload.secret":
+		if e.ComplexityRoot.InvitationPayload.Secret == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InvitationPayload.Secret(childComplexity), true
+
 	case "JoinTokenPayload.command":
 		if e.ComplexityRoot.JoinTokenPayload.Command == nil {
 			break
@@ -2513,6 +3017,118 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.KernelStats.Metrics(childComplexity), true
 
+	case "Keypair.accessKey":
+		if e.ComplexityRoot.Keypair.AccessKey == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Keypair.AccessKey(childComplexity), true
+	case "Keypair.active":
+		if e.ComplexityRoot.Keypair.Active == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Keypair.Active(childComplexity), true
+	case "Keypair.createdAt":
+		if e.ComplexityRoot.Keypair.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Keypair.CreatedAt(childComplexity), true
+	case "Keypair.id":
+		if e.ComplexityRoot.Keypair.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Keypair.ID(childComplexity), true
+	case "Keypair.isDefault":
+		if e.ComplexityRoot.Keypair.IsDefault == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Keypair.IsDefault(childComplexity), true
+	case "Keypair.lastUsedAt":
+		if e.ComplexityRoot.Keypair.LastUsedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Keypair.LastUsedAt(childComplexity), true
+	case "Keypair.name":
+		if e.ComplexityRoot.Keypair.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Keypair.Name(childComplexity), true
+	case "Keypair.rateLimit":
+		if e.ComplexityRoot.Keypair.RateLimit == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Keypair.RateLimit(childComplexity), true
+	case "Keypair.rotatedAt":
+		if e.ComplexityRoot.Keypair.RotatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Keypair.RotatedAt(childComplexity), true
+	case "Keypair.user":
+		if e.ComplexityRoot.Keypair.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Keypair.User(childComplexity), true
+
+	case "KeypairConnection.edges":
+		if e.ComplexityRoot.KeypairConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.KeypairConnection.Edges(childComplexity), true
+	case "KeypairConnection.pageInfo":
+		if e.ComplexityRoot.KeypairConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.KeypairConnection.PageInfo(childComplexity), true
+	case "KeypairConnection.totalCount":
+		if e.ComplexityRoot.KeypairConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.KeypairConnection.TotalCount(childComplexity), true
+
+	case "KeypairEdge.cursor":
+		if e.ComplexityRoot.KeypairEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.KeypairEdge.Cursor(childComplexity), true
+	case "KeypairEdge.node":
+		if e.ComplexityRoot.KeypairEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.KeypairEdge.Node(childComplexity), true
+
+	case "KeypairPayload.keypair":
+		if e.ComplexityRoot.KeypairPayload.Keypair == nil {
+			break
+		}
+
+		return e.ComplexityRoot.KeypairPayload.Keypair(childComplexity), true
+	case "KeypairPayload.secret":
+		if e.ComplexityRoot.KeypairPayload.Secret == nil {
+			break
+		}
+
+		return e.ComplexityRoot.KeypairPayload.Secret(childComplexity), true
+
+	case "LimitReached.holder":
+		if e.ComplexityRoot.LimitReached.Holder == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LimitReached.Holder(childComplexity), true
 	case "LimitReached.limit":
 		if e.ComplexityRoot.LimitReached.Limit == nil {
 			break
@@ -2531,6 +3147,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.LimitReached.Requested(childComplexity), true
+	case "LimitReached.resourceGroup":
+		if e.ComplexityRoot.LimitReached.ResourceGroup == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LimitReached.ResourceGroup(childComplexity), true
 	case "LimitReached.scope":
 		if e.ComplexityRoot.LimitReached.Scope == nil {
 			break
@@ -2549,6 +3171,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.LimitReached.What(childComplexity), true
+	case "LimitReached.withinProject":
+		if e.ComplexityRoot.LimitReached.WithinProject == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LimitReached.WithinProject(childComplexity), true
 
 	case "LogChunk.nextOffset":
 		if e.ComplexityRoot.LogChunk.NextOffset == nil {
@@ -2655,6 +3283,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.LoginAttemptEdge.Node(childComplexity), true
+
+	case "LoginProvider.displayName":
+		if e.ComplexityRoot.LoginProvider.DisplayName == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LoginProvider.DisplayName(childComplexity), true
+	case "LoginProvider.name":
+		if e.ComplexityRoot.LoginProvider.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LoginProvider.Name(childComplexity), true
 
 	case "LoginSession.clientAddress":
 		if e.ComplexityRoot.LoginSession.ClientAddress == nil {
@@ -2781,6 +3422,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Metric.Value(childComplexity), true
 
+	case "Mutation.addSshKey":
+		if e.ComplexityRoot.Mutation.AddSSHKey == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_addSshKey_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AddSSHKey(childComplexity, args["input"].(auth.AddSSHKeyInput)), true
 	case "Mutation.attachResourcePolicy":
 		if e.ComplexityRoot.Mutation.AttachResourcePolicy == nil {
 			break
@@ -2858,6 +3510,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateDownload(childComplexity, args["input"].(vfolder.CreateDownloadInput)), true
+	case "Mutation.createIdentityProvider":
+		if e.ComplexityRoot.Mutation.CreateIdentityProvider == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createIdentityProvider_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateIdentityProvider(childComplexity, args["input"].(oidc.CreateIdentityProviderInput)), true
+	case "Mutation.createInvitation":
+		if e.ComplexityRoot.Mutation.CreateInvitation == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createInvitation_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateInvitation(childComplexity, args["input"].(signup.CreateInvitationInput)), true
 	case "Mutation.createJoinToken":
 		if e.ComplexityRoot.Mutation.CreateJoinToken == nil {
 			break
@@ -2869,6 +3543,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateJoinToken(childComplexity, args["input"].(agents.CreateJoinTokenInput)), true
+	case "Mutation.createKeypair":
+		if e.ComplexityRoot.Mutation.CreateKeypair == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createKeypair_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateKeypair(childComplexity, args["input"].(auth.CreateKeypairInput)), true
 	case "Mutation.createProject":
 		if e.ComplexityRoot.Mutation.CreateProject == nil {
 			break
@@ -2913,6 +3598,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateResourcePolicy(childComplexity, args["input"].(policy.CreateResourcePolicyInput)), true
+	case "Mutation.createResourcePreset":
+		if e.ComplexityRoot.Mutation.CreateResourcePreset == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createResourcePreset_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateResourcePreset(childComplexity, args["input"].(preset.CreateResourcePresetInput)), true
 	case "Mutation.createRole":
 		if e.ComplexityRoot.Mutation.CreateRole == nil {
 			break
@@ -2924,6 +3620,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateRole(childComplexity, args["input"].(role.CreateRoleInput)), true
+	case "Mutation.createSshKey":
+		if e.ComplexityRoot.Mutation.CreateSSHKey == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createSshKey_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateSSHKey(childComplexity, args["input"].(auth.CreateSSHKeyInput)), true
 	case "Mutation.createSession":
 		if e.ComplexityRoot.Mutation.CreateSession == nil {
 			break
@@ -2979,6 +3686,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteFiles(childComplexity, args["input"].(vfolder.DeleteFilesInput)), true
+	case "Mutation.deleteIdentityProvider":
+		if e.ComplexityRoot.Mutation.DeleteIdentityProvider == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteIdentityProvider_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteIdentityProvider(childComplexity, args["input"].(oidc.DeleteIdentityProviderInput)), true
+	case "Mutation.deleteKeypair":
+		if e.ComplexityRoot.Mutation.DeleteKeypair == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteKeypair_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteKeypair(childComplexity, args["input"].(auth.DeleteKeypairInput)), true
 	case "Mutation.deleteResourceGroup":
 		if e.ComplexityRoot.Mutation.DeleteResourceGroup == nil {
 			break
@@ -2990,6 +3719,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteResourceGroup(childComplexity, args["input"].(group.DeleteResourceGroupInput)), true
+	case "Mutation.deleteResourcePolicy":
+		if e.ComplexityRoot.Mutation.DeleteResourcePolicy == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteResourcePolicy_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteResourcePolicy(childComplexity, args["input"].(policy.DeleteResourcePolicyInput)), true
+	case "Mutation.deleteResourcePreset":
+		if e.ComplexityRoot.Mutation.DeleteResourcePreset == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteResourcePreset_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteResourcePreset(childComplexity, args["input"].(preset.DeleteResourcePresetInput)), true
 	case "Mutation.deleteRole":
 		if e.ComplexityRoot.Mutation.DeleteRole == nil {
 			break
@@ -3001,6 +3752,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteRole(childComplexity, args["input"].(role.DeleteRoleInput)), true
+	case "Mutation.deleteSshKey":
+		if e.ComplexityRoot.Mutation.DeleteSSHKey == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteSshKey_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteSSHKey(childComplexity, args["input"].(auth.DeleteSSHKeyInput)), true
 	case "Mutation.deleteVfolder":
 		if e.ComplexityRoot.Mutation.DeleteVfolder == nil {
 			break
@@ -3012,6 +3774,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteVfolder(childComplexity, args["input"].(vfolder.DeleteVfolderInput)), true
+	case "Mutation.detachResourcePolicy":
+		if e.ComplexityRoot.Mutation.DetachResourcePolicy == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_detachResourcePolicy_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DetachResourcePolicy(childComplexity, args["input"].(policy.DetachResourcePolicyInput)), true
 	case "Mutation.disableTotp":
 		if e.ComplexityRoot.Mutation.DisableTotp == nil {
 			break
@@ -3144,6 +3917,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RemoveMembership(childComplexity, args["input"].(identity.RemoveMembershipInput)), true
+	case "Mutation.removeVolumeGrant":
+		if e.ComplexityRoot.Mutation.RemoveVolumeGrant == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_removeVolumeGrant_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RemoveVolumeGrant(childComplexity, args["input"].(vfolder.RemoveVolumeGrantInput)), true
 	case "Mutation.renameSession":
 		if e.ComplexityRoot.Mutation.RenameSession == nil {
 			break
@@ -3210,6 +3994,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RevokeAccessToken(childComplexity, args["input"].(auth.RevokeAccessTokenInput)), true
+	case "Mutation.revokeInvitation":
+		if e.ComplexityRoot.Mutation.RevokeInvitation == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_revokeInvitation_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RevokeInvitation(childComplexity, args["input"].(signup.RevokeInvitationInput)), true
 	case "Mutation.revokeLoginSession":
 		if e.ComplexityRoot.Mutation.RevokeLoginSession == nil {
 			break
@@ -3243,6 +4038,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RevokeRole(childComplexity, args["input"].(role.RevokeRoleInput)), true
+	case "Mutation.rotateKeypair":
+		if e.ComplexityRoot.Mutation.RotateKeypair == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_rotateKeypair_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RotateKeypair(childComplexity, args["input"].(auth.RotateKeypairInput)), true
 	case "Mutation.scanRegistry":
 		if e.ComplexityRoot.Mutation.ScanRegistry == nil {
 			break
@@ -3276,6 +4082,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.SetRetention(childComplexity, args["input"].(audit.SetRetentionInput)), true
+	case "Mutation.setVolumeGrant":
+		if e.ComplexityRoot.Mutation.SetVolumeGrant == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_setVolumeGrant_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SetVolumeGrant(childComplexity, args["input"].(vfolder.SetVolumeGrantInput)), true
 	case "Mutation.startTotp":
 		if e.ComplexityRoot.Mutation.StartTotp == nil {
 			break
@@ -3315,6 +4132,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateDomain(childComplexity, args["input"].(identity.UpdateDomainInput)), true
+	case "Mutation.updateIdentityProvider":
+		if e.ComplexityRoot.Mutation.UpdateIdentityProvider == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateIdentityProvider_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateIdentityProvider(childComplexity, args["input"].(oidc.UpdateIdentityProviderInput)), true
+	case "Mutation.updateKeypair":
+		if e.ComplexityRoot.Mutation.UpdateKeypair == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateKeypair_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateKeypair(childComplexity, args["input"].(auth.UpdateKeypairInput)), true
 	case "Mutation.updateProfile":
 		if e.ComplexityRoot.Mutation.UpdateProfile == nil {
 			break
@@ -3359,6 +4198,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateResourcePolicy(childComplexity, args["input"].(policy.UpdateResourcePolicyInput)), true
+	case "Mutation.updateResourcePreset":
+		if e.ComplexityRoot.Mutation.UpdateResourcePreset == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateResourcePreset_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateResourcePreset(childComplexity, args["input"].(preset.UpdateResourcePresetInput)), true
 	case "Mutation.updateRole":
 		if e.ComplexityRoot.Mutation.UpdateRole == nil {
 			break
@@ -3481,18 +4331,67 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.PolicyAttachment.CreatedAt(childComplexity), true
+	case "PolicyAttachment.domain":
+		if e.ComplexityRoot.PolicyAttachment.Domain == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PolicyAttachment.Domain(childComplexity), true
 	case "PolicyAttachment.id":
 		if e.ComplexityRoot.PolicyAttachment.ID == nil {
 			break
 		}
 
 		return e.ComplexityRoot.PolicyAttachment.ID(childComplexity), true
+	case "PolicyAttachment.keypairID":
+		if e.ComplexityRoot.PolicyAttachment.KeypairID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PolicyAttachment.KeypairID(childComplexity), true
 	case "PolicyAttachment.policy":
 		if e.ComplexityRoot.PolicyAttachment.Policy == nil {
 			break
 		}
 
 		return e.ComplexityRoot.PolicyAttachment.Policy(childComplexity), true
+	case "PolicyAttachment.project":
+		if e.ComplexityRoot.PolicyAttachment.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PolicyAttachment.Project(childComplexity), true
+	case "PolicyAttachment.resourceGroup":
+		if e.ComplexityRoot.PolicyAttachment.ResourceGroup == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PolicyAttachment.ResourceGroup(childComplexity), true
+	case "PolicyAttachment.user":
+		if e.ComplexityRoot.PolicyAttachment.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PolicyAttachment.User(childComplexity), true
+	case "PolicyAttachment.withinProject":
+		if e.ComplexityRoot.PolicyAttachment.WithinProject == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PolicyAttachment.WithinProject(childComplexity), true
+
+	case "PresetFit.reason":
+		if e.ComplexityRoot.PresetFit.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PresetFit.Reason(childComplexity), true
+	case "PresetFit.state":
+		if e.ComplexityRoot.PresetFit.State == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PresetFit.State(childComplexity), true
 
 	case "Project.active":
 		if e.ComplexityRoot.Project.Active == nil {
@@ -3673,6 +4572,23 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Domains(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.DomainOrder), args["where"].(*ent.DomainWhereInput)), true
+	case "Query.effectiveLimits":
+		if e.ComplexityRoot.Query.EffectiveLimits == nil {
+			break
+		}
+
+		args, err := ec.field_Query_effectiveLimits_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.EffectiveLimits(childComplexity, args["domain"].(*uuid.UUID), args["project"].(*uuid.UUID), args["user"].(*uuid.UUID), args["resourceGroup"].(*uuid.UUID)), true
+	case "Query.identityProviders":
+		if e.ComplexityRoot.Query.IdentityProviders == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.IdentityProviders(childComplexity), true
 	case "Query.images":
 		if e.ComplexityRoot.Query.Images == nil {
 			break
@@ -3685,6 +4601,23 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Query.Images(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.ImageOrder), args["where"].(*ent.ImageWhereInput)), true
 
+	case "Query.invitations":
+		if e.ComplexityRoot.Query.Invitations == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.Invitations(childComplexity), true
+	case "Query.keypairs":
+		if e.ComplexityRoot.Query.Keypairs == nil {
+			break
+		}
+
+		args, err := ec.field_Query_keypairs_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Keypairs(childComplexity, args["user"].(*uuid.UUID), args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.KeypairOrder), args["where"].(*ent.KeypairWhereInput)), true
 	case "Query.loginAttempts":
 		if e.ComplexityRoot.Query.LoginAttempts == nil {
 			break
@@ -3696,6 +4629,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.LoginAttempts(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.LoginAttemptOrder), args["where"].(*ent.LoginAttemptWhereInput)), true
+	case "Query.loginProviders":
+		if e.ComplexityRoot.Query.LoginProviders == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.LoginProviders(childComplexity), true
 	case "Query.loginSessions":
 		if e.ComplexityRoot.Query.LoginSessions == nil {
 			break
@@ -3790,6 +4729,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.ResourcePolicies(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.ResourcePolicyOrder), args["where"].(*ent.ResourcePolicyWhereInput)), true
+	case "Query.resourcePresets":
+		if e.ComplexityRoot.Query.ResourcePresets == nil {
+			break
+		}
+
+		args, err := ec.field_Query_resourcePresets_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ResourcePresets(childComplexity, args["resourceGroup"].(*uuid.UUID)), true
 	case "Query.retention":
 		if e.ComplexityRoot.Query.Retention == nil {
 			break
@@ -3807,6 +4757,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Roles(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.RoleOrder), args["where"].(*ent.RoleWhereInput)), true
+	case "Query.sshKeys":
+		if e.ComplexityRoot.Query.SSHKeys == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.SSHKeys(childComplexity), true
 	case "Query.server":
 		if e.ComplexityRoot.Query.Server == nil {
 			break
@@ -4013,6 +4969,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.RegistryPayload.Registry(childComplexity), true
 
+	case "RemoveVolumeGrantPayload.volume":
+		if e.ComplexityRoot.RemoveVolumeGrantPayload.Volume == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RemoveVolumeGrantPayload.Volume(childComplexity), true
+
 	case "ResetTotpPayload.user":
 		if e.ComplexityRoot.ResetTotpPayload.User == nil {
 			break
@@ -4175,18 +5138,78 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourcePolicy.ID(childComplexity), true
+	case "ResourcePolicy.idleTimeout":
+		if e.ComplexityRoot.ResourcePolicy.IdleTimeout == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePolicy.IdleTimeout(childComplexity), true
+	case "ResourcePolicy.maxContainersPerSession":
+		if e.ComplexityRoot.ResourcePolicy.MaxContainersPerSession == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePolicy.MaxContainersPerSession(childComplexity), true
+	case "ResourcePolicy.maxCustomizedImages":
+		if e.ComplexityRoot.ResourcePolicy.MaxCustomizedImages == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePolicy.MaxCustomizedImages(childComplexity), true
+	case "ResourcePolicy.maxLogins":
+		if e.ComplexityRoot.ResourcePolicy.MaxLogins == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePolicy.MaxLogins(childComplexity), true
+	case "ResourcePolicy.maxNetworks":
+		if e.ComplexityRoot.ResourcePolicy.MaxNetworks == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePolicy.MaxNetworks(childComplexity), true
 	case "ResourcePolicy.maxPendingSessions":
 		if e.ComplexityRoot.ResourcePolicy.MaxPendingSessions == nil {
 			break
 		}
 
 		return e.ComplexityRoot.ResourcePolicy.MaxPendingSessions(childComplexity), true
+	case "ResourcePolicy.maxPendingSlots":
+		if e.ComplexityRoot.ResourcePolicy.MaxPendingSlots == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePolicy.MaxPendingSlots(childComplexity), true
+	case "ResourcePolicy.maxPriority":
+		if e.ComplexityRoot.ResourcePolicy.MaxPriority == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePolicy.MaxPriority(childComplexity), true
+	case "ResourcePolicy.maxReplicas":
+		if e.ComplexityRoot.ResourcePolicy.MaxReplicas == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePolicy.MaxReplicas(childComplexity), true
+	case "ResourcePolicy.maxSSHSessions":
+		if e.ComplexityRoot.ResourcePolicy.MaxSSHSessions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePolicy.MaxSSHSessions(childComplexity), true
 	case "ResourcePolicy.maxScopeBytes":
 		if e.ComplexityRoot.ResourcePolicy.MaxScopeBytes == nil {
 			break
 		}
 
 		return e.ComplexityRoot.ResourcePolicy.MaxScopeBytes(childComplexity), true
+	case "ResourcePolicy.maxSessionLifetime":
+		if e.ComplexityRoot.ResourcePolicy.MaxSessionLifetime == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePolicy.MaxSessionLifetime(childComplexity), true
 	case "ResourcePolicy.maxSessions":
 		if e.ComplexityRoot.ResourcePolicy.MaxSessions == nil {
 			break
@@ -4211,6 +5234,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourcePolicy.TotalSlots(childComplexity), true
+	case "ResourcePolicy.unlistedSlots":
+		if e.ComplexityRoot.ResourcePolicy.UnlistedSlots == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePolicy.UnlistedSlots(childComplexity), true
 
 	case "ResourcePolicyConnection.edges":
 		if e.ComplexityRoot.ResourcePolicyConnection.Edges == nil {
@@ -4250,6 +5279,67 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourcePolicyPayload.Policy(childComplexity), true
+
+	case "ResourcePreset.createdAt":
+		if e.ComplexityRoot.ResourcePreset.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePreset.CreatedAt(childComplexity), true
+	case "ResourcePreset.description":
+		if e.ComplexityRoot.ResourcePreset.Description == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePreset.Description(childComplexity), true
+	case "ResourcePreset.fit":
+		if e.ComplexityRoot.ResourcePreset.Fit == nil {
+			break
+		}
+
+		args, err := ec.field_ResourcePreset_fit_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.ResourcePreset.Fit(childComplexity, args["project"].(*uuid.UUID), args["resourceGroup"].(*uuid.UUID)), true
+	case "ResourcePreset.id":
+		if e.ComplexityRoot.ResourcePreset.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePreset.ID(childComplexity), true
+	case "ResourcePreset.name":
+		if e.ComplexityRoot.ResourcePreset.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePreset.Name(childComplexity), true
+	case "ResourcePreset.resourceGroup":
+		if e.ComplexityRoot.ResourcePreset.ResourceGroup == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePreset.ResourceGroup(childComplexity), true
+	case "ResourcePreset.shmBytes":
+		if e.ComplexityRoot.ResourcePreset.ShmBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePreset.ShmBytes(childComplexity), true
+	case "ResourcePreset.slots":
+		if e.ComplexityRoot.ResourcePreset.Slots == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePreset.Slots(childComplexity), true
+
+	case "ResourcePresetPayload.preset":
+		if e.ComplexityRoot.ResourcePresetPayload.Preset == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePresetPayload.Preset(childComplexity), true
 
 	case "Retention.category":
 		if e.ComplexityRoot.Retention.Category == nil {
@@ -4428,6 +5518,50 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RolePermission.Operations(childComplexity), true
+
+	case "SSHKey.createdAt":
+		if e.ComplexityRoot.SSHKey.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SSHKey.CreatedAt(childComplexity), true
+	case "SSHKey.fingerprint":
+		if e.ComplexityRoot.SSHKey.Fingerprint == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SSHKey.Fingerprint(childComplexity), true
+	case "SSHKey.id":
+		if e.ComplexityRoot.SSHKey.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SSHKey.ID(childComplexity), true
+	case "SSHKey.name":
+		if e.ComplexityRoot.SSHKey.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SSHKey.Name(childComplexity), true
+	case "SSHKey.publicKey":
+		if e.ComplexityRoot.SSHKey.PublicKey == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SSHKey.PublicKey(childComplexity), true
+
+	case "SSHKeyPayload.privateKey":
+		if e.ComplexityRoot.SSHKeyPayload.PrivateKey == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SSHKeyPayload.PrivateKey(childComplexity), true
+	case "SSHKeyPayload.sshKey":
+		if e.ComplexityRoot.SSHKeyPayload.SSHKey == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SSHKeyPayload.SSHKey(childComplexity), true
 
 	case "ScanRegistryPayload.registry":
 		if e.ComplexityRoot.ScanRegistryPayload.Registry == nil {
@@ -4779,6 +5913,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SessionPayload.Session(childComplexity), true
+
+	case "SetVolumeGrantPayload.grant":
+		if e.ComplexityRoot.SetVolumeGrantPayload.Grant == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetVolumeGrantPayload.Grant(childComplexity), true
 
 	case "SlotType.description":
 		if e.ComplexityRoot.SlotType.Description == nil {
@@ -5394,6 +6535,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Volume.Capabilities(childComplexity), true
+	case "Volume.grants":
+		if e.ComplexityRoot.Volume.Grants == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Volume.Grants(childComplexity), true
 	case "Volume.health":
 		if e.ComplexityRoot.Volume.Health == nil {
 			break
@@ -5412,6 +6559,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Volume.ID(childComplexity), true
+	case "Volume.myPermissions":
+		if e.ComplexityRoot.Volume.MyPermissions == nil {
+			break
+		}
+
+		args, err := ec.field_Volume_myPermissions_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Volume.MyPermissions(childComplexity, args["project"].(*uuid.UUID)), true
 	case "Volume.name":
 		if e.ComplexityRoot.Volume.Name == nil {
 			break
@@ -5437,6 +6595,49 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Volume.UsedBytes(childComplexity), true
 
+	case "VolumeGrant.createdAt":
+		if e.ComplexityRoot.VolumeGrant.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumeGrant.CreatedAt(childComplexity), true
+	case "VolumeGrant.domain":
+		if e.ComplexityRoot.VolumeGrant.Domain == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumeGrant.Domain(childComplexity), true
+	case "VolumeGrant.everybody":
+		if e.ComplexityRoot.VolumeGrant.Everybody == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumeGrant.Everybody(childComplexity), true
+	case "VolumeGrant.id":
+		if e.ComplexityRoot.VolumeGrant.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumeGrant.ID(childComplexity), true
+	case "VolumeGrant.permissions":
+		if e.ComplexityRoot.VolumeGrant.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumeGrant.Permissions(childComplexity), true
+	case "VolumeGrant.project":
+		if e.ComplexityRoot.VolumeGrant.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumeGrant.Project(childComplexity), true
+	case "VolumeGrant.user":
+		if e.ComplexityRoot.VolumeGrant.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VolumeGrant.User(childComplexity), true
+
 	}
 	return 0, false
 }
@@ -5447,6 +6648,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
 		ec.unmarshalInputAccessTokenOrder,
 		ec.unmarshalInputAccessTokenWhereInput,
+		ec.unmarshalInputAddSSHKeyInput,
 		ec.unmarshalInputAgentOrder,
 		ec.unmarshalInputAgentWhereInput,
 		ec.unmarshalInputAttachResourcePolicyInput,
@@ -5458,20 +6660,31 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputCreateAccessTokenInput,
 		ec.unmarshalInputCreateDomainInput,
 		ec.unmarshalInputCreateDownloadInput,
+		ec.unmarshalInputCreateIdentityProviderInput,
+		ec.unmarshalInputCreateInvitationInput,
 		ec.unmarshalInputCreateJoinTokenInput,
+		ec.unmarshalInputCreateKeypairInput,
 		ec.unmarshalInputCreateProjectInput,
 		ec.unmarshalInputCreateRegistryInput,
 		ec.unmarshalInputCreateResourceGroupInput,
 		ec.unmarshalInputCreateResourcePolicyInput,
+		ec.unmarshalInputCreateResourcePresetInput,
 		ec.unmarshalInputCreateRoleInput,
+		ec.unmarshalInputCreateSSHKeyInput,
 		ec.unmarshalInputCreateSessionInput,
 		ec.unmarshalInputCreateUploadInput,
 		ec.unmarshalInputCreateUserInput,
 		ec.unmarshalInputCreateVfolderInput,
 		ec.unmarshalInputDeleteFilesInput,
+		ec.unmarshalInputDeleteIdentityProviderInput,
+		ec.unmarshalInputDeleteKeypairInput,
 		ec.unmarshalInputDeleteResourceGroupInput,
+		ec.unmarshalInputDeleteResourcePolicyInput,
+		ec.unmarshalInputDeleteResourcePresetInput,
 		ec.unmarshalInputDeleteRoleInput,
+		ec.unmarshalInputDeleteSSHKeyInput,
 		ec.unmarshalInputDeleteVfolderInput,
+		ec.unmarshalInputDetachResourcePolicyInput,
 		ec.unmarshalInputDeviceOrder,
 		ec.unmarshalInputDeviceWhereInput,
 		ec.unmarshalInputDisableTotpInput,
@@ -5483,6 +6696,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputImageOrder,
 		ec.unmarshalInputImageWhereInput,
 		ec.unmarshalInputImportUsersInput,
+		ec.unmarshalInputKeypairOrder,
+		ec.unmarshalInputKeypairWhereInput,
 		ec.unmarshalInputLoginAttemptOrder,
 		ec.unmarshalInputLoginAttemptWhereInput,
 		ec.unmarshalInputMakeDirectoryInput,
@@ -5497,6 +6712,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputRegenerateRecoveryCodesInput,
 		ec.unmarshalInputRegisterImageInput,
 		ec.unmarshalInputRemoveMembershipInput,
+		ec.unmarshalInputRemoveVolumeGrantInput,
 		ec.unmarshalInputRenameSessionInput,
 		ec.unmarshalInputRenameVfolderInput,
 		ec.unmarshalInputResetTotpInput,
@@ -5507,26 +6723,32 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputResourcePolicyWhereInput,
 		ec.unmarshalInputRetryTaskInput,
 		ec.unmarshalInputRevokeAccessTokenInput,
+		ec.unmarshalInputRevokeInvitationInput,
 		ec.unmarshalInputRevokeLoginSessionInput,
 		ec.unmarshalInputRevokeResourceGroupInput,
 		ec.unmarshalInputRevokeRoleInput,
 		ec.unmarshalInputRoleOrder,
 		ec.unmarshalInputRolePermissionInput,
 		ec.unmarshalInputRoleWhereInput,
+		ec.unmarshalInputRotateKeypairInput,
 		ec.unmarshalInputScanRegistryInput,
 		ec.unmarshalInputSessionOrder,
 		ec.unmarshalInputSessionWhereInput,
 		ec.unmarshalInputSetMembershipInput,
 		ec.unmarshalInputSetRetentionInput,
+		ec.unmarshalInputSetVolumeGrantInput,
 		ec.unmarshalInputTaskOrder,
 		ec.unmarshalInputTaskWhereInput,
 		ec.unmarshalInputTerminateSessionInput,
 		ec.unmarshalInputUpdateAgentInput,
 		ec.unmarshalInputUpdateDomainInput,
+		ec.unmarshalInputUpdateIdentityProviderInput,
+		ec.unmarshalInputUpdateKeypairInput,
 		ec.unmarshalInputUpdateProfileInput,
 		ec.unmarshalInputUpdateProjectInput,
 		ec.unmarshalInputUpdateResourceGroupInput,
 		ec.unmarshalInputUpdateResourcePolicyInput,
+		ec.unmarshalInputUpdateResourcePresetInput,
 		ec.unmarshalInputUpdateRoleInput,
 		ec.unmarshalInputUpdateUserInput,
 		ec.unmarshalInputUploadFileInput,
@@ -5993,6 +7215,115 @@ type ResourceGroupAccess @allow(to: USER) {
   via: [String!]!
 }
 `, BuiltIn: false},
+	{Name: "../credential.graphql", Input: `"A bearer token for programs. Its secret is shown once, when it is created."
+type AccessToken implements Node @allow(to: USER) {
+  id: ID!
+  name: String!
+  "First characters of the secret, to recognise it."
+  prefix: String!
+  "What it may do. Without admin it has the rights of a plain user."
+  scopes: [TokenScope!]!
+  "The only project that it reaches; null for all of its user's."
+  project: Project
+  createdAt: Time!
+  expiresAt: Time
+  "About to the minute."
+  lastUsedAt: Time
+  revokedAt: Time
+}
+
+"An access key and a secret that signs requests, as docs/signing.md says. The secret is shown once, when it is made."
+type Keypair implements Node @allow(to: USER) {
+  id: ID!
+  accessKey: String!
+  name: String!
+  active: Boolean!
+  isDefault: Boolean!
+  "Requests in 15 minutes; null for the platform's default."
+  rateLimit: Int
+  createdAt: Time!
+  "About to the minute."
+  lastUsedAt: Time
+  rotatedAt: Time
+  user: User!
+}
+
+"The public half of a key with which its user enters sessions over SSH."
+type SSHKey implements Node @allow(to: USER) {
+  id: ID!
+  name: String!
+  "As in authorized_keys, without options and comment."
+  publicKey: String!
+  "SHA256:…"
+  fingerprint: String!
+  createdAt: Time!
+}
+
+type AccessTokenConnection @allow(to: USER) { edges: [AccessTokenEdge] pageInfo: PageInfo! totalCount: Int! }
+type AccessTokenEdge @allow(to: USER) { node: AccessToken cursor: Cursor! }
+type KeypairConnection @allow(to: USER) { edges: [KeypairEdge] pageInfo: PageInfo! totalCount: Int! }
+type KeypairEdge @allow(to: USER) { node: Keypair cursor: Cursor! }
+
+input AccessTokenOrder { direction: OrderDirection! = ASC field: AccessTokenOrderField! }
+enum AccessTokenOrderField { NAME CREATED_AT }
+input AccessTokenWhereInput { not: AccessTokenWhereInput and: [AccessTokenWhereInput!] or: [AccessTokenWhereInput!] id: ID idIn: [ID!] name: String revokedAtIsNil: Boolean }
+input KeypairOrder { direction: OrderDirection! = ASC field: KeypairOrderField! }
+enum KeypairOrderField { ACCESS_KEY CREATED_AT }
+input KeypairWhereInput { not: KeypairWhereInput and: [KeypairWhereInput!] or: [KeypairWhereInput!] id: ID idIn: [ID!] accessKey: String name: String active: Boolean isDefault: Boolean }
+
+extend type Query {
+  accessTokens(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [AccessTokenOrder!], where: AccessTokenWhereInput): AccessTokenConnection! @allow(to: USER)
+  "One's own, or those of a user whose credentials one may see."
+  keypairs(user: ID, first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [KeypairOrder!], where: KeypairWhereInput): KeypairConnection! @allow(to: USER)
+  "One's own."
+  sshKeys: [SSHKey!]! @allow(to: USER)
+}
+
+"Without scopes it has all that the viewer has."
+input CreateAccessTokenInput { name: String! scopes: [TokenScope!] project: ID expiresAt: Time }
+input RevokeAccessTokenInput { id: ID! }
+"A rate limit is set by who sets limits."
+input CreateKeypairInput { name: String! rateLimit: Int }
+input UpdateKeypairInput { id: ID! name: String active: Boolean makeDefault: Boolean rateLimit: Int clearRateLimit: Boolean }
+input RotateKeypairInput { id: ID! }
+input DeleteKeypairInput { id: ID! }
+input CreateSSHKeyInput { name: String! }
+"One line as in authorized_keys: ed25519, ecdsa, or rsa of 2048 bits and more."
+input AddSSHKeyInput { name: String! publicKey: String! }
+input DeleteSSHKeyInput { id: ID! }
+
+type AccessTokenPayload @allow(to: USER) {
+  accessToken: AccessToken!
+  "The secret; it cannot be read again."
+  secret: String
+}
+type KeypairPayload @allow(to: USER) {
+  keypair: Keypair!
+  "The secret; it cannot be read again."
+  secret: String
+}
+type DeleteKeypairPayload @allow(to: USER) { id: ID! }
+type SSHKeyPayload @allow(to: USER) {
+  sshKey: SSHKey!
+  "The private half in OpenSSH's format; it cannot be read again."
+  privateKey: String
+}
+type DeleteSSHKeyPayload @allow(to: USER) { id: ID! }
+
+extend type Mutation {
+  createAccessToken(input: CreateAccessTokenInput!): AccessTokenPayload! @allow(to: USER, scope: account)
+  revokeAccessToken(input: RevokeAccessTokenInput!): AccessTokenPayload! @allow(to: USER, scope: account)
+  createKeypair(input: CreateKeypairInput!): KeypairPayload! @allow(to: USER, scope: account)
+  updateKeypair(input: UpdateKeypairInput!): KeypairPayload! @allow(to: USER, scope: account)
+  "Gives a keypair a new secret. The old one is dead at once."
+  rotateKeypair(input: RotateKeypairInput!): KeypairPayload! @allow(to: USER, scope: account)
+  deleteKeypair(input: DeleteKeypairInput!): DeleteKeypairPayload! @allow(to: USER, scope: account)
+  "Makes an SSH key and shows its private half once."
+  createSshKey(input: CreateSSHKeyInput!): SSHKeyPayload! @allow(to: USER, scope: account)
+  addSshKey(input: AddSSHKeyInput!): SSHKeyPayload! @allow(to: USER, scope: account)
+  deleteSshKey(input: DeleteSSHKeyInput!): DeleteSSHKeyPayload! @allow(to: USER, scope: account)
+}
+`, BuiltIn: false},
 	{Name: "../identity.graphql", Input: `"A domain: top of ownership and limits."
 type Domain implements Node @allow(to: USER) {
   id: ID!
@@ -6066,28 +7397,6 @@ type User implements Node @allow(to: USER) {
   occupied: Slots!
 }
 
-"Limits that are attached to a domain, a project or a user. A missing amount means no limit."
-type ResourcePolicy implements Node @allow(to: USER) {
-  id: ID!
-  name: String!
-  "Largest sum of slots held at once."
-  totalSlots: Slots!
-  "Largest number of sessions that are not ended and not pending."
-  maxSessions: Int
-  maxPendingSessions: Int
-  maxVfolders: Int
-  "Bytes per quota scope."
-  maxScopeBytes: Int64
-  createdAt: Time!
-}
-
-"A policy where it is attached: to exactly one of domain, project, user and keypair."
-type PolicyAttachment implements Node @allow(to: USER) {
-  id: ID!
-  policy: ResourcePolicy!
-  createdAt: Time!
-}
-
 "The logged-in user, with what holds for the current login."
 type Viewer @allow(to: USER) {
   user: User!
@@ -6098,28 +7407,12 @@ type Viewer @allow(to: USER) {
   resourceGroups: [ResourceGroup!]!
 }
 
-"A bearer token for programs. Its secret is shown once, when it is created."
-type AccessToken implements Node @allow(to: USER) {
-  id: ID!
-  name: String!
-  "First characters of the secret, to recognise it."
-  prefix: String!
-  createdAt: Time!
-  expiresAt: Time
-  lastUsedAt: Time
-  revokedAt: Time
-}
-
 type DomainConnection @allow(to: USER) { edges: [DomainEdge] pageInfo: PageInfo! totalCount: Int! }
 type DomainEdge @allow(to: USER) { node: Domain cursor: Cursor! }
 type ProjectConnection @allow(to: USER) { edges: [ProjectEdge] pageInfo: PageInfo! totalCount: Int! }
 type ProjectEdge @allow(to: USER) { node: Project cursor: Cursor! }
 type UserConnection @allow(to: USER) { edges: [UserEdge] pageInfo: PageInfo! totalCount: Int! }
 type UserEdge @allow(to: USER) { node: User cursor: Cursor! }
-type AccessTokenConnection @allow(to: USER) { edges: [AccessTokenEdge] pageInfo: PageInfo! totalCount: Int! }
-type AccessTokenEdge @allow(to: USER) { node: AccessToken cursor: Cursor! }
-type ResourcePolicyConnection @allow(to: USER) { edges: [ResourcePolicyEdge] pageInfo: PageInfo! totalCount: Int! }
-type ResourcePolicyEdge @allow(to: USER) { node: ResourcePolicy cursor: Cursor! }
 
 input DomainOrder { direction: OrderDirection! = ASC field: DomainOrderField! }
 enum DomainOrderField { NAME CREATED_AT }
@@ -6130,12 +7423,6 @@ input ProjectWhereInput { not: ProjectWhereInput and: [ProjectWhereInput!] or: [
 input UserOrder { direction: OrderDirection! = ASC field: UserOrderField! }
 enum UserOrderField { EMAIL CREATED_AT }
 input UserWhereInput { not: UserWhereInput and: [UserWhereInput!] or: [UserWhereInput!] id: ID idIn: [ID!] email: String emailContainsFold: String username: String fullNameContainsFold: String role: UserRole roleIn: [UserRole!] status: UserStatus statusIn: [UserStatus!] }
-input AccessTokenOrder { direction: OrderDirection! = ASC field: AccessTokenOrderField! }
-enum AccessTokenOrderField { NAME CREATED_AT }
-input AccessTokenWhereInput { not: AccessTokenWhereInput and: [AccessTokenWhereInput!] or: [AccessTokenWhereInput!] id: ID idIn: [ID!] name: String revokedAtIsNil: Boolean }
-input ResourcePolicyOrder { direction: OrderDirection! = ASC field: ResourcePolicyOrderField! }
-enum ResourcePolicyOrderField { NAME CREATED_AT }
-input ResourcePolicyWhereInput { not: ResourcePolicyWhereInput and: [ResourcePolicyWhereInput!] or: [ResourcePolicyWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String }
 
 extend type Query {
   "Who am I."
@@ -6143,8 +7430,6 @@ extend type Query {
   domains(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [DomainOrder!], where: DomainWhereInput): DomainConnection! @allow(to: USER)
   projects(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ProjectOrder!], where: ProjectWhereInput): ProjectConnection! @allow(to: USER)
   users(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [UserOrder!], where: UserWhereInput): UserConnection! @allow(to: USER)
-  accessTokens(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [AccessTokenOrder!], where: AccessTokenWhereInput): AccessTokenConnection! @allow(to: USER)
-  resourcePolicies(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ResourcePolicyOrder!], where: ResourcePolicyWhereInput): ResourcePolicyConnection! @allow(to: USER)
 }
 
 input CreateDomainInput { name: String! description: String policy: ID }
@@ -6155,25 +7440,12 @@ input CreateUserInput { email: String! username: String fullName: String passwor
 input UpdateUserInput { id: ID! fullName: String username: String role: UserRole status: UserStatus policy: ID clearPolicy: Boolean containerUid: Int containerGid: Int containerGids: [Int!] clearContainer: Boolean allowedAddresses: [String!] passwordChangeRequired: Boolean }
 input SetMembershipInput { project: ID! user: ID! admin: Boolean }
 input RemoveMembershipInput { project: ID! user: ID! }
-input CreateResourcePolicyInput { name: String! totalSlots: Slots maxSessions: Int maxPendingSessions: Int maxVfolders: Int maxScopeBytes: Int64 }
-input UpdateResourcePolicyInput { id: ID! totalSlots: Slots maxSessions: Int maxPendingSessions: Int maxVfolders: Int maxScopeBytes: Int64 }
-"Attaches a policy to exactly one of domain, project or user; without a policy, detaches."
-input AttachResourcePolicyInput { policy: ID domain: ID project: ID user: ID }
-input CreateAccessTokenInput { name: String! expiresAt: Time }
-input RevokeAccessTokenInput { id: ID! }
 
 type DomainPayload @allow(to: USER) { domain: Domain! }
 type ProjectPayload @allow(to: USER) { project: Project! }
 type UserPayload @allow(to: USER) { user: User! }
 type MembershipPayload @allow(to: USER) { project: Project! }
-type ResourcePolicyPayload @allow(to: USER) { policy: ResourcePolicy! }
-type AttachResourcePolicyPayload @allow(to: USER) { policy: ResourcePolicy }
 type ViewerPayload @allow(to: USER) { viewer: Viewer! }
-type AccessTokenPayload @allow(to: USER) {
-  accessToken: AccessToken!
-  "The secret; it cannot be read again."
-  secret: String
-}
 
 extend type Mutation {
   createDomain(input: CreateDomainInput!): DomainPayload! @allow(to: SUPERADMIN, scope: admin)
@@ -6183,11 +7455,6 @@ extend type Mutation {
   "Adds a member or changes whether it administers the project."
   setMembership(input: SetMembershipInput!): MembershipPayload! @allow(to: USER, scope: admin)
   removeMembership(input: RemoveMembershipInput!): MembershipPayload! @allow(to: USER, scope: admin)
-  createResourcePolicy(input: CreateResourcePolicyInput!): ResourcePolicyPayload! @allow(to: SUPERADMIN, scope: admin)
-  updateResourcePolicy(input: UpdateResourcePolicyInput!): ResourcePolicyPayload! @allow(to: SUPERADMIN, scope: admin)
-  attachResourcePolicy(input: AttachResourcePolicyInput!): AttachResourcePolicyPayload! @allow(to: ADMIN, scope: admin)
-  createAccessToken(input: CreateAccessTokenInput!): AccessTokenPayload! @allow(to: USER, scope: account)
-  revokeAccessToken(input: RevokeAccessTokenInput!): AccessTokenPayload! @allow(to: USER, scope: account)
 }
 `, BuiltIn: false},
 	{Name: "../image.graphql", Input: `"A container registry that images come from."
@@ -6464,6 +7731,240 @@ extend type Mutation {
   importUsers(input: ImportUsersInput!): ImportUsersPayload! @allow(to: ADMIN, scope: admin)
 }
 `, BuiltIn: false},
+	{Name: "../policy.graphql", Input: `enum UnlistedSlots {
+  unlimited
+  zero
+}
+
+"Limits that are attached to a domain, a project, a user or a keypair. A missing amount means no limit."
+type ResourcePolicy implements Node @allow(to: USER) {
+  id: ID!
+  name: String!
+  "Largest sum of slots held at once."
+  totalSlots: Slots!
+  "What holds for slots that totalSlots does not name."
+  unlistedSlots: UnlistedSlots!
+  "Largest number of sessions that are not ended and not pending."
+  maxSessions: Int
+  maxPendingSessions: Int
+  "Largest sum of slots that pending sessions ask for."
+  maxPendingSlots: Slots!
+  maxContainersPerSession: Int
+  maxPriority: Int
+  "Seconds that a session may run."
+  maxSessionLifetime: Int
+  "Seconds."
+  idleTimeout: Int
+  maxVfolders: Int
+  "Bytes per quota scope."
+  maxScopeBytes: Int64
+  maxCustomizedImages: Int
+  maxReplicas: Int
+  maxLogins: Int
+  maxNetworks: Int
+  maxSSHSessions: Int
+  createdAt: Time!
+}
+
+"A policy where it is attached: to exactly one of domain, project, user and keypair. All that match bind."
+type PolicyAttachment implements Node @allow(to: USER) {
+  id: ID!
+  policy: ResourcePolicy!
+  domain: Domain
+  project: Project
+  user: User
+  "The keypair: it limits what is asked for with it and counts all that its user holds."
+  keypairID: ID
+  "Only sessions of this resource group; null for all."
+  resourceGroup: ResourceGroup
+  "Of a user, only his sessions in this project; null for all."
+  withinProject: Project
+  createdAt: Time!
+}
+
+"What may still be had of one thing, by the limit that leaves least. Amounts are decimals."
+type EffectiveLimit @allow(to: USER) {
+  "Slot name, pending with a slot name, or: sessions, pending sessions, containers per session, priority, session lifetime, idle timeout, folders, scope bytes, customized images, replicas, logins, networks, SSH sessions."
+  what: String!
+  limit: String!
+  used: String!
+  "Never negative."
+  assignable: String!
+  "domain, project, user or keypair."
+  scope: String!
+  "Name of the domain, project or user, or the access key."
+  holder: String!
+  "Name of the policy."
+  policy: String!
+  "Names of the resource group and project that the limit is narrowed to."
+  resourceGroup: String
+  withinProject: String
+}
+
+type ResourcePolicyConnection @allow(to: USER) { edges: [ResourcePolicyEdge] pageInfo: PageInfo! totalCount: Int! }
+type ResourcePolicyEdge @allow(to: USER) { node: ResourcePolicy cursor: Cursor! }
+input ResourcePolicyOrder { direction: OrderDirection! = ASC field: ResourcePolicyOrderField! }
+enum ResourcePolicyOrderField { NAME CREATED_AT }
+input ResourcePolicyWhereInput { not: ResourcePolicyWhereInput and: [ResourcePolicyWhereInput!] or: [ResourcePolicyWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String }
+
+extend type Query {
+  resourcePolicies(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ResourcePolicyOrder!], where: ResourcePolicyWhereInput): ResourcePolicyConnection! @allow(to: USER)
+  "What a user may still have in a project of a domain on a resource group; without all three, the viewer in his project. Without a resource group, limits that are narrowed to one are left out."
+  effectiveLimits(domain: ID, project: ID, user: ID, resourceGroup: ID): [EffectiveLimit!]! @allow(to: USER)
+}
+
+"What is null is not limited."
+input CreateResourcePolicyInput {
+  name: String!
+  totalSlots: Slots
+  unlistedSlots: UnlistedSlots
+  maxPendingSlots: Slots
+  maxSessions: Int
+  maxPendingSessions: Int
+  maxContainersPerSession: Int
+  maxPriority: Int
+  maxSessionLifetime: Int
+  idleTimeout: Int
+  maxVfolders: Int
+  maxScopeBytes: Int64
+  maxCustomizedImages: Int
+  maxReplicas: Int
+  maxLogins: Int
+  maxNetworks: Int
+  maxSSHSessions: Int
+}
+"What is null stays as it is; -1 takes a limit away. Slots replace all that were there."
+input UpdateResourcePolicyInput {
+  id: ID!
+  name: String
+  totalSlots: Slots
+  unlistedSlots: UnlistedSlots
+  maxPendingSlots: Slots
+  maxSessions: Int
+  maxPendingSessions: Int
+  maxContainersPerSession: Int
+  maxPriority: Int
+  maxSessionLifetime: Int
+  idleTimeout: Int
+  maxVfolders: Int
+  maxScopeBytes: Int64
+  maxCustomizedImages: Int
+  maxReplicas: Int
+  maxLogins: Int
+  maxNetworks: Int
+  maxSSHSessions: Int
+}
+input DeleteResourcePolicyInput { id: ID! }
+"Attaches a policy to exactly one of domain, project, user and keypair, in place of what is there with the same narrowing; without a policy, detaches that."
+input AttachResourcePolicyInput { policy: ID domain: ID project: ID user: ID keypair: ID resourceGroup: ID withinProject: ID }
+"By the id of the attachment."
+input DetachResourcePolicyInput { id: ID! }
+
+type ResourcePolicyPayload @allow(to: USER) { policy: ResourcePolicy! }
+type DeleteResourcePolicyPayload @allow(to: USER) { id: ID! }
+type AttachResourcePolicyPayload @allow(to: USER) { policy: ResourcePolicy attachment: PolicyAttachment }
+type DetachResourcePolicyPayload @allow(to: USER) { id: ID! }
+
+extend type Mutation {
+  createResourcePolicy(input: CreateResourcePolicyInput!): ResourcePolicyPayload! @allow(to: SUPERADMIN, scope: admin)
+  updateResourcePolicy(input: UpdateResourcePolicyInput!): ResourcePolicyPayload! @allow(to: SUPERADMIN, scope: admin)
+  "Refused while it is attached somewhere."
+  deleteResourcePolicy(input: DeleteResourcePolicyInput!): DeleteResourcePolicyPayload! @allow(to: SUPERADMIN, scope: admin)
+  attachResourcePolicy(input: AttachResourcePolicyInput!): AttachResourcePolicyPayload! @allow(to: ADMIN, scope: admin)
+  detachResourcePolicy(input: DetachResourcePolicyInput!): DetachResourcePolicyPayload! @allow(to: ADMIN, scope: admin)
+}
+`, BuiltIn: false},
+	{Name: "../preset.graphql", Input: `"A named request of slots, for every resource group or for one."
+type ResourcePreset implements Node @allow(to: USER) {
+  id: ID!
+  name: String!
+  description: String!
+  slots: Slots!
+  shmBytes: Int64!
+  createdAt: Time!
+  "Null when it is for all."
+  resourceGroup: ResourceGroup
+  "How soon it could start for the viewer. Default: his only project; the preset's or the first resource group."
+  fit(project: ID, resourceGroup: ID): PresetFit!
+}
+
+enum PresetState { now when_free never }
+
+type PresetFit @allow(to: USER) {
+  state: PresetState!
+  "Why it is not now; empty when it is."
+  reason: String!
+}
+
+input CreateResourcePresetInput {
+  "Unique within its resource group, or among those for all."
+  name: String!
+  description: String
+  slots: Slots!
+  shmBytes: Int64
+  "Null makes it one for all."
+  resourceGroup: ID
+}
+input UpdateResourcePresetInput { id: ID! name: String description: String slots: Slots shmBytes: Int64 }
+input DeleteResourcePresetInput { id: ID! }
+type ResourcePresetPayload @allow(to: USER) { preset: ResourcePreset! }
+type DeleteResourcePresetPayload @allow(to: USER) { id: ID! }
+
+extend type Query {
+  "Those for all resource groups, and those of the given one."
+  resourcePresets(resourceGroup: ID): [ResourcePreset!]! @allow(to: USER)
+}
+
+extend type Mutation {
+  createResourcePreset(input: CreateResourcePresetInput!): ResourcePresetPayload! @allow(to: SUPERADMIN, scope: admin)
+  updateResourcePreset(input: UpdateResourcePresetInput!): ResourcePresetPayload! @allow(to: SUPERADMIN, scope: admin)
+  deleteResourcePreset(input: DeleteResourcePresetInput!): DeleteResourcePresetPayload! @allow(to: SUPERADMIN, scope: admin)
+}
+`, BuiltIn: false},
+	{Name: "../provider.graphql", Input: `"An OpenID Connect issuer whose users may log in. Its client secret is never read."
+type IdentityProvider implements Node @allow(to: USER) {
+  id: ID!
+  "As it stands in addresses: /auth/oidc/{name}/start."
+  name: String!
+  displayName: String!
+  issuer: String!
+  clientID: String!
+  scopes: [String!]!
+  active: Boolean!
+  "Makes users who are not known yet, when their verified e-mail is of one of the domains."
+  autoProvision: Boolean!
+  emailDomains: [String!]!
+  domain: Domain!
+  "Of the users it makes."
+  project: Project
+  createdAt: Time!
+}
+
+"What the login page shows of an identity provider."
+type LoginProvider @allow(to: ANYONE) {
+  name: String!
+  displayName: String!
+}
+
+extend type Query {
+  identityProviders: [IdentityProvider!]! @allow(to: SUPERADMIN)
+  "The identity providers one may log in with."
+  loginProviders: [LoginProvider!]! @allow(to: ANYONE)
+}
+
+input CreateIdentityProviderInput { name: String! displayName: String issuer: String! clientID: String! clientSecret: String! scopes: [String!] autoProvision: Boolean emailDomains: [String!] domain: ID! project: ID }
+input UpdateIdentityProviderInput { id: ID! displayName: String clientID: String clientSecret: String scopes: [String!] active: Boolean autoProvision: Boolean emailDomains: [String!] project: ID clearProject: Boolean }
+input DeleteIdentityProviderInput { id: ID! }
+
+type IdentityProviderPayload @allow(to: USER) { identityProvider: IdentityProvider! }
+
+extend type Mutation {
+  createIdentityProvider(input: CreateIdentityProviderInput!): IdentityProviderPayload! @allow(to: SUPERADMIN, scope: admin)
+  updateIdentityProvider(input: UpdateIdentityProviderInput!): IdentityProviderPayload! @allow(to: SUPERADMIN, scope: admin)
+  "Removes the provider; the users whom it vouched for stay."
+  deleteIdentityProvider(input: DeleteIdentityProviderInput!): IdentityProviderPayload! @allow(to: SUPERADMIN, scope: admin)
+}
+`, BuiltIn: false},
 	{Name: "../role.graphql", Input: `"What a role allows on one kind of object."
 type RolePermission @allow(to: USER) { entity: AccessEntity! operations: [AccessOperation!]! }
 input RolePermissionInput { entity: AccessEntity! operations: [AccessOperation!]! }
@@ -6726,8 +8227,13 @@ type DroppedAgents @allow(to: USER) {
 }
 
 type LimitReached @allow(to: USER) {
-  "user, project, domain."
+  "keypair, user, project, domain."
   scope: String!
+  "Name of the domain, project or user, or the access key."
+  holder: String!
+  "Names of the resource group and project that the limit is narrowed to; empty for none."
+  resourceGroup: String!
+  withinProject: String!
   policy: String!
   "Slot name, or sessions."
   what: String!
@@ -6852,6 +8358,40 @@ extend type Subscription {
   kernelLogs(kernel: ID!, follow: Boolean = true, offset: Int64, tailLines: Int): LogChunk! @allow(to: USER)
   "Samples of the session's kernels as they come."
   kernelStats(session: ID!): KernelStats! @allow(to: USER)
+}
+`, BuiltIn: false},
+	{Name: "../signup.graphql", Input: `"Lets one person sign up with an e-mail, once."
+type Invitation implements Node @allow(to: USER) {
+  id: ID!
+  email: String!
+  domain: Domain!
+  "In which the person becomes a member."
+  project: Project
+  createdAt: Time!
+  expiresAt: Time!
+  usedAt: Time
+  revokedAt: Time
+}
+
+extend type Query {
+  "The newest invitations one administers."
+  invitations: [Invitation!]! @allow(to: ADMIN)
+}
+
+input CreateInvitationInput { email: String! domain: ID! project: ID expiresInHours: Int }
+input RevokeInvitationInput { id: ID! }
+
+type InvitationPayload @allow(to: USER) {
+  invitation: Invitation!
+  "The secret; it cannot be read again."
+  secret: String
+  "A path of the web page that holds the secret."
+  link: String
+}
+
+extend type Mutation {
+  createInvitation(input: CreateInvitationInput!): InvitationPayload! @allow(to: ADMIN, scope: admin)
+  revokeInvitation(input: RevokeInvitationInput!): InvitationPayload! @allow(to: ADMIN, scope: admin)
 }
 `, BuiltIn: false},
 	{Name: "../task.graphql", Input: `enum TaskStatus {
@@ -7064,6 +8604,42 @@ extend type Subscription {
   vfolderChanged(id: ID): Vfolder! @allow(to: USER)
 }
 `, BuiltIn: false},
+	{Name: "../volume.graphql", Input: `"What the folders of a volume may be used for: by one domain, project or user, or by everybody. What several grants give adds up, and binds every role."
+type VolumeGrant @allow(to: ADMIN) {
+  id: ID!
+  createdAt: Time!
+  "Whether it is for everybody; then domain, project and user are null."
+  everybody: Boolean!
+  domain: Domain
+  project: Project
+  user: User
+  permissions: [VolumePermission!]!
+}
+
+extend type Volume {
+  grants: [VolumeGrant!]! @allow(to: ADMIN)
+  "What the grants allow the viewer with folders of his own or, when he is a member of it, of the project."
+  myPermissions(project: ID): [VolumePermission!]!
+}
+
+"At most one of domain, project and user; none means everybody."
+input SetVolumeGrantInput {
+  volume: ID!
+  domain: ID
+  project: ID
+  user: ID
+  permissions: [VolumePermission!]!
+}
+input RemoveVolumeGrantInput { id: ID! }
+type SetVolumeGrantPayload @allow(to: ADMIN) { grant: VolumeGrant! }
+type RemoveVolumeGrantPayload @allow(to: ADMIN) { volume: Volume! }
+
+extend type Mutation {
+  "Replaces what one domain, project, user or everybody may use the volume for."
+  setVolumeGrant(input: SetVolumeGrantInput!): SetVolumeGrantPayload! @allow(to: SUPERADMIN, scope: admin)
+  removeVolumeGrant(input: RemoveVolumeGrantInput!): RemoveVolumeGrantPayload! @allow(to: SUPERADMIN, scope: admin)
+}
+`, BuiltIn: false},
 }
 var parsedSchema = gqlparser.MustLoadSchema(sources...)
 
@@ -7079,6 +8655,10 @@ func (ec *executionContext) childFields_AccessToken(ctx context.Context, field g
 		return ec.fieldContext_AccessToken_name(ctx, field)
 	case "prefix":
 		return ec.fieldContext_AccessToken_prefix(ctx, field)
+	case "scopes":
+		return ec.fieldContext_AccessToken_scopes(ctx, field)
+	case "project":
+		return ec.fieldContext_AccessToken_project(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_AccessToken_createdAt(ctx, field)
 	case "expiresAt":
@@ -7243,6 +8823,8 @@ func (ec *executionContext) childFields_AttachResourcePolicyPayload(ctx context.
 	switch field.Name {
 	case "policy":
 		return ec.fieldContext_AttachResourcePolicyPayload_policy(ctx, field)
+	case "attachment":
+		return ec.fieldContext_AttachResourcePolicyPayload_attachment(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AttachResourcePolicyPayload", field.Name)
 }
@@ -7337,6 +8919,14 @@ func (ec *executionContext) childFields_DeleteFilesPayload(ctx context.Context, 
 	return nil, fmt.Errorf("no field named %q was found under type DeleteFilesPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteKeypairPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteKeypairPayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteKeypairPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DeleteResourceGroupPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -7345,12 +8935,44 @@ func (ec *executionContext) childFields_DeleteResourceGroupPayload(ctx context.C
 	return nil, fmt.Errorf("no field named %q was found under type DeleteResourceGroupPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteResourcePolicyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteResourcePolicyPayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteResourcePolicyPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteResourcePresetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteResourcePresetPayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteResourcePresetPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DeleteRolePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
 		return ec.fieldContext_DeleteRolePayload_id(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteRolePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteSSHKeyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteSSHKeyPayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteSSHKeyPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DetachResourcePolicyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DetachResourcePolicyPayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DetachResourcePolicyPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Device(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7507,6 +9129,30 @@ func (ec *executionContext) childFields_DroppedAgents(ctx context.Context, field
 	return nil, fmt.Errorf("no field named %q was found under type DroppedAgents", field.Name)
 }
 
+func (ec *executionContext) childFields_EffectiveLimit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "what":
+		return ec.fieldContext_EffectiveLimit_what(ctx, field)
+	case "limit":
+		return ec.fieldContext_EffectiveLimit_limit(ctx, field)
+	case "used":
+		return ec.fieldContext_EffectiveLimit_used(ctx, field)
+	case "assignable":
+		return ec.fieldContext_EffectiveLimit_assignable(ctx, field)
+	case "scope":
+		return ec.fieldContext_EffectiveLimit_scope(ctx, field)
+	case "holder":
+		return ec.fieldContext_EffectiveLimit_holder(ctx, field)
+	case "policy":
+		return ec.fieldContext_EffectiveLimit_policy(ctx, field)
+	case "resourceGroup":
+		return ec.fieldContext_EffectiveLimit_resourceGroup(ctx, field)
+	case "withinProject":
+		return ec.fieldContext_EffectiveLimit_withinProject(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EffectiveLimit", field.Name)
+}
+
 func (ec *executionContext) childFields_EventStep(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "name":
@@ -7589,6 +9235,44 @@ func (ec *executionContext) childFields_GroupGrant(ctx context.Context, field gr
 		return ec.fieldContext_GroupGrant_createdAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type GroupGrant", field.Name)
+}
+
+func (ec *executionContext) childFields_IdentityProvider(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_IdentityProvider_id(ctx, field)
+	case "name":
+		return ec.fieldContext_IdentityProvider_name(ctx, field)
+	case "displayName":
+		return ec.fieldContext_IdentityProvider_displayName(ctx, field)
+	case "issuer":
+		return ec.fieldContext_IdentityProvider_issuer(ctx, field)
+	case "clientID":
+		return ec.fieldContext_IdentityProvider_clientID(ctx, field)
+	case "scopes":
+		return ec.fieldContext_IdentityProvider_scopes(ctx, field)
+	case "active":
+		return ec.fieldContext_IdentityProvider_active(ctx, field)
+	case "autoProvision":
+		return ec.fieldContext_IdentityProvider_autoProvision(ctx, field)
+	case "emailDomains":
+		return ec.fieldContext_IdentityProvider_emailDomains(ctx, field)
+	case "domain":
+		return ec.fieldContext_IdentityProvider_domain(ctx, field)
+	case "project":
+		return ec.fieldContext_IdentityProvider_project(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_IdentityProvider_createdAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type IdentityProvider", field.Name)
+}
+
+func (ec *executionContext) childFields_IdentityProviderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "identityProvider":
+		return ec.fieldContext_IdentityProviderPayload_identityProvider(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type IdentityProviderPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Image(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7681,6 +9365,40 @@ func (ec *executionContext) childFields_ImportUsersPayload(ctx context.Context, 
 	return nil, fmt.Errorf("no field named %q was found under type ImportUsersPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_Invitation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Invitation_id(ctx, field)
+	case "email":
+		return ec.fieldContext_Invitation_email(ctx, field)
+	case "domain":
+		return ec.fieldContext_Invitation_domain(ctx, field)
+	case "project":
+		return ec.fieldContext_Invitation_project(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Invitation_createdAt(ctx, field)
+	case "expiresAt":
+		return ec.fieldContext_Invitation_expiresAt(ctx, field)
+	case "usedAt":
+		return ec.fieldContext_Invitation_usedAt(ctx, field)
+	case "revokedAt":
+		return ec.fieldContext_Invitation_revokedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Invitation", field.Name)
+}
+
+func (ec *executionContext) childFields_InvitationPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "invitation":
+		return ec.fieldContext_InvitationPayload_invitation(ctx, field)
+	case "secret":
+		return ec.fieldContext_InvitationPayload_secret(ctx, field)
+	case "link":
+		return ec.fieldContext_InvitationPayload_link(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type InvitationPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_JoinTokenPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "token":
@@ -7739,10 +9457,74 @@ func (ec *executionContext) childFields_KernelStats(ctx context.Context, field g
 	return nil, fmt.Errorf("no field named %q was found under type KernelStats", field.Name)
 }
 
+func (ec *executionContext) childFields_Keypair(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Keypair_id(ctx, field)
+	case "accessKey":
+		return ec.fieldContext_Keypair_accessKey(ctx, field)
+	case "name":
+		return ec.fieldContext_Keypair_name(ctx, field)
+	case "active":
+		return ec.fieldContext_Keypair_active(ctx, field)
+	case "isDefault":
+		return ec.fieldContext_Keypair_isDefault(ctx, field)
+	case "rateLimit":
+		return ec.fieldContext_Keypair_rateLimit(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Keypair_createdAt(ctx, field)
+	case "lastUsedAt":
+		return ec.fieldContext_Keypair_lastUsedAt(ctx, field)
+	case "rotatedAt":
+		return ec.fieldContext_Keypair_rotatedAt(ctx, field)
+	case "user":
+		return ec.fieldContext_Keypair_user(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Keypair", field.Name)
+}
+
+func (ec *executionContext) childFields_KeypairConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_KeypairConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_KeypairConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_KeypairConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type KeypairConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_KeypairEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_KeypairEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_KeypairEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type KeypairEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_KeypairPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "keypair":
+		return ec.fieldContext_KeypairPayload_keypair(ctx, field)
+	case "secret":
+		return ec.fieldContext_KeypairPayload_secret(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type KeypairPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_LimitReached(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "scope":
 		return ec.fieldContext_LimitReached_scope(ctx, field)
+	case "holder":
+		return ec.fieldContext_LimitReached_holder(ctx, field)
+	case "resourceGroup":
+		return ec.fieldContext_LimitReached_resourceGroup(ctx, field)
+	case "withinProject":
+		return ec.fieldContext_LimitReached_withinProject(ctx, field)
 	case "policy":
 		return ec.fieldContext_LimitReached_policy(ctx, field)
 	case "what":
@@ -7813,6 +9595,16 @@ func (ec *executionContext) childFields_LoginAttemptEdge(ctx context.Context, fi
 		return ec.fieldContext_LoginAttemptEdge_cursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type LoginAttemptEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_LoginProvider(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_LoginProvider_name(ctx, field)
+	case "displayName":
+		return ec.fieldContext_LoginProvider_displayName(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type LoginProvider", field.Name)
 }
 
 func (ec *executionContext) childFields_LoginSession(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7939,10 +9731,32 @@ func (ec *executionContext) childFields_PolicyAttachment(ctx context.Context, fi
 		return ec.fieldContext_PolicyAttachment_id(ctx, field)
 	case "policy":
 		return ec.fieldContext_PolicyAttachment_policy(ctx, field)
+	case "domain":
+		return ec.fieldContext_PolicyAttachment_domain(ctx, field)
+	case "project":
+		return ec.fieldContext_PolicyAttachment_project(ctx, field)
+	case "user":
+		return ec.fieldContext_PolicyAttachment_user(ctx, field)
+	case "keypairID":
+		return ec.fieldContext_PolicyAttachment_keypairID(ctx, field)
+	case "resourceGroup":
+		return ec.fieldContext_PolicyAttachment_resourceGroup(ctx, field)
+	case "withinProject":
+		return ec.fieldContext_PolicyAttachment_withinProject(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_PolicyAttachment_createdAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PolicyAttachment", field.Name)
+}
+
+func (ec *executionContext) childFields_PresetFit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "state":
+		return ec.fieldContext_PresetFit_state(ctx, field)
+	case "reason":
+		return ec.fieldContext_PresetFit_reason(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PresetFit", field.Name)
 }
 
 func (ec *executionContext) childFields_Project(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8087,6 +9901,14 @@ func (ec *executionContext) childFields_RegistryPayload(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type RegistryPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_RemoveVolumeGrantPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "volume":
+		return ec.fieldContext_RemoveVolumeGrantPayload_volume(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RemoveVolumeGrantPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_ResetTotpPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "user":
@@ -8183,14 +10005,36 @@ func (ec *executionContext) childFields_ResourcePolicy(ctx context.Context, fiel
 		return ec.fieldContext_ResourcePolicy_name(ctx, field)
 	case "totalSlots":
 		return ec.fieldContext_ResourcePolicy_totalSlots(ctx, field)
+	case "unlistedSlots":
+		return ec.fieldContext_ResourcePolicy_unlistedSlots(ctx, field)
 	case "maxSessions":
 		return ec.fieldContext_ResourcePolicy_maxSessions(ctx, field)
 	case "maxPendingSessions":
 		return ec.fieldContext_ResourcePolicy_maxPendingSessions(ctx, field)
+	case "maxPendingSlots":
+		return ec.fieldContext_ResourcePolicy_maxPendingSlots(ctx, field)
+	case "maxContainersPerSession":
+		return ec.fieldContext_ResourcePolicy_maxContainersPerSession(ctx, field)
+	case "maxPriority":
+		return ec.fieldContext_ResourcePolicy_maxPriority(ctx, field)
+	case "maxSessionLifetime":
+		return ec.fieldContext_ResourcePolicy_maxSessionLifetime(ctx, field)
+	case "idleTimeout":
+		return ec.fieldContext_ResourcePolicy_idleTimeout(ctx, field)
 	case "maxVfolders":
 		return ec.fieldContext_ResourcePolicy_maxVfolders(ctx, field)
 	case "maxScopeBytes":
 		return ec.fieldContext_ResourcePolicy_maxScopeBytes(ctx, field)
+	case "maxCustomizedImages":
+		return ec.fieldContext_ResourcePolicy_maxCustomizedImages(ctx, field)
+	case "maxReplicas":
+		return ec.fieldContext_ResourcePolicy_maxReplicas(ctx, field)
+	case "maxLogins":
+		return ec.fieldContext_ResourcePolicy_maxLogins(ctx, field)
+	case "maxNetworks":
+		return ec.fieldContext_ResourcePolicy_maxNetworks(ctx, field)
+	case "maxSSHSessions":
+		return ec.fieldContext_ResourcePolicy_maxSSHSessions(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_ResourcePolicy_createdAt(ctx, field)
 	}
@@ -8225,6 +10069,36 @@ func (ec *executionContext) childFields_ResourcePolicyPayload(ctx context.Contex
 		return ec.fieldContext_ResourcePolicyPayload_policy(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourcePolicyPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourcePreset(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ResourcePreset_id(ctx, field)
+	case "name":
+		return ec.fieldContext_ResourcePreset_name(ctx, field)
+	case "description":
+		return ec.fieldContext_ResourcePreset_description(ctx, field)
+	case "slots":
+		return ec.fieldContext_ResourcePreset_slots(ctx, field)
+	case "shmBytes":
+		return ec.fieldContext_ResourcePreset_shmBytes(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_ResourcePreset_createdAt(ctx, field)
+	case "resourceGroup":
+		return ec.fieldContext_ResourcePreset_resourceGroup(ctx, field)
+	case "fit":
+		return ec.fieldContext_ResourcePreset_fit(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourcePreset", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourcePresetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "preset":
+		return ec.fieldContext_ResourcePresetPayload_preset(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourcePresetPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Retention(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8341,6 +10215,32 @@ func (ec *executionContext) childFields_RolePermission(ctx context.Context, fiel
 		return ec.fieldContext_RolePermission_operations(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RolePermission", field.Name)
+}
+
+func (ec *executionContext) childFields_SSHKey(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_SSHKey_id(ctx, field)
+	case "name":
+		return ec.fieldContext_SSHKey_name(ctx, field)
+	case "publicKey":
+		return ec.fieldContext_SSHKey_publicKey(ctx, field)
+	case "fingerprint":
+		return ec.fieldContext_SSHKey_fingerprint(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_SSHKey_createdAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SSHKey", field.Name)
+}
+
+func (ec *executionContext) childFields_SSHKeyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "sshKey":
+		return ec.fieldContext_SSHKeyPayload_sshKey(ctx, field)
+	case "privateKey":
+		return ec.fieldContext_SSHKeyPayload_privateKey(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SSHKeyPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ScanRegistryPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8509,6 +10409,14 @@ func (ec *executionContext) childFields_SessionPayload(ctx context.Context, fiel
 		return ec.fieldContext_SessionPayload_session(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SessionPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SetVolumeGrantPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "grant":
+		return ec.fieldContext_SetVolumeGrantPayload_grant(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetVolumeGrantPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_SlotType(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8819,8 +10727,32 @@ func (ec *executionContext) childFields_Volume(ctx context.Context, field graphq
 		return ec.fieldContext_Volume_usedBytes(ctx, field)
 	case "permissions":
 		return ec.fieldContext_Volume_permissions(ctx, field)
+	case "grants":
+		return ec.fieldContext_Volume_grants(ctx, field)
+	case "myPermissions":
+		return ec.fieldContext_Volume_myPermissions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Volume", field.Name)
+}
+
+func (ec *executionContext) childFields_VolumeGrant(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_VolumeGrant_id(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_VolumeGrant_createdAt(ctx, field)
+	case "everybody":
+		return ec.fieldContext_VolumeGrant_everybody(ctx, field)
+	case "domain":
+		return ec.fieldContext_VolumeGrant_domain(ctx, field)
+	case "project":
+		return ec.fieldContext_VolumeGrant_project(ctx, field)
+	case "user":
+		return ec.fieldContext_VolumeGrant_user(ctx, field)
+	case "permissions":
+		return ec.fieldContext_VolumeGrant_permissions(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VolumeGrant", field.Name)
 }
 
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -9047,6 +10979,20 @@ func (ec *executionContext) field_Domain_users_args(ctx context.Context, rawArgs
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_addSshKey_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (auth.AddSSHKeyInput, error) {
+			return ec.unmarshalNAddSSHKeyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐAddSSHKeyInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_attachResourcePolicy_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -9145,12 +11091,54 @@ func (ec *executionContext) field_Mutation_createDownload_args(ctx context.Conte
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_createIdentityProvider_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (oidc.CreateIdentityProviderInput, error) {
+			return ec.unmarshalNCreateIdentityProviderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐCreateIdentityProviderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createInvitation_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (signup.CreateInvitationInput, error) {
+			return ec.unmarshalNCreateInvitationInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsignupᚐCreateInvitationInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_createJoinToken_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (agents.CreateJoinTokenInput, error) {
 			return ec.unmarshalNCreateJoinTokenInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐCreateJoinTokenInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createKeypair_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (auth.CreateKeypairInput, error) {
+			return ec.unmarshalNCreateKeypairInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐCreateKeypairInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9215,6 +11203,20 @@ func (ec *executionContext) field_Mutation_createResourcePolicy_args(ctx context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_createResourcePreset_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (preset.CreateResourcePresetInput, error) {
+			return ec.unmarshalNCreateResourcePresetInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐCreateResourcePresetInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_createRole_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -9235,6 +11237,20 @@ func (ec *executionContext) field_Mutation_createSession_args(ctx context.Contex
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (session.CreateSessionInput, error) {
 			return ec.unmarshalNCreateSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createSshKey_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (auth.CreateSSHKeyInput, error) {
+			return ec.unmarshalNCreateSSHKeyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐCreateSSHKeyInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9299,12 +11315,68 @@ func (ec *executionContext) field_Mutation_deleteFiles_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_deleteIdentityProvider_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (oidc.DeleteIdentityProviderInput, error) {
+			return ec.unmarshalNDeleteIdentityProviderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐDeleteIdentityProviderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteKeypair_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (auth.DeleteKeypairInput, error) {
+			return ec.unmarshalNDeleteKeypairInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐDeleteKeypairInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_deleteResourceGroup_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (group.DeleteResourceGroupInput, error) {
 			return ec.unmarshalNDeleteResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐDeleteResourceGroupInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteResourcePolicy_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (policy.DeleteResourcePolicyInput, error) {
+			return ec.unmarshalNDeleteResourcePolicyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐDeleteResourcePolicyInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteResourcePreset_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (preset.DeleteResourcePresetInput, error) {
+			return ec.unmarshalNDeleteResourcePresetInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐDeleteResourcePresetInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9327,12 +11399,40 @@ func (ec *executionContext) field_Mutation_deleteRole_args(ctx context.Context, 
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_deleteSshKey_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (auth.DeleteSSHKeyInput, error) {
+			return ec.unmarshalNDeleteSSHKeyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐDeleteSSHKeyInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_deleteVfolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (vfolder.DeleteVfolderInput, error) {
 			return ec.unmarshalNDeleteVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteVfolderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_detachResourcePolicy_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (policy.DetachResourcePolicyInput, error) {
+			return ec.unmarshalNDetachResourcePolicyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐDetachResourcePolicyInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9509,6 +11609,20 @@ func (ec *executionContext) field_Mutation_removeMembership_args(ctx context.Con
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_removeVolumeGrant_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.RemoveVolumeGrantInput, error) {
+			return ec.unmarshalNRemoveVolumeGrantInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveVolumeGrantInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_renameSession_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -9593,6 +11707,20 @@ func (ec *executionContext) field_Mutation_revokeAccessToken_args(ctx context.Co
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_revokeInvitation_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (signup.RevokeInvitationInput, error) {
+			return ec.unmarshalNRevokeInvitationInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsignupᚐRevokeInvitationInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_revokeLoginSession_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -9627,6 +11755,20 @@ func (ec *executionContext) field_Mutation_revokeRole_args(ctx context.Context, 
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (role.RevokeRoleInput, error) {
 			return ec.unmarshalNRevokeRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐRevokeRoleInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_rotateKeypair_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (auth.RotateKeypairInput, error) {
+			return ec.unmarshalNRotateKeypairInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐRotateKeypairInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9677,6 +11819,20 @@ func (ec *executionContext) field_Mutation_setRetention_args(ctx context.Context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_setVolumeGrant_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.SetVolumeGrantInput, error) {
+			return ec.unmarshalNSetVolumeGrantInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐSetVolumeGrantInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_terminateSession_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -9711,6 +11867,34 @@ func (ec *executionContext) field_Mutation_updateDomain_args(ctx context.Context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (identity.UpdateDomainInput, error) {
 			return ec.unmarshalNUpdateDomainInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐUpdateDomainInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateIdentityProvider_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (oidc.UpdateIdentityProviderInput, error) {
+			return ec.unmarshalNUpdateIdentityProviderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐUpdateIdentityProviderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateKeypair_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (auth.UpdateKeypairInput, error) {
+			return ec.unmarshalNUpdateKeypairInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐUpdateKeypairInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9767,6 +11951,20 @@ func (ec *executionContext) field_Mutation_updateResourcePolicy_args(ctx context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (policy.UpdateResourcePolicyInput, error) {
 			return ec.unmarshalNUpdateResourcePolicyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐUpdateResourcePolicyInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateResourcePreset_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (preset.UpdateResourcePresetInput, error) {
+			return ec.unmarshalNUpdateResourcePresetInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐUpdateResourcePresetInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -10141,6 +12339,44 @@ func (ec *executionContext) field_Query_domains_args(ctx context.Context, rawArg
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_effectiveLimits_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "domain",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["domain"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "project",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["project"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "user",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["user"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "resourceGroup",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["resourceGroup"] = arg3
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_images_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -10192,6 +12428,68 @@ func (ec *executionContext) field_Query_images_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_keypairs_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "user",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["user"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.KeypairOrder, error) {
+			return ec.unmarshalOKeypairOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.KeypairWhereInput, error) {
+			return ec.unmarshalOKeypairWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg6
 	return args, nil
 }
 
@@ -10537,6 +12835,20 @@ func (ec *executionContext) field_Query_resourcePolicies_args(ctx context.Contex
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_resourcePresets_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "resourceGroup",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["resourceGroup"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_roles_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -10875,6 +13187,28 @@ func (ec *executionContext) field_ResourceGroup_agents_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_ResourcePreset_fit_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "project",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["project"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "resourceGroup",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["resourceGroup"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Subscription_agentChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -10996,6 +13330,20 @@ func (ec *executionContext) field_Vfolder_files_args(ctx context.Context, rawArg
 		return nil, err
 	}
 	args["after"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Volume_myPermissions_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "project",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["project"] = arg0
 	return args, nil
 }
 
@@ -11126,6 +13474,61 @@ func (ec *executionContext) _AccessToken_prefix(ctx context.Context, field graph
 }
 func (ec *executionContext) fieldContext_AccessToken_prefix(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("AccessToken", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AccessToken_scopes(ctx context.Context, field graphql.CollectedField, obj *ent.AccessToken) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccessToken_scopes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.AccessToken().Scopes(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.TokenScope) graphql.Marshaler {
+			return ec.marshalNTokenScope2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScopeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AccessToken_scopes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccessToken", field, true, true, errors.New("field of type TokenScope does not have child fields"))
+}
+
+func (ec *executionContext) _AccessToken_project(ctx context.Context, field graphql.CollectedField, obj *ent.AccessToken) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccessToken_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Project(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AccessToken_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AccessToken",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _AccessToken_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.AccessToken) (ret graphql.Marshaler) {
@@ -12390,6 +14793,38 @@ func (ec *executionContext) fieldContext_AttachResourcePolicyPayload_policy(_ co
 	return fc, nil
 }
 
+func (ec *executionContext) _AttachResourcePolicyPayload_attachment(ctx context.Context, field graphql.CollectedField, obj *policy.AttachResourcePolicyPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AttachResourcePolicyPayload_attachment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Attachment, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.PolicyAttachment) graphql.Marshaler {
+			return ec.marshalOPolicyAttachment2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐPolicyAttachment(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AttachResourcePolicyPayload_attachment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AttachResourcePolicyPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PolicyAttachment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _AuditEntry_id(ctx context.Context, field graphql.CollectedField, obj *ent.AuditEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13074,6 +15509,29 @@ func (ec *executionContext) fieldContext_DeleteFilesPayload_results(_ context.Co
 	return fc, nil
 }
 
+func (ec *executionContext) _DeleteKeypairPayload_id(ctx context.Context, field graphql.CollectedField, obj *auth.DeleteKeypairPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteKeypairPayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteKeypairPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteKeypairPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _DeleteResourceGroupPayload_id(ctx context.Context, field graphql.CollectedField, obj *group.DeleteResourceGroupPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13097,6 +15555,52 @@ func (ec *executionContext) fieldContext_DeleteResourceGroupPayload_id(_ context
 	return graphql.NewScalarFieldContext("DeleteResourceGroupPayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
+func (ec *executionContext) _DeleteResourcePolicyPayload_id(ctx context.Context, field graphql.CollectedField, obj *policy.DeleteResourcePolicyPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteResourcePolicyPayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteResourcePolicyPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteResourcePolicyPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteResourcePresetPayload_id(ctx context.Context, field graphql.CollectedField, obj *preset.DeleteResourcePresetPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteResourcePresetPayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteResourcePresetPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteResourcePresetPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _DeleteRolePayload_id(ctx context.Context, field graphql.CollectedField, obj *role.DeleteRolePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13118,6 +15622,52 @@ func (ec *executionContext) _DeleteRolePayload_id(ctx context.Context, field gra
 }
 func (ec *executionContext) fieldContext_DeleteRolePayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DeleteRolePayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteSSHKeyPayload_id(ctx context.Context, field graphql.CollectedField, obj *auth.DeleteSSHKeyPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteSSHKeyPayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteSSHKeyPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteSSHKeyPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DetachResourcePolicyPayload_id(ctx context.Context, field graphql.CollectedField, obj *policy.DetachResourcePolicyPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DetachResourcePolicyPayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DetachResourcePolicyPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DetachResourcePolicyPayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _Device_id(ctx context.Context, field graphql.CollectedField, obj *ent.Device) (ret graphql.Marshaler) {
@@ -14420,6 +16970,213 @@ func (ec *executionContext) fieldContext_DroppedAgents_count(_ context.Context, 
 	return graphql.NewScalarFieldContext("DroppedAgents", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _EffectiveLimit_what(ctx context.Context, field graphql.CollectedField, obj *policy.EffectiveLimit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EffectiveLimit_what(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.What, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EffectiveLimit_what(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EffectiveLimit", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _EffectiveLimit_limit(ctx context.Context, field graphql.CollectedField, obj *policy.EffectiveLimit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EffectiveLimit_limit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Limit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EffectiveLimit_limit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EffectiveLimit", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _EffectiveLimit_used(ctx context.Context, field graphql.CollectedField, obj *policy.EffectiveLimit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EffectiveLimit_used(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Used, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EffectiveLimit_used(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EffectiveLimit", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _EffectiveLimit_assignable(ctx context.Context, field graphql.CollectedField, obj *policy.EffectiveLimit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EffectiveLimit_assignable(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Assignable, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EffectiveLimit_assignable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EffectiveLimit", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _EffectiveLimit_scope(ctx context.Context, field graphql.CollectedField, obj *policy.EffectiveLimit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EffectiveLimit_scope(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Scope, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EffectiveLimit_scope(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EffectiveLimit", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _EffectiveLimit_holder(ctx context.Context, field graphql.CollectedField, obj *policy.EffectiveLimit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EffectiveLimit_holder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Holder, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EffectiveLimit_holder(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EffectiveLimit", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _EffectiveLimit_policy(ctx context.Context, field graphql.CollectedField, obj *policy.EffectiveLimit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EffectiveLimit_policy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Policy, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EffectiveLimit_policy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EffectiveLimit", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _EffectiveLimit_resourceGroup(ctx context.Context, field graphql.CollectedField, obj *policy.EffectiveLimit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EffectiveLimit_resourceGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceGroup, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_EffectiveLimit_resourceGroup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EffectiveLimit", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _EffectiveLimit_withinProject(ctx context.Context, field graphql.CollectedField, obj *policy.EffectiveLimit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EffectiveLimit_withinProject(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.WithinProject, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_EffectiveLimit_withinProject(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EffectiveLimit", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _EventStep_name(ctx context.Context, field graphql.CollectedField, obj *report.Step) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -14946,6 +17703,332 @@ func (ec *executionContext) _GroupGrant_createdAt(ctx context.Context, field gra
 }
 func (ec *executionContext) fieldContext_GroupGrant_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("GroupGrant", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _IdentityProvider_id(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdentityProvider_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdentityProvider_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdentityProvider", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _IdentityProvider_name(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdentityProvider_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdentityProvider_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdentityProvider", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _IdentityProvider_displayName(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdentityProvider_displayName(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DisplayName, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdentityProvider_displayName(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdentityProvider", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _IdentityProvider_issuer(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdentityProvider_issuer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Issuer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdentityProvider_issuer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdentityProvider", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _IdentityProvider_clientID(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdentityProvider_clientID(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ClientID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdentityProvider_clientID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdentityProvider", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _IdentityProvider_scopes(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdentityProvider_scopes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Scopes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdentityProvider_scopes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdentityProvider", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _IdentityProvider_active(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdentityProvider_active(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Active, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdentityProvider_active(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdentityProvider", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _IdentityProvider_autoProvision(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdentityProvider_autoProvision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AutoProvision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdentityProvider_autoProvision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdentityProvider", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _IdentityProvider_emailDomains(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdentityProvider_emailDomains(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EmailDomains, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdentityProvider_emailDomains(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdentityProvider", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _IdentityProvider_domain(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdentityProvider_domain(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Domain(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Domain) graphql.Marshaler {
+			return ec.marshalNDomain2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomain(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdentityProvider_domain(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdentityProvider",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Domain(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdentityProvider_project(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdentityProvider_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Project(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_IdentityProvider_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdentityProvider",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdentityProvider_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdentityProvider_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdentityProvider_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdentityProvider", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _IdentityProviderPayload_identityProvider(ctx context.Context, field graphql.CollectedField, obj *oidc.IdentityProviderPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdentityProviderPayload_identityProvider(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.IdentityProvider, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.IdentityProvider) graphql.Marshaler {
+			return ec.marshalNIdentityProvider2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProvider(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdentityProviderPayload_identityProvider(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdentityProviderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdentityProvider(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Image_id(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
@@ -15623,6 +18706,286 @@ func (ec *executionContext) fieldContext_ImportUsersPayload_failed(_ context.Con
 	return graphql.NewScalarFieldContext("ImportUsersPayload", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _Invitation_id(ctx context.Context, field graphql.CollectedField, obj *ent.Invitation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Invitation_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Invitation_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Invitation", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Invitation_email(ctx context.Context, field graphql.CollectedField, obj *ent.Invitation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Invitation_email(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Email, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Invitation_email(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Invitation", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Invitation_domain(ctx context.Context, field graphql.CollectedField, obj *ent.Invitation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Invitation_domain(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Domain(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Domain) graphql.Marshaler {
+			return ec.marshalNDomain2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomain(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Invitation_domain(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Invitation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Domain(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Invitation_project(ctx context.Context, field graphql.CollectedField, obj *ent.Invitation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Invitation_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Project(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Invitation_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Invitation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Invitation_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.Invitation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Invitation_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Invitation_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Invitation", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Invitation_expiresAt(ctx context.Context, field graphql.CollectedField, obj *ent.Invitation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Invitation_expiresAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ExpiresAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Invitation_expiresAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Invitation", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Invitation_usedAt(ctx context.Context, field graphql.CollectedField, obj *ent.Invitation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Invitation_usedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UsedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Invitation_usedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Invitation", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Invitation_revokedAt(ctx context.Context, field graphql.CollectedField, obj *ent.Invitation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Invitation_revokedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RevokedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Invitation_revokedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Invitation", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _InvitationPayload_invitation(ctx context.Context, field graphql.CollectedField, obj *signup.InvitationPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InvitationPayload_invitation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Invitation, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Invitation) graphql.Marshaler {
+			return ec.marshalNInvitation2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitation(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InvitationPayload_invitation(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "InvitationPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Invitation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _InvitationPayload_secret(ctx context.Context, field graphql.CollectedField, obj *signup.InvitationPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InvitationPayload_secret(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Secret, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_InvitationPayload_secret(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InvitationPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _InvitationPayload_link(ctx context.Context, field graphql.CollectedField, obj *signup.InvitationPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InvitationPayload_link(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Link, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_InvitationPayload_link(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InvitationPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _JoinTokenPayload_token(ctx context.Context, field graphql.CollectedField, obj *agents.JoinTokenPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -16119,6 +19482,442 @@ func (ec *executionContext) fieldContext_KernelStats_metrics(_ context.Context, 
 	return fc, nil
 }
 
+func (ec *executionContext) _Keypair_id(ctx context.Context, field graphql.CollectedField, obj *ent.Keypair) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Keypair_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Keypair_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Keypair", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Keypair_accessKey(ctx context.Context, field graphql.CollectedField, obj *ent.Keypair) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Keypair_accessKey(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AccessKey, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Keypair_accessKey(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Keypair", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Keypair_name(ctx context.Context, field graphql.CollectedField, obj *ent.Keypair) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Keypair_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Keypair_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Keypair", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Keypair_active(ctx context.Context, field graphql.CollectedField, obj *ent.Keypair) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Keypair_active(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Active, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Keypair_active(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Keypair", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Keypair_isDefault(ctx context.Context, field graphql.CollectedField, obj *ent.Keypair) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Keypair_isDefault(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.IsDefault, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Keypair_isDefault(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Keypair", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Keypair_rateLimit(ctx context.Context, field graphql.CollectedField, obj *ent.Keypair) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Keypair_rateLimit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RateLimit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Keypair_rateLimit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Keypair", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Keypair_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.Keypair) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Keypair_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Keypair_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Keypair", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Keypair_lastUsedAt(ctx context.Context, field graphql.CollectedField, obj *ent.Keypair) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Keypair_lastUsedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LastUsedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Keypair_lastUsedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Keypair", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Keypair_rotatedAt(ctx context.Context, field graphql.CollectedField, obj *ent.Keypair) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Keypair_rotatedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RotatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Keypair_rotatedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Keypair", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Keypair_user(ctx context.Context, field graphql.CollectedField, obj *ent.Keypair) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Keypair_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalNUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Keypair_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Keypair",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _KeypairConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.KeypairConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KeypairConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.KeypairEdge) graphql.Marshaler {
+			return ec.marshalOKeypairEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_KeypairConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "KeypairConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_KeypairEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _KeypairConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.KeypairConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KeypairConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.PageInfo[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_KeypairConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "KeypairConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _KeypairConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.KeypairConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KeypairConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_KeypairConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KeypairConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _KeypairEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.KeypairEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KeypairEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Keypair) graphql.Marshaler {
+			return ec.marshalOKeypair2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypair(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_KeypairEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "KeypairEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Keypair(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _KeypairEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.KeypairEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KeypairEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_KeypairEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KeypairEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _KeypairPayload_keypair(ctx context.Context, field graphql.CollectedField, obj *auth.KeypairPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KeypairPayload_keypair(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Keypair, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Keypair) graphql.Marshaler {
+			return ec.marshalNKeypair2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypair(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_KeypairPayload_keypair(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "KeypairPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Keypair(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _KeypairPayload_secret(ctx context.Context, field graphql.CollectedField, obj *auth.KeypairPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KeypairPayload_secret(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Secret, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_KeypairPayload_secret(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KeypairPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _LimitReached_scope(ctx context.Context, field graphql.CollectedField, obj *report.LimitReached) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -16139,6 +19938,75 @@ func (ec *executionContext) _LimitReached_scope(ctx context.Context, field graph
 	)
 }
 func (ec *executionContext) fieldContext_LimitReached_scope(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LimitReached", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _LimitReached_holder(ctx context.Context, field graphql.CollectedField, obj *report.LimitReached) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LimitReached_holder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Holder, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LimitReached_holder(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LimitReached", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _LimitReached_resourceGroup(ctx context.Context, field graphql.CollectedField, obj *report.LimitReached) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LimitReached_resourceGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceGroup, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LimitReached_resourceGroup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LimitReached", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _LimitReached_withinProject(ctx context.Context, field graphql.CollectedField, obj *report.LimitReached) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LimitReached_withinProject(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.WithinProject, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LimitReached_withinProject(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("LimitReached", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
@@ -16673,6 +20541,52 @@ func (ec *executionContext) _LoginAttemptEdge_cursor(ctx context.Context, field 
 }
 func (ec *executionContext) fieldContext_LoginAttemptEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("LoginAttemptEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _LoginProvider_name(ctx context.Context, field graphql.CollectedField, obj *oidc.LoginProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginProvider_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LoginProvider_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LoginProvider", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _LoginProvider_displayName(ctx context.Context, field graphql.CollectedField, obj *oidc.LoginProvider) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginProvider_displayName(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DisplayName, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LoginProvider_displayName(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LoginProvider", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _LoginSession_id(ctx context.Context, field graphql.CollectedField, obj *ent.LoginSession) (ret graphql.Marshaler) {
@@ -17514,6 +21428,402 @@ func (ec *executionContext) fieldContext_Mutation_createJoinToken(ctx context.Co
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_createAccessToken(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createAccessToken(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateAccessToken(ctx, fc.Args["input"].(auth.CreateAccessTokenInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *auth.AccessTokenPayload) graphql.Marshaler {
+			return ec.marshalNAccessTokenPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐAccessTokenPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createAccessToken(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AccessTokenPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createAccessToken_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_revokeAccessToken(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_revokeAccessToken(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RevokeAccessToken(ctx, fc.Args["input"].(auth.RevokeAccessTokenInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *auth.AccessTokenPayload) graphql.Marshaler {
+			return ec.marshalNAccessTokenPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐAccessTokenPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_revokeAccessToken(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AccessTokenPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_revokeAccessToken_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createKeypair(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createKeypair(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateKeypair(ctx, fc.Args["input"].(auth.CreateKeypairInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *auth.KeypairPayload) graphql.Marshaler {
+			return ec.marshalNKeypairPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐKeypairPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createKeypair(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_KeypairPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createKeypair_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateKeypair(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateKeypair(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateKeypair(ctx, fc.Args["input"].(auth.UpdateKeypairInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *auth.KeypairPayload) graphql.Marshaler {
+			return ec.marshalNKeypairPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐKeypairPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateKeypair(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_KeypairPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateKeypair_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_rotateKeypair(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_rotateKeypair(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RotateKeypair(ctx, fc.Args["input"].(auth.RotateKeypairInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *auth.KeypairPayload) graphql.Marshaler {
+			return ec.marshalNKeypairPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐKeypairPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_rotateKeypair(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_KeypairPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_rotateKeypair_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteKeypair(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteKeypair(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteKeypair(ctx, fc.Args["input"].(auth.DeleteKeypairInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *auth.DeleteKeypairPayload) graphql.Marshaler {
+			return ec.marshalNDeleteKeypairPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐDeleteKeypairPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteKeypair(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteKeypairPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteKeypair_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createSshKey(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createSshKey(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateSSHKey(ctx, fc.Args["input"].(auth.CreateSSHKeyInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *auth.SSHKeyPayload) graphql.Marshaler {
+			return ec.marshalNSSHKeyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐSSHKeyPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createSshKey(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SSHKeyPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createSshKey_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_addSshKey(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_addSshKey(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AddSSHKey(ctx, fc.Args["input"].(auth.AddSSHKeyInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *auth.SSHKeyPayload) graphql.Marshaler {
+			return ec.marshalNSSHKeyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐSSHKeyPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_addSshKey(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SSHKeyPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_addSshKey_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteSshKey(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteSshKey(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteSSHKey(ctx, fc.Args["input"].(auth.DeleteSSHKeyInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *auth.DeleteSSHKeyPayload) graphql.Marshaler {
+			return ec.marshalNDeleteSSHKeyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐDeleteSSHKeyPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteSshKey(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteSSHKeyPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteSshKey_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createDomain(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -17772,226 +22082,6 @@ func (ec *executionContext) fieldContext_Mutation_removeMembership(ctx context.C
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_removeMembership_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Mutation_createResourcePolicy(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_createResourcePolicy(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().CreateResourcePolicy(ctx, fc.Args["input"].(policy.CreateResourcePolicyInput))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *policy.ResourcePolicyPayload) graphql.Marshaler {
-			return ec.marshalNResourcePolicyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐResourcePolicyPayload(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Mutation_createResourcePolicy(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Mutation",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ResourcePolicyPayload(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_createResourcePolicy_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Mutation_updateResourcePolicy(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_updateResourcePolicy(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateResourcePolicy(ctx, fc.Args["input"].(policy.UpdateResourcePolicyInput))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *policy.ResourcePolicyPayload) graphql.Marshaler {
-			return ec.marshalNResourcePolicyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐResourcePolicyPayload(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Mutation_updateResourcePolicy(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Mutation",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ResourcePolicyPayload(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_updateResourcePolicy_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Mutation_attachResourcePolicy(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_attachResourcePolicy(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().AttachResourcePolicy(ctx, fc.Args["input"].(policy.AttachResourcePolicyInput))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *policy.AttachResourcePolicyPayload) graphql.Marshaler {
-			return ec.marshalNAttachResourcePolicyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐAttachResourcePolicyPayload(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Mutation_attachResourcePolicy(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Mutation",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_AttachResourcePolicyPayload(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_attachResourcePolicy_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Mutation_createAccessToken(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_createAccessToken(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().CreateAccessToken(ctx, fc.Args["input"].(auth.CreateAccessTokenInput))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *auth.AccessTokenPayload) graphql.Marshaler {
-			return ec.marshalNAccessTokenPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐAccessTokenPayload(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Mutation_createAccessToken(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Mutation",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_AccessTokenPayload(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_createAccessToken_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Mutation_revokeAccessToken(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_revokeAccessToken(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().RevokeAccessToken(ctx, fc.Args["input"].(auth.RevokeAccessTokenInput))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *auth.AccessTokenPayload) graphql.Marshaler {
-			return ec.marshalNAccessTokenPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐAccessTokenPayload(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Mutation_revokeAccessToken(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Mutation",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_AccessTokenPayload(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_revokeAccessToken_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -18778,6 +22868,490 @@ func (ec *executionContext) fieldContext_Mutation_importUsers(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_createResourcePolicy(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createResourcePolicy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateResourcePolicy(ctx, fc.Args["input"].(policy.CreateResourcePolicyInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *policy.ResourcePolicyPayload) graphql.Marshaler {
+			return ec.marshalNResourcePolicyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐResourcePolicyPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createResourcePolicy(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourcePolicyPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createResourcePolicy_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateResourcePolicy(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateResourcePolicy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateResourcePolicy(ctx, fc.Args["input"].(policy.UpdateResourcePolicyInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *policy.ResourcePolicyPayload) graphql.Marshaler {
+			return ec.marshalNResourcePolicyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐResourcePolicyPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateResourcePolicy(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourcePolicyPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateResourcePolicy_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteResourcePolicy(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteResourcePolicy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteResourcePolicy(ctx, fc.Args["input"].(policy.DeleteResourcePolicyInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *policy.DeleteResourcePolicyPayload) graphql.Marshaler {
+			return ec.marshalNDeleteResourcePolicyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐDeleteResourcePolicyPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteResourcePolicy(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteResourcePolicyPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteResourcePolicy_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_attachResourcePolicy(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_attachResourcePolicy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AttachResourcePolicy(ctx, fc.Args["input"].(policy.AttachResourcePolicyInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *policy.AttachResourcePolicyPayload) graphql.Marshaler {
+			return ec.marshalNAttachResourcePolicyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐAttachResourcePolicyPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_attachResourcePolicy(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AttachResourcePolicyPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_attachResourcePolicy_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_detachResourcePolicy(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_detachResourcePolicy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DetachResourcePolicy(ctx, fc.Args["input"].(policy.DetachResourcePolicyInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *policy.DetachResourcePolicyPayload) graphql.Marshaler {
+			return ec.marshalNDetachResourcePolicyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐDetachResourcePolicyPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_detachResourcePolicy(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DetachResourcePolicyPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_detachResourcePolicy_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createResourcePreset(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createResourcePreset(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateResourcePreset(ctx, fc.Args["input"].(preset.CreateResourcePresetInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *preset.ResourcePresetPayload) graphql.Marshaler {
+			return ec.marshalNResourcePresetPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐResourcePresetPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createResourcePreset(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourcePresetPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createResourcePreset_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateResourcePreset(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateResourcePreset(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateResourcePreset(ctx, fc.Args["input"].(preset.UpdateResourcePresetInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *preset.ResourcePresetPayload) graphql.Marshaler {
+			return ec.marshalNResourcePresetPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐResourcePresetPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateResourcePreset(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourcePresetPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateResourcePreset_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteResourcePreset(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteResourcePreset(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteResourcePreset(ctx, fc.Args["input"].(preset.DeleteResourcePresetInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *preset.DeleteResourcePresetPayload) graphql.Marshaler {
+			return ec.marshalNDeleteResourcePresetPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐDeleteResourcePresetPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteResourcePreset(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteResourcePresetPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteResourcePreset_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createIdentityProvider(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createIdentityProvider(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateIdentityProvider(ctx, fc.Args["input"].(oidc.CreateIdentityProviderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *oidc.IdentityProviderPayload) graphql.Marshaler {
+			return ec.marshalNIdentityProviderPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐIdentityProviderPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createIdentityProvider(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdentityProviderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createIdentityProvider_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateIdentityProvider(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateIdentityProvider(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateIdentityProvider(ctx, fc.Args["input"].(oidc.UpdateIdentityProviderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *oidc.IdentityProviderPayload) graphql.Marshaler {
+			return ec.marshalNIdentityProviderPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐIdentityProviderPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateIdentityProvider(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdentityProviderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateIdentityProvider_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteIdentityProvider(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteIdentityProvider(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteIdentityProvider(ctx, fc.Args["input"].(oidc.DeleteIdentityProviderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *oidc.IdentityProviderPayload) graphql.Marshaler {
+			return ec.marshalNIdentityProviderPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐIdentityProviderPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteIdentityProvider(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdentityProviderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteIdentityProvider_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createRole(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -19124,6 +23698,94 @@ func (ec *executionContext) fieldContext_Mutation_renameSession(ctx context.Cont
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_renameSession_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createInvitation(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createInvitation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateInvitation(ctx, fc.Args["input"].(signup.CreateInvitationInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *signup.InvitationPayload) graphql.Marshaler {
+			return ec.marshalNInvitationPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsignupᚐInvitationPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createInvitation(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_InvitationPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createInvitation_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_revokeInvitation(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_revokeInvitation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RevokeInvitation(ctx, fc.Args["input"].(signup.RevokeInvitationInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *signup.InvitationPayload) graphql.Marshaler {
+			return ec.marshalNInvitationPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsignupᚐInvitationPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_revokeInvitation(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_InvitationPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_revokeInvitation_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -19570,6 +24232,94 @@ func (ec *executionContext) fieldContext_Mutation_deleteFiles(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_setVolumeGrant(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setVolumeGrant(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetVolumeGrant(ctx, fc.Args["input"].(vfolder.SetVolumeGrantInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.SetVolumeGrantPayload) graphql.Marshaler {
+			return ec.marshalNSetVolumeGrantPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐSetVolumeGrantPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_setVolumeGrant(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SetVolumeGrantPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setVolumeGrant_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_removeVolumeGrant(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_removeVolumeGrant(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RemoveVolumeGrant(ctx, fc.Args["input"].(vfolder.RemoveVolumeGrantInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.RemoveVolumeGrantPayload) graphql.Marshaler {
+			return ec.marshalNRemoveVolumeGrantPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveVolumeGrantPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_removeVolumeGrant(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RemoveVolumeGrantPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_removeVolumeGrant_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _NearestFit_agent(ctx context.Context, field graphql.CollectedField, obj *report.NearestFit) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -19997,6 +24747,189 @@ func (ec *executionContext) fieldContext_PolicyAttachment_policy(_ context.Conte
 	return fc, nil
 }
 
+func (ec *executionContext) _PolicyAttachment_domain(ctx context.Context, field graphql.CollectedField, obj *ent.PolicyAttachment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PolicyAttachment_domain(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Domain(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Domain) graphql.Marshaler {
+			return ec.marshalODomain2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomain(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PolicyAttachment_domain(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PolicyAttachment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Domain(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PolicyAttachment_project(ctx context.Context, field graphql.CollectedField, obj *ent.PolicyAttachment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PolicyAttachment_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Project(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PolicyAttachment_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PolicyAttachment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PolicyAttachment_user(ctx context.Context, field graphql.CollectedField, obj *ent.PolicyAttachment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PolicyAttachment_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PolicyAttachment_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PolicyAttachment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PolicyAttachment_keypairID(ctx context.Context, field graphql.CollectedField, obj *ent.PolicyAttachment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PolicyAttachment_keypairID(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.KeypairID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PolicyAttachment_keypairID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PolicyAttachment", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _PolicyAttachment_resourceGroup(ctx context.Context, field graphql.CollectedField, obj *ent.PolicyAttachment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PolicyAttachment_resourceGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceGroup(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ResourceGroup) graphql.Marshaler {
+			return ec.marshalOResourceGroup2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroup(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PolicyAttachment_resourceGroup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PolicyAttachment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceGroup(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PolicyAttachment_withinProject(ctx context.Context, field graphql.CollectedField, obj *ent.PolicyAttachment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PolicyAttachment_withinProject(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.WithinProject(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PolicyAttachment_withinProject(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PolicyAttachment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _PolicyAttachment_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.PolicyAttachment) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -20018,6 +24951,52 @@ func (ec *executionContext) _PolicyAttachment_createdAt(ctx context.Context, fie
 }
 func (ec *executionContext) fieldContext_PolicyAttachment_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("PolicyAttachment", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _PresetFit_state(ctx context.Context, field graphql.CollectedField, obj *preset.PresetFit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PresetFit_state(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.State, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v preset.State) graphql.Marshaler {
+			return ec.marshalNPresetState2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐState(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PresetFit_state(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PresetFit", field, false, false, errors.New("field of type PresetState does not have child fields"))
+}
+
+func (ec *executionContext) _PresetFit_reason(ctx context.Context, field graphql.CollectedField, obj *preset.PresetFit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PresetFit_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PresetFit_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PresetFit", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Project_id(ctx context.Context, field graphql.CollectedField, obj *ent.Project) (ret graphql.Marshaler) {
@@ -20945,6 +25924,126 @@ func (ec *executionContext) fieldContext_Query_slotTypes(_ context.Context, fiel
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_accessTokens(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_accessTokens(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().AccessTokens(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.AccessTokenOrder), fc.Args["where"].(*ent.AccessTokenWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.AccessTokenConnection) graphql.Marshaler {
+			return ec.marshalNAccessTokenConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAccessTokenConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_accessTokens(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AccessTokenConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_accessTokens_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_keypairs(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_keypairs(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Keypairs(ctx, fc.Args["user"].(*uuid.UUID), fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.KeypairOrder), fc.Args["where"].(*ent.KeypairWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.KeypairConnection) graphql.Marshaler {
+			return ec.marshalNKeypairConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_keypairs(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_KeypairConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_keypairs_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_sshKeys(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_sshKeys(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().SSHKeys(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.SSHKey) graphql.Marshaler {
+			return ec.marshalNSSHKey2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_sshKeys(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SSHKey(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_viewer(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -21103,94 +26202,6 @@ func (ec *executionContext) fieldContext_Query_users(ctx context.Context, field 
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_users_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Query_accessTokens(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Query_accessTokens(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().AccessTokens(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.AccessTokenOrder), fc.Args["where"].(*ent.AccessTokenWhereInput))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *ent.AccessTokenConnection) graphql.Marshaler {
-			return ec.marshalNAccessTokenConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAccessTokenConnection(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Query_accessTokens(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Query",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_AccessTokenConnection(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Query_accessTokens_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Query_resourcePolicies(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Query_resourcePolicies(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().ResourcePolicies(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.ResourcePolicyOrder), fc.Args["where"].(*ent.ResourcePolicyWhereInput))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *ent.ResourcePolicyConnection) graphql.Marshaler {
-			return ec.marshalNResourcePolicyConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePolicyConnection(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Query_resourcePolicies(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Query",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ResourcePolicyConnection(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Query_resourcePolicies_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -21361,6 +26372,202 @@ func (ec *executionContext) fieldContext_Query_loginAttempts(ctx context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_resourcePolicies(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_resourcePolicies(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ResourcePolicies(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.ResourcePolicyOrder), fc.Args["where"].(*ent.ResourcePolicyWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ResourcePolicyConnection) graphql.Marshaler {
+			return ec.marshalNResourcePolicyConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePolicyConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_resourcePolicies(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourcePolicyConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_resourcePolicies_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_effectiveLimits(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_effectiveLimits(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().EffectiveLimits(ctx, fc.Args["domain"].(*uuid.UUID), fc.Args["project"].(*uuid.UUID), fc.Args["user"].(*uuid.UUID), fc.Args["resourceGroup"].(*uuid.UUID))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*policy.EffectiveLimit) graphql.Marshaler {
+			return ec.marshalNEffectiveLimit2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐEffectiveLimitᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_effectiveLimits(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EffectiveLimit(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_effectiveLimits_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_resourcePresets(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_resourcePresets(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ResourcePresets(ctx, fc.Args["resourceGroup"].(*uuid.UUID))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.ResourcePreset) graphql.Marshaler {
+			return ec.marshalNResourcePreset2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_resourcePresets(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourcePreset(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_resourcePresets_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_identityProviders(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_identityProviders(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().IdentityProviders(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.IdentityProvider) graphql.Marshaler {
+			return ec.marshalNIdentityProvider2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_identityProviders(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdentityProvider(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_loginProviders(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_loginProviders(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().LoginProviders(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*oidc.LoginProvider) graphql.Marshaler {
+			return ec.marshalNLoginProvider2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐLoginProviderᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_loginProviders(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LoginProvider(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_roles(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -21489,6 +26696,38 @@ func (ec *executionContext) fieldContext_Query_usage(ctx context.Context, field 
 	if fc.Args, err = ec.field_Query_usage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_invitations(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_invitations(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().Invitations(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Invitation) graphql.Marshaler {
+			return ec.marshalNInvitation2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_invitations(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Invitation(ctx, field)
+		},
 	}
 	return fc, nil
 }
@@ -22238,6 +27477,38 @@ func (ec *executionContext) fieldContext_RegistryPayload_registry(_ context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _RemoveVolumeGrantPayload_volume(ctx context.Context, field graphql.CollectedField, obj *vfolder.RemoveVolumeGrantPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RemoveVolumeGrantPayload_volume(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Volume, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Volume) graphql.Marshaler {
+			return ec.marshalNVolume2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolume(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RemoveVolumeGrantPayload_volume(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RemoveVolumeGrantPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Volume(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ResetTotpPayload_user(ctx context.Context, field graphql.CollectedField, obj *auth.ResetTotpPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -22947,6 +28218,29 @@ func (ec *executionContext) fieldContext_ResourcePolicy_totalSlots(_ context.Con
 	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Slots does not have child fields"))
 }
 
+func (ec *executionContext) _ResourcePolicy_unlistedSlots(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePolicy_unlistedSlots(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UnlistedSlots, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v resourcepolicy.UnlistedSlots) graphql.Marshaler {
+			return ec.marshalNUnlistedSlots2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcepolicyᚐUnlistedSlots(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_unlistedSlots(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type UnlistedSlots does not have child fields"))
+}
+
 func (ec *executionContext) _ResourcePolicy_maxSessions(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -22990,6 +28284,121 @@ func (ec *executionContext) _ResourcePolicy_maxPendingSessions(ctx context.Conte
 	)
 }
 func (ec *executionContext) fieldContext_ResourcePolicy_maxPendingSessions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePolicy_maxPendingSlots(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePolicy_maxPendingSlots(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxPendingSlots, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v resource.Slots) graphql.Marshaler {
+			return ec.marshalNSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_maxPendingSlots(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Slots does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePolicy_maxContainersPerSession(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePolicy_maxContainersPerSession(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxContainersPerSession, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_maxContainersPerSession(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePolicy_maxPriority(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePolicy_maxPriority(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxPriority, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_maxPriority(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePolicy_maxSessionLifetime(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePolicy_maxSessionLifetime(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxSessionLifetime, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_maxSessionLifetime(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePolicy_idleTimeout(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePolicy_idleTimeout(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.IdleTimeout, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_idleTimeout(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
@@ -23037,6 +28446,121 @@ func (ec *executionContext) _ResourcePolicy_maxScopeBytes(ctx context.Context, f
 }
 func (ec *executionContext) fieldContext_ResourcePolicy_maxScopeBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePolicy_maxCustomizedImages(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePolicy_maxCustomizedImages(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxCustomizedImages, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_maxCustomizedImages(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePolicy_maxReplicas(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePolicy_maxReplicas(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxReplicas, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_maxReplicas(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePolicy_maxLogins(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePolicy_maxLogins(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxLogins, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_maxLogins(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePolicy_maxNetworks(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePolicy_maxNetworks(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxNetworks, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_maxNetworks(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePolicy_maxSSHSessions(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePolicy_maxSSHSessions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxSSHSessions, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_maxSSHSessions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _ResourcePolicy_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
@@ -23231,6 +28755,252 @@ func (ec *executionContext) fieldContext_ResourcePolicyPayload_policy(_ context.
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_ResourcePolicy(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourcePreset_id(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePreset) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePreset_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePreset_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePreset", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePreset_name(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePreset) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePreset_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePreset_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePreset", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePreset_description(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePreset) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePreset_description(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Description, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePreset_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePreset", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePreset_slots(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePreset) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePreset_slots(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Slots, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v resource.Slots) graphql.Marshaler {
+			return ec.marshalNSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePreset_slots(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePreset", field, false, false, errors.New("field of type Slots does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePreset_shmBytes(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePreset) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePreset_shmBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ShmBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePreset_shmBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePreset", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePreset_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePreset) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePreset_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePreset_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePreset", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePreset_resourceGroup(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePreset) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePreset_resourceGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceGroup(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ResourceGroup) graphql.Marshaler {
+			return ec.marshalOResourceGroup2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroup(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePreset_resourceGroup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourcePreset",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceGroup(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourcePreset_fit(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePreset) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePreset_fit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.ResourcePreset().Fit(ctx, obj, fc.Args["project"].(*uuid.UUID), fc.Args["resourceGroup"].(*uuid.UUID))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *preset.PresetFit) graphql.Marshaler {
+			return ec.marshalNPresetFit2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐPresetFit(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePreset_fit(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourcePreset",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PresetFit(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_ResourcePreset_fit_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourcePresetPayload_preset(ctx context.Context, field graphql.CollectedField, obj *preset.ResourcePresetPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePresetPayload_preset(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Preset, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ResourcePreset) graphql.Marshaler {
+			return ec.marshalNResourcePreset2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePreset(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePresetPayload_preset(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourcePresetPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourcePreset(ctx, field)
 		},
 	}
 	return fc, nil
@@ -23977,6 +29747,176 @@ func (ec *executionContext) _RolePermission_operations(ctx context.Context, fiel
 }
 func (ec *executionContext) fieldContext_RolePermission_operations(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("RolePermission", field, false, false, errors.New("field of type AccessOperation does not have child fields"))
+}
+
+func (ec *executionContext) _SSHKey_id(ctx context.Context, field graphql.CollectedField, obj *ent.SSHKey) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SSHKey_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SSHKey_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SSHKey", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SSHKey_name(ctx context.Context, field graphql.CollectedField, obj *ent.SSHKey) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SSHKey_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SSHKey_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SSHKey", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SSHKey_publicKey(ctx context.Context, field graphql.CollectedField, obj *ent.SSHKey) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SSHKey_publicKey(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PublicKey, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SSHKey_publicKey(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SSHKey", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SSHKey_fingerprint(ctx context.Context, field graphql.CollectedField, obj *ent.SSHKey) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SSHKey_fingerprint(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Fingerprint, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SSHKey_fingerprint(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SSHKey", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SSHKey_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.SSHKey) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SSHKey_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SSHKey_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SSHKey", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _SSHKeyPayload_sshKey(ctx context.Context, field graphql.CollectedField, obj *auth.SSHKeyPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SSHKeyPayload_sshKey(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SSHKey, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.SSHKey) graphql.Marshaler {
+			return ec.marshalNSSHKey2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKey(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SSHKeyPayload_sshKey(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SSHKeyPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SSHKey(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SSHKeyPayload_privateKey(ctx context.Context, field graphql.CollectedField, obj *auth.SSHKeyPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SSHKeyPayload_privateKey(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PrivateKey, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SSHKeyPayload_privateKey(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SSHKeyPayload", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _ScanRegistryPayload_registry(ctx context.Context, field graphql.CollectedField, obj *image.ScanRegistryPayload) (ret graphql.Marshaler) {
@@ -25456,6 +31396,38 @@ func (ec *executionContext) fieldContext_SessionPayload_session(_ context.Contex
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Session(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetVolumeGrantPayload_grant(ctx context.Context, field graphql.CollectedField, obj *vfolder.SetVolumeGrantPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetVolumeGrantPayload_grant(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Grant, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.VolumeGrant) graphql.Marshaler {
+			return ec.marshalNVolumeGrant2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeGrant(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetVolumeGrantPayload_grant(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetVolumeGrantPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VolumeGrant(ctx, field)
 		},
 	}
 	return fc, nil
@@ -28144,6 +34116,270 @@ func (ec *executionContext) fieldContext_Volume_permissions(_ context.Context, f
 	return graphql.NewScalarFieldContext("Volume", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
 }
 
+func (ec *executionContext) _Volume_grants(ctx context.Context, field graphql.CollectedField, obj *ent.Volume) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Volume_grants(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Grants(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.VolumeGrant) graphql.Marshaler {
+			return ec.marshalNVolumeGrant2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeGrantᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Volume_grants(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Volume",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VolumeGrant(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Volume_myPermissions(ctx context.Context, field graphql.CollectedField, obj *ent.Volume) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Volume_myPermissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Volume().MyPermissions(ctx, obj, fc.Args["project"].(*uuid.UUID))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.VolumePermission) graphql.Marshaler {
+			return ec.marshalNVolumePermission2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐVolumePermissionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Volume_myPermissions(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Volume",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type VolumePermission does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Volume_myPermissions_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VolumeGrant_id(ctx context.Context, field graphql.CollectedField, obj *ent.VolumeGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumeGrant_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VolumeGrant_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VolumeGrant", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _VolumeGrant_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.VolumeGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumeGrant_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VolumeGrant_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VolumeGrant", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _VolumeGrant_everybody(ctx context.Context, field graphql.CollectedField, obj *ent.VolumeGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumeGrant_everybody(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.VolumeGrant().Everybody(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VolumeGrant_everybody(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VolumeGrant", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _VolumeGrant_domain(ctx context.Context, field graphql.CollectedField, obj *ent.VolumeGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumeGrant_domain(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Domain(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Domain) graphql.Marshaler {
+			return ec.marshalODomain2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomain(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VolumeGrant_domain(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VolumeGrant",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Domain(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VolumeGrant_project(ctx context.Context, field graphql.CollectedField, obj *ent.VolumeGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumeGrant_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Project(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VolumeGrant_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VolumeGrant",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VolumeGrant_user(ctx context.Context, field graphql.CollectedField, obj *ent.VolumeGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumeGrant_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VolumeGrant_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VolumeGrant",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VolumeGrant_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.VolumeGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumeGrant_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Permissions, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.VolumePermission) graphql.Marshaler {
+			return ec.marshalNVolumePermission2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐVolumePermissionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VolumeGrant_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VolumeGrant", field, false, false, errors.New("field of type VolumePermission does not have child fields"))
+}
+
 func (ec *executionContext) ___Directive_name(ctx context.Context, field graphql.CollectedField, obj *introspection.Directive) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -29316,6 +35552,43 @@ func (ec *executionContext) unmarshalInputAccessTokenWhereInput(ctx context.Cont
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputAddSSHKeyInput(ctx context.Context, obj any) (auth.AddSSHKeyInput, error) {
+	var it auth.AddSSHKeyInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "publicKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "publicKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("publicKey"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PublicKey = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputAgentOrder(ctx context.Context, obj any) (ent.AgentOrder, error) {
 	var it ent.AgentOrder
 	if obj == nil {
@@ -29461,7 +35734,7 @@ func (ec *executionContext) unmarshalInputAttachResourcePolicyInput(ctx context.
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"policy", "domain", "project", "user"}
+	fieldsInOrder := [...]string{"policy", "domain", "project", "user", "keypair", "resourceGroup", "withinProject"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -29496,6 +35769,27 @@ func (ec *executionContext) unmarshalInputAttachResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.User = data
+		case "keypair":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("keypair"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Keypair = data
+		case "resourceGroup":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceGroup"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResourceGroup = data
+		case "withinProject":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("withinProject"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WithinProject = data
 		}
 	}
 	return it, nil
@@ -29785,7 +36079,7 @@ func (ec *executionContext) unmarshalInputCreateAccessTokenInput(ctx context.Con
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "expiresAt"}
+	fieldsInOrder := [...]string{"name", "scopes", "project", "expiresAt"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -29799,6 +36093,20 @@ func (ec *executionContext) unmarshalInputCreateAccessTokenInput(ctx context.Con
 				return it, err
 			}
 			it.Name = data
+		case "scopes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scopes"))
+			data, err := ec.unmarshalOTokenScope2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScopeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Scopes = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
 		case "expiresAt":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expiresAt"))
 			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
@@ -29892,6 +36200,150 @@ func (ec *executionContext) unmarshalInputCreateDownloadInput(ctx context.Contex
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputCreateIdentityProviderInput(ctx context.Context, obj any) (oidc.CreateIdentityProviderInput, error) {
+	var it oidc.CreateIdentityProviderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "displayName", "issuer", "clientID", "clientSecret", "scopes", "autoProvision", "emailDomains", "domain", "project"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "displayName":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("displayName"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DisplayName = data
+		case "issuer":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("issuer"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Issuer = data
+		case "clientID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("clientID"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ClientID = data
+		case "clientSecret":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("clientSecret"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ClientSecret = data
+		case "scopes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scopes"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Scopes = data
+		case "autoProvision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("autoProvision"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AutoProvision = data
+		case "emailDomains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("emailDomains"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EmailDomains = data
+		case "domain":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domain"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Domain = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCreateInvitationInput(ctx context.Context, obj any) (signup.CreateInvitationInput, error) {
+	var it signup.CreateInvitationInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"email", "domain", "project", "expiresInHours"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "email":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("email"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Email = data
+		case "domain":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domain"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Domain = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "expiresInHours":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expiresInHours"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpiresInHours = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputCreateJoinTokenInput(ctx context.Context, obj any) (agents.CreateJoinTokenInput, error) {
 	var it agents.CreateJoinTokenInput
 	if obj == nil {
@@ -29917,6 +36369,43 @@ func (ec *executionContext) unmarshalInputCreateJoinTokenInput(ctx context.Conte
 				return it, err
 			}
 			it.Role = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCreateKeypairInput(ctx context.Context, obj any) (auth.CreateKeypairInput, error) {
+	var it auth.CreateKeypairInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "rateLimit"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "rateLimit":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rateLimit"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RateLimit = data
 		}
 	}
 	return it, nil
@@ -30100,7 +36589,7 @@ func (ec *executionContext) unmarshalInputCreateResourcePolicyInput(ctx context.
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "totalSlots", "maxSessions", "maxPendingSessions", "maxVfolders", "maxScopeBytes"}
+	fieldsInOrder := [...]string{"name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxVfolders", "maxScopeBytes", "maxCustomizedImages", "maxReplicas", "maxLogins", "maxNetworks", "maxSSHSessions"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -30121,6 +36610,20 @@ func (ec *executionContext) unmarshalInputCreateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.TotalSlots = data
+		case "unlistedSlots":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("unlistedSlots"))
+			data, err := ec.unmarshalOUnlistedSlots2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcepolicyᚐUnlistedSlots(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UnlistedSlots = data
+		case "maxPendingSlots":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxPendingSlots"))
+			data, err := ec.unmarshalOSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxPendingSlots = data
 		case "maxSessions":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxSessions"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -30135,6 +36638,34 @@ func (ec *executionContext) unmarshalInputCreateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.MaxPendingSessions = data
+		case "maxContainersPerSession":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxContainersPerSession"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxContainersPerSession = data
+		case "maxPriority":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxPriority"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxPriority = data
+		case "maxSessionLifetime":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxSessionLifetime"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxSessionLifetime = data
+		case "idleTimeout":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idleTimeout"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdleTimeout = data
 		case "maxVfolders":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxVfolders"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -30149,6 +36680,99 @@ func (ec *executionContext) unmarshalInputCreateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.MaxScopeBytes = data
+		case "maxCustomizedImages":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxCustomizedImages"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxCustomizedImages = data
+		case "maxReplicas":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxReplicas"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxReplicas = data
+		case "maxLogins":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxLogins"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxLogins = data
+		case "maxNetworks":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxNetworks"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxNetworks = data
+		case "maxSSHSessions":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxSSHSessions"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxSSHSessions = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCreateResourcePresetInput(ctx context.Context, obj any) (preset.CreateResourcePresetInput, error) {
+	var it preset.CreateResourcePresetInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "description", "slots", "shmBytes", "resourceGroup"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "slots":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("slots"))
+			data, err := ec.unmarshalNSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Slots = data
+		case "shmBytes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shmBytes"))
+			data, err := ec.unmarshalOInt642ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ShmBytes = data
+		case "resourceGroup":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceGroup"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResourceGroup = data
 		}
 	}
 	return it, nil
@@ -30193,6 +36817,36 @@ func (ec *executionContext) unmarshalInputCreateRoleInput(ctx context.Context, o
 				return it, err
 			}
 			it.Allows = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCreateSSHKeyInput(ctx context.Context, obj any) (auth.CreateSSHKeyInput, error) {
+	var it auth.CreateSSHKeyInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
 		}
 	}
 	return it, nil
@@ -30509,8 +37163,128 @@ func (ec *executionContext) unmarshalInputDeleteFilesInput(ctx context.Context, 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputDeleteIdentityProviderInput(ctx context.Context, obj any) (oidc.DeleteIdentityProviderInput, error) {
+	var it oidc.DeleteIdentityProviderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteKeypairInput(ctx context.Context, obj any) (auth.DeleteKeypairInput, error) {
+	var it auth.DeleteKeypairInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDeleteResourceGroupInput(ctx context.Context, obj any) (group.DeleteResourceGroupInput, error) {
 	var it group.DeleteResourceGroupInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteResourcePolicyInput(ctx context.Context, obj any) (policy.DeleteResourcePolicyInput, error) {
+	var it policy.DeleteResourcePolicyInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteResourcePresetInput(ctx context.Context, obj any) (preset.DeleteResourcePresetInput, error) {
+	var it preset.DeleteResourcePresetInput
 	if obj == nil {
 		return it, nil
 	}
@@ -30569,8 +37343,68 @@ func (ec *executionContext) unmarshalInputDeleteRoleInput(ctx context.Context, o
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputDeleteSSHKeyInput(ctx context.Context, obj any) (auth.DeleteSSHKeyInput, error) {
+	var it auth.DeleteSSHKeyInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDeleteVfolderInput(ctx context.Context, obj any) (vfolder.DeleteVfolderInput, error) {
 	var it vfolder.DeleteVfolderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDetachResourcePolicyInput(ctx context.Context, obj any) (policy.DetachResourcePolicyInput, error) {
+	var it policy.DetachResourcePolicyInput
 	if obj == nil {
 		return it, nil
 	}
@@ -31230,6 +38064,133 @@ func (ec *executionContext) unmarshalInputImportUsersInput(ctx context.Context, 
 				return it, err
 			}
 			it.Passwords = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputKeypairOrder(ctx context.Context, obj any) (ent.KeypairOrder, error) {
+	var it ent.KeypairOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNKeypairOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputKeypairWhereInput(ctx context.Context, obj any) (ent.KeypairWhereInput, error) {
+	var it ent.KeypairWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "accessKey", "name", "active", "isDefault"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOKeypairWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOKeypairWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOKeypairWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "accessKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("accessKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AccessKey = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "active":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("active"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Active = data
+		case "isDefault":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("isDefault"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IsDefault = data
 		}
 	}
 	return it, nil
@@ -31933,6 +38894,36 @@ func (ec *executionContext) unmarshalInputRemoveMembershipInput(ctx context.Cont
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRemoveVolumeGrantInput(ctx context.Context, obj any) (vfolder.RemoveVolumeGrantInput, error) {
+	var it vfolder.RemoveVolumeGrantInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRenameSessionInput(ctx context.Context, obj any) (session.RenameSessionInput, error) {
 	var it session.RenameSessionInput
 	if obj == nil {
@@ -32367,6 +39358,36 @@ func (ec *executionContext) unmarshalInputRevokeAccessTokenInput(ctx context.Con
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRevokeInvitationInput(ctx context.Context, obj any) (signup.RevokeInvitationInput, error) {
+	var it signup.RevokeInvitationInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRevokeLoginSessionInput(ctx context.Context, obj any) (auth.RevokeLoginSessionInput, error) {
 	var it auth.RevokeLoginSessionInput
 	if obj == nil {
@@ -32630,6 +39651,36 @@ func (ec *executionContext) unmarshalInputRoleWhereInput(ctx context.Context, ob
 				return it, err
 			}
 			it.NameContainsFold = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRotateKeypairInput(ctx context.Context, obj any) (auth.RotateKeypairInput, error) {
+	var it auth.RotateKeypairInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
 		}
 	}
 	return it, nil
@@ -32924,6 +39975,64 @@ func (ec *executionContext) unmarshalInputSetRetentionInput(ctx context.Context,
 				return it, err
 			}
 			it.Days = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSetVolumeGrantInput(ctx context.Context, obj any) (vfolder.SetVolumeGrantInput, error) {
+	var it vfolder.SetVolumeGrantInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"volume", "domain", "project", "user", "permissions"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "volume":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("volume"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Volume = data
+		case "domain":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domain"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Domain = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "user":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("user"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.User = data
+		case "permissions":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("permissions"))
+			data, err := ec.unmarshalNVolumePermission2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐVolumePermissionᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Permissions = data
 		}
 	}
 	return it, nil
@@ -33230,6 +40339,164 @@ func (ec *executionContext) unmarshalInputUpdateDomainInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUpdateIdentityProviderInput(ctx context.Context, obj any) (oidc.UpdateIdentityProviderInput, error) {
+	var it oidc.UpdateIdentityProviderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "displayName", "clientID", "clientSecret", "scopes", "active", "autoProvision", "emailDomains", "project", "clearProject"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "displayName":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("displayName"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DisplayName = data
+		case "clientID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("clientID"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ClientID = data
+		case "clientSecret":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("clientSecret"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ClientSecret = data
+		case "scopes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scopes"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Scopes = data
+		case "active":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("active"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Active = data
+		case "autoProvision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("autoProvision"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AutoProvision = data
+		case "emailDomains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("emailDomains"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EmailDomains = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "clearProject":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("clearProject"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ClearProject = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateKeypairInput(ctx context.Context, obj any) (auth.UpdateKeypairInput, error) {
+	var it auth.UpdateKeypairInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "active", "makeDefault", "rateLimit", "clearRateLimit"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "active":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("active"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Active = data
+		case "makeDefault":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("makeDefault"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MakeDefault = data
+		case "rateLimit":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rateLimit"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RateLimit = data
+		case "clearRateLimit":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("clearRateLimit"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ClearRateLimit = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputUpdateProfileInput(ctx context.Context, obj any) (identity.UpdateProfileInput, error) {
 	var it identity.UpdateProfileInput
 	if obj == nil {
@@ -33394,7 +40661,7 @@ func (ec *executionContext) unmarshalInputUpdateResourcePolicyInput(ctx context.
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "totalSlots", "maxSessions", "maxPendingSessions", "maxVfolders", "maxScopeBytes"}
+	fieldsInOrder := [...]string{"id", "name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxVfolders", "maxScopeBytes", "maxCustomizedImages", "maxReplicas", "maxLogins", "maxNetworks", "maxSSHSessions"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -33408,6 +40675,13 @@ func (ec *executionContext) unmarshalInputUpdateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
 		case "totalSlots":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("totalSlots"))
 			data, err := ec.unmarshalOSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(ctx, v)
@@ -33415,6 +40689,20 @@ func (ec *executionContext) unmarshalInputUpdateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.TotalSlots = data
+		case "unlistedSlots":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("unlistedSlots"))
+			data, err := ec.unmarshalOUnlistedSlots2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcepolicyᚐUnlistedSlots(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UnlistedSlots = data
+		case "maxPendingSlots":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxPendingSlots"))
+			data, err := ec.unmarshalOSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxPendingSlots = data
 		case "maxSessions":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxSessions"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -33429,6 +40717,34 @@ func (ec *executionContext) unmarshalInputUpdateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.MaxPendingSessions = data
+		case "maxContainersPerSession":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxContainersPerSession"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxContainersPerSession = data
+		case "maxPriority":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxPriority"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxPriority = data
+		case "maxSessionLifetime":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxSessionLifetime"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxSessionLifetime = data
+		case "idleTimeout":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idleTimeout"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdleTimeout = data
 		case "maxVfolders":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxVfolders"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -33443,6 +40759,99 @@ func (ec *executionContext) unmarshalInputUpdateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.MaxScopeBytes = data
+		case "maxCustomizedImages":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxCustomizedImages"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxCustomizedImages = data
+		case "maxReplicas":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxReplicas"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxReplicas = data
+		case "maxLogins":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxLogins"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxLogins = data
+		case "maxNetworks":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxNetworks"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxNetworks = data
+		case "maxSSHSessions":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxSSHSessions"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxSSHSessions = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateResourcePresetInput(ctx context.Context, obj any) (preset.UpdateResourcePresetInput, error) {
+	var it preset.UpdateResourcePresetInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "description", "slots", "shmBytes"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "slots":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("slots"))
+			data, err := ec.unmarshalOSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Slots = data
+		case "shmBytes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shmBytes"))
+			data, err := ec.unmarshalOInt642ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ShmBytes = data
 		}
 	}
 	return it, nil
@@ -34038,6 +41447,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Session(ctx, sel, obj)
+	case *ent.SSHKey:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._SSHKey(ctx, sel, obj)
 	case *ent.RoleGrant:
 		if obj == nil {
 			return graphql.Null
@@ -34048,6 +41462,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Role(ctx, sel, obj)
+	case *ent.ResourcePreset:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._ResourcePreset(ctx, sel, obj)
 	case *ent.ResourcePolicy:
 		if obj == nil {
 			return graphql.Null
@@ -34093,16 +41512,31 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._LoginAttempt(ctx, sel, obj)
+	case *ent.Keypair:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Keypair(ctx, sel, obj)
 	case *ent.Kernel:
 		if obj == nil {
 			return graphql.Null
 		}
 		return ec._Kernel(ctx, sel, obj)
+	case *ent.Invitation:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Invitation(ctx, sel, obj)
 	case *ent.Image:
 		if obj == nil {
 			return graphql.Null
 		}
 		return ec._Image(ctx, sel, obj)
+	case *ent.IdentityProvider:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._IdentityProvider(ctx, sel, obj)
 	case *ent.GroupGrant:
 		if obj == nil {
 			return graphql.Null
@@ -34166,37 +41600,113 @@ func (ec *executionContext) _AccessToken(ctx context.Context, sel ast.SelectionS
 		case "id":
 			out.Values[i] = ec._AccessToken_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "name":
 			out.Values[i] = ec._AccessToken_name(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "prefix":
 			out.Values[i] = ec._AccessToken_prefix(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "scopes":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._AccessToken_scopes(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "project":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._AccessToken_project(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "createdAt":
 			out.Values[i] = ec._AccessToken_createdAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "expiresAt":
 			out.Values[i] = ec._AccessToken_expiresAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "lastUsedAt":
 			out.Values[i] = ec._AccessToken_lastUsedAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "revokedAt":
 			out.Values[i] = ec._AccessToken_revokedAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -35050,6 +42560,11 @@ func (ec *executionContext) _AttachResourcePolicyPayload(ctx context.Context, se
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "attachment":
+			out.Values[i] = ec._AttachResourcePolicyPayload_attachment(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -35470,6 +42985,44 @@ func (ec *executionContext) _DeleteFilesPayload(ctx context.Context, sel ast.Sel
 	return out
 }
 
+var deleteKeypairPayloadImplementors = []string{"DeleteKeypairPayload"}
+
+func (ec *executionContext) _DeleteKeypairPayload(ctx context.Context, sel ast.SelectionSet, obj *auth.DeleteKeypairPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteKeypairPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteKeypairPayload")
+		case "id":
+			out.Values[i] = ec._DeleteKeypairPayload_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var deleteResourceGroupPayloadImplementors = []string{"DeleteResourceGroupPayload"}
 
 func (ec *executionContext) _DeleteResourceGroupPayload(ctx context.Context, sel ast.SelectionSet, obj *group.DeleteResourceGroupPayload) graphql.Marshaler {
@@ -35508,6 +43061,82 @@ func (ec *executionContext) _DeleteResourceGroupPayload(ctx context.Context, sel
 	return out
 }
 
+var deleteResourcePolicyPayloadImplementors = []string{"DeleteResourcePolicyPayload"}
+
+func (ec *executionContext) _DeleteResourcePolicyPayload(ctx context.Context, sel ast.SelectionSet, obj *policy.DeleteResourcePolicyPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteResourcePolicyPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteResourcePolicyPayload")
+		case "id":
+			out.Values[i] = ec._DeleteResourcePolicyPayload_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteResourcePresetPayloadImplementors = []string{"DeleteResourcePresetPayload"}
+
+func (ec *executionContext) _DeleteResourcePresetPayload(ctx context.Context, sel ast.SelectionSet, obj *preset.DeleteResourcePresetPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteResourcePresetPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteResourcePresetPayload")
+		case "id":
+			out.Values[i] = ec._DeleteResourcePresetPayload_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var deleteRolePayloadImplementors = []string{"DeleteRolePayload"}
 
 func (ec *executionContext) _DeleteRolePayload(ctx context.Context, sel ast.SelectionSet, obj *role.DeleteRolePayload) graphql.Marshaler {
@@ -35522,6 +43151,82 @@ func (ec *executionContext) _DeleteRolePayload(ctx context.Context, sel ast.Sele
 			out.Values[i] = graphql.MarshalString("DeleteRolePayload")
 		case "id":
 			out.Values[i] = ec._DeleteRolePayload_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteSSHKeyPayloadImplementors = []string{"DeleteSSHKeyPayload"}
+
+func (ec *executionContext) _DeleteSSHKeyPayload(ctx context.Context, sel ast.SelectionSet, obj *auth.DeleteSSHKeyPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteSSHKeyPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteSSHKeyPayload")
+		case "id":
+			out.Values[i] = ec._DeleteSSHKeyPayload_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var detachResourcePolicyPayloadImplementors = []string{"DetachResourcePolicyPayload"}
+
+func (ec *executionContext) _DetachResourcePolicyPayload(ctx context.Context, sel ast.SelectionSet, obj *policy.DetachResourcePolicyPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, detachResourcePolicyPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DetachResourcePolicyPayload")
+		case "id":
+			out.Values[i] = ec._DetachResourcePolicyPayload_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -36390,6 +44095,84 @@ func (ec *executionContext) _DroppedAgents(ctx context.Context, sel ast.Selectio
 	return out
 }
 
+var effectiveLimitImplementors = []string{"EffectiveLimit"}
+
+func (ec *executionContext) _EffectiveLimit(ctx context.Context, sel ast.SelectionSet, obj *policy.EffectiveLimit) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, effectiveLimitImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EffectiveLimit")
+		case "what":
+			out.Values[i] = ec._EffectiveLimit_what(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "limit":
+			out.Values[i] = ec._EffectiveLimit_limit(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "used":
+			out.Values[i] = ec._EffectiveLimit_used(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "assignable":
+			out.Values[i] = ec._EffectiveLimit_assignable(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "scope":
+			out.Values[i] = ec._EffectiveLimit_scope(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "holder":
+			out.Values[i] = ec._EffectiveLimit_holder(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "policy":
+			out.Values[i] = ec._EffectiveLimit_policy(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "resourceGroup":
+			out.Values[i] = ec._EffectiveLimit_resourceGroup(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "withinProject":
+			out.Values[i] = ec._EffectiveLimit_withinProject(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var eventStepImplementors = []string{"EventStep"}
 
 func (ec *executionContext) _EventStep(ctx context.Context, sel ast.SelectionSet, obj *report.Step) graphql.Marshaler {
@@ -36858,6 +44641,203 @@ func (ec *executionContext) _GroupGrant(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
+var identityProviderImplementors = []string{"IdentityProvider", "Node"}
+
+func (ec *executionContext) _IdentityProvider(ctx context.Context, sel ast.SelectionSet, obj *ent.IdentityProvider) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, identityProviderImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("IdentityProvider")
+		case "id":
+			out.Values[i] = ec._IdentityProvider_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "name":
+			out.Values[i] = ec._IdentityProvider_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "displayName":
+			out.Values[i] = ec._IdentityProvider_displayName(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "issuer":
+			out.Values[i] = ec._IdentityProvider_issuer(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "clientID":
+			out.Values[i] = ec._IdentityProvider_clientID(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "scopes":
+			out.Values[i] = ec._IdentityProvider_scopes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "active":
+			out.Values[i] = ec._IdentityProvider_active(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "autoProvision":
+			out.Values[i] = ec._IdentityProvider_autoProvision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "emailDomains":
+			out.Values[i] = ec._IdentityProvider_emailDomains(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "domain":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._IdentityProvider_domain(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "project":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._IdentityProvider_project(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "createdAt":
+			out.Values[i] = ec._IdentityProvider_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var identityProviderPayloadImplementors = []string{"IdentityProviderPayload"}
+
+func (ec *executionContext) _IdentityProviderPayload(ctx context.Context, sel ast.SelectionSet, obj *oidc.IdentityProviderPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, identityProviderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("IdentityProviderPayload")
+		case "identityProvider":
+			out.Values[i] = ec._IdentityProviderPayload_identityProvider(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var imageImplementors = []string{"Image", "Node"}
 
 func (ec *executionContext) _Image(ctx context.Context, sel ast.SelectionSet, obj *ent.Image) graphql.Marshaler {
@@ -37257,6 +45237,193 @@ func (ec *executionContext) _ImportUsersPayload(ctx context.Context, sel ast.Sel
 	return out
 }
 
+var invitationImplementors = []string{"Invitation", "Node"}
+
+func (ec *executionContext) _Invitation(ctx context.Context, sel ast.SelectionSet, obj *ent.Invitation) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, invitationImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Invitation")
+		case "id":
+			out.Values[i] = ec._Invitation_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "email":
+			out.Values[i] = ec._Invitation_email(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "domain":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Invitation_domain(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "project":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Invitation_project(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "createdAt":
+			out.Values[i] = ec._Invitation_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "expiresAt":
+			out.Values[i] = ec._Invitation_expiresAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "usedAt":
+			out.Values[i] = ec._Invitation_usedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "revokedAt":
+			out.Values[i] = ec._Invitation_revokedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var invitationPayloadImplementors = []string{"InvitationPayload"}
+
+func (ec *executionContext) _InvitationPayload(ctx context.Context, sel ast.SelectionSet, obj *signup.InvitationPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, invitationPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("InvitationPayload")
+		case "invitation":
+			out.Values[i] = ec._InvitationPayload_invitation(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "secret":
+			out.Values[i] = ec._InvitationPayload_secret(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "link":
+			out.Values[i] = ec._InvitationPayload_link(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var joinTokenPayloadImplementors = []string{"JoinTokenPayload"}
 
 func (ec *executionContext) _JoinTokenPayload(ctx context.Context, sel ast.SelectionSet, obj *agents.JoinTokenPayload) graphql.Marshaler {
@@ -37555,6 +45722,256 @@ func (ec *executionContext) _KernelStats(ctx context.Context, sel ast.SelectionS
 	return out
 }
 
+var keypairImplementors = []string{"Keypair", "Node"}
+
+func (ec *executionContext) _Keypair(ctx context.Context, sel ast.SelectionSet, obj *ent.Keypair) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, keypairImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Keypair")
+		case "id":
+			out.Values[i] = ec._Keypair_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "accessKey":
+			out.Values[i] = ec._Keypair_accessKey(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "name":
+			out.Values[i] = ec._Keypair_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "active":
+			out.Values[i] = ec._Keypair_active(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "isDefault":
+			out.Values[i] = ec._Keypair_isDefault(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "rateLimit":
+			out.Values[i] = ec._Keypair_rateLimit(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "createdAt":
+			out.Values[i] = ec._Keypair_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "lastUsedAt":
+			out.Values[i] = ec._Keypair_lastUsedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "rotatedAt":
+			out.Values[i] = ec._Keypair_rotatedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "user":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Keypair_user(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var keypairConnectionImplementors = []string{"KeypairConnection"}
+
+func (ec *executionContext) _KeypairConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.KeypairConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, keypairConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("KeypairConnection")
+		case "edges":
+			out.Values[i] = ec._KeypairConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._KeypairConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._KeypairConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var keypairEdgeImplementors = []string{"KeypairEdge"}
+
+func (ec *executionContext) _KeypairEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.KeypairEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, keypairEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("KeypairEdge")
+		case "node":
+			out.Values[i] = ec._KeypairEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._KeypairEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var keypairPayloadImplementors = []string{"KeypairPayload"}
+
+func (ec *executionContext) _KeypairPayload(ctx context.Context, sel ast.SelectionSet, obj *auth.KeypairPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, keypairPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("KeypairPayload")
+		case "keypair":
+			out.Values[i] = ec._KeypairPayload_keypair(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "secret":
+			out.Values[i] = ec._KeypairPayload_secret(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var limitReachedImplementors = []string{"LimitReached"}
 
 func (ec *executionContext) _LimitReached(ctx context.Context, sel ast.SelectionSet, obj *report.LimitReached) graphql.Marshaler {
@@ -37569,6 +45986,21 @@ func (ec *executionContext) _LimitReached(ctx context.Context, sel ast.Selection
 			out.Values[i] = graphql.MarshalString("LimitReached")
 		case "scope":
 			out.Values[i] = ec._LimitReached_scope(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "holder":
+			out.Values[i] = ec._LimitReached_holder(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "resourceGroup":
+			out.Values[i] = ec._LimitReached_resourceGroup(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "withinProject":
+			out.Values[i] = ec._LimitReached_withinProject(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -37811,6 +46243,49 @@ func (ec *executionContext) _LoginAttemptEdge(ctx context.Context, sel ast.Selec
 			}
 		case "cursor":
 			out.Values[i] = ec._LoginAttemptEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var loginProviderImplementors = []string{"LoginProvider"}
+
+func (ec *executionContext) _LoginProvider(ctx context.Context, sel ast.SelectionSet, obj *oidc.LoginProvider) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, loginProviderImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("LoginProvider")
+		case "name":
+			out.Values[i] = ec._LoginProvider_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "displayName":
+			out.Values[i] = ec._LoginProvider_displayName(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -38275,6 +46750,69 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "createAccessToken":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createAccessToken(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "revokeAccessToken":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_revokeAccessToken(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "createKeypair":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createKeypair(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateKeypair":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateKeypair(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "rotateKeypair":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_rotateKeypair(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteKeypair":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteKeypair(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "createSshKey":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createSshKey(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "addSshKey":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_addSshKey(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteSshKey":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteSshKey(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "createDomain":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createDomain(ctx, field)
@@ -38313,41 +46851,6 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "removeMembership":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_removeMembership(ctx, field)
-			})
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "createResourcePolicy":
-			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_createResourcePolicy(ctx, field)
-			})
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "updateResourcePolicy":
-			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_updateResourcePolicy(ctx, field)
-			})
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "attachResourcePolicy":
-			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_attachResourcePolicy(ctx, field)
-			})
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "createAccessToken":
-			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_createAccessToken(ctx, field)
-			})
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "revokeAccessToken":
-			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_revokeAccessToken(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -38478,6 +46981,83 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "createResourcePolicy":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createResourcePolicy(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateResourcePolicy":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateResourcePolicy(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteResourcePolicy":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteResourcePolicy(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "attachResourcePolicy":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_attachResourcePolicy(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "detachResourcePolicy":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_detachResourcePolicy(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "createResourcePreset":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createResourcePreset(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateResourcePreset":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateResourcePreset(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteResourcePreset":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteResourcePreset(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "createIdentityProvider":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createIdentityProvider(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateIdentityProvider":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateIdentityProvider(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteIdentityProvider":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteIdentityProvider(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "createRole":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createRole(ctx, field)
@@ -38530,6 +47110,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "renameSession":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_renameSession(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "createInvitation":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createInvitation(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "revokeInvitation":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_revokeInvitation(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -38600,6 +47194,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "deleteFiles":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_deleteFiles(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "setVolumeGrant":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setVolumeGrant(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "removeVolumeGrant":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_removeVolumeGrant(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -38854,10 +47462,248 @@ func (ec *executionContext) _PolicyAttachment(ctx context.Context, sel ast.Selec
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "domain":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._PolicyAttachment_domain(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "project":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._PolicyAttachment_project(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "user":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._PolicyAttachment_user(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "keypairID":
+			out.Values[i] = ec._PolicyAttachment_keypairID(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "resourceGroup":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._PolicyAttachment_resourceGroup(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "withinProject":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._PolicyAttachment_withinProject(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "createdAt":
 			out.Values[i] = ec._PolicyAttachment_createdAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var presetFitImplementors = []string{"PresetFit"}
+
+func (ec *executionContext) _PresetFit(ctx context.Context, sel ast.SelectionSet, obj *preset.PresetFit) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, presetFitImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PresetFit")
+		case "state":
+			out.Values[i] = ec._PresetFit_state(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._PresetFit_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -39562,6 +48408,72 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "accessTokens":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_accessTokens(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "keypairs":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_keypairs(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "sshKeys":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_sshKeys(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "viewer":
 			field := field
 
@@ -39638,50 +48550,6 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_users(ctx, field)
-				if res == graphql.Null {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			rrm := func(ctx context.Context) graphql.Marshaler {
-				return ec.OperationContext.RootResolverMiddleware(ctx,
-					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
-		case "accessTokens":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._Query_accessTokens(ctx, field)
-				if res == graphql.Null {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			rrm := func(ctx context.Context) graphql.Marshaler {
-				return ec.OperationContext.RootResolverMiddleware(ctx,
-					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
-		case "resourcePolicies":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._Query_resourcePolicies(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -39782,6 +48650,116 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "resourcePolicies":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_resourcePolicies(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "effectiveLimits":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_effectiveLimits(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "resourcePresets":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_resourcePresets(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "identityProviders":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_identityProviders(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "loginProviders":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_loginProviders(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "roles":
 			field := field
 
@@ -39836,6 +48814,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_usage(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "invitations":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_invitations(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -40278,6 +49278,44 @@ func (ec *executionContext) _RegistryPayload(ctx context.Context, sel ast.Select
 			out.Values[i] = graphql.MarshalString("RegistryPayload")
 		case "registry":
 			out.Values[i] = ec._RegistryPayload_registry(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var removeVolumeGrantPayloadImplementors = []string{"RemoveVolumeGrantPayload"}
+
+func (ec *executionContext) _RemoveVolumeGrantPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.RemoveVolumeGrantPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, removeVolumeGrantPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RemoveVolumeGrantPayload")
+		case "volume":
+			out.Values[i] = ec._RemoveVolumeGrantPayload_volume(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -40873,6 +49911,11 @@ func (ec *executionContext) _ResourcePolicy(ctx context.Context, sel ast.Selecti
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "unlistedSlots":
+			out.Values[i] = ec._ResourcePolicy_unlistedSlots(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "maxSessions":
 			out.Values[i] = ec._ResourcePolicy_maxSessions(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -40883,6 +49926,31 @@ func (ec *executionContext) _ResourcePolicy(ctx context.Context, sel ast.Selecti
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "maxPendingSlots":
+			out.Values[i] = ec._ResourcePolicy_maxPendingSlots(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "maxContainersPerSession":
+			out.Values[i] = ec._ResourcePolicy_maxContainersPerSession(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "maxPriority":
+			out.Values[i] = ec._ResourcePolicy_maxPriority(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "maxSessionLifetime":
+			out.Values[i] = ec._ResourcePolicy_maxSessionLifetime(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "idleTimeout":
+			out.Values[i] = ec._ResourcePolicy_idleTimeout(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "maxVfolders":
 			out.Values[i] = ec._ResourcePolicy_maxVfolders(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -40890,6 +49958,31 @@ func (ec *executionContext) _ResourcePolicy(ctx context.Context, sel ast.Selecti
 			}
 		case "maxScopeBytes":
 			out.Values[i] = ec._ResourcePolicy_maxScopeBytes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "maxCustomizedImages":
+			out.Values[i] = ec._ResourcePolicy_maxCustomizedImages(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "maxReplicas":
+			out.Values[i] = ec._ResourcePolicy_maxReplicas(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "maxLogins":
+			out.Values[i] = ec._ResourcePolicy_maxLogins(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "maxNetworks":
+			out.Values[i] = ec._ResourcePolicy_maxNetworks(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "maxSSHSessions":
+			out.Values[i] = ec._ResourcePolicy_maxSSHSessions(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -41024,6 +50117,183 @@ func (ec *executionContext) _ResourcePolicyPayload(ctx context.Context, sel ast.
 			out.Values[i] = graphql.MarshalString("ResourcePolicyPayload")
 		case "policy":
 			out.Values[i] = ec._ResourcePolicyPayload_policy(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var resourcePresetImplementors = []string{"ResourcePreset", "Node"}
+
+func (ec *executionContext) _ResourcePreset(ctx context.Context, sel ast.SelectionSet, obj *ent.ResourcePreset) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourcePresetImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ResourcePreset")
+		case "id":
+			out.Values[i] = ec._ResourcePreset_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "name":
+			out.Values[i] = ec._ResourcePreset_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "description":
+			out.Values[i] = ec._ResourcePreset_description(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "slots":
+			out.Values[i] = ec._ResourcePreset_slots(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "shmBytes":
+			out.Values[i] = ec._ResourcePreset_shmBytes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "createdAt":
+			out.Values[i] = ec._ResourcePreset_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "resourceGroup":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourcePreset_resourceGroup(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "fit":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourcePreset_fit(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var resourcePresetPayloadImplementors = []string{"ResourcePresetPayload"}
+
+func (ec *executionContext) _ResourcePresetPayload(ctx context.Context, sel ast.SelectionSet, obj *preset.ResourcePresetPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourcePresetPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ResourcePresetPayload")
+		case "preset":
+			out.Values[i] = ec._ResourcePresetPayload_preset(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -41693,6 +50963,107 @@ func (ec *executionContext) _RolePermission(ctx context.Context, sel ast.Selecti
 		case "operations":
 			out.Values[i] = ec._RolePermission_operations(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var sSHKeyImplementors = []string{"SSHKey", "Node"}
+
+func (ec *executionContext) _SSHKey(ctx context.Context, sel ast.SelectionSet, obj *ent.SSHKey) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sSHKeyImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SSHKey")
+		case "id":
+			out.Values[i] = ec._SSHKey_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "name":
+			out.Values[i] = ec._SSHKey_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "publicKey":
+			out.Values[i] = ec._SSHKey_publicKey(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "fingerprint":
+			out.Values[i] = ec._SSHKey_fingerprint(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "createdAt":
+			out.Values[i] = ec._SSHKey_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var sSHKeyPayloadImplementors = []string{"SSHKeyPayload"}
+
+func (ec *executionContext) _SSHKeyPayload(ctx context.Context, sel ast.SelectionSet, obj *auth.SSHKeyPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sSHKeyPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SSHKeyPayload")
+		case "sshKey":
+			out.Values[i] = ec._SSHKeyPayload_sshKey(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "privateKey":
+			out.Values[i] = ec._SSHKeyPayload_privateKey(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -42637,6 +52008,44 @@ func (ec *executionContext) _SessionPayload(ctx context.Context, sel ast.Selecti
 			out.Values[i] = graphql.MarshalString("SessionPayload")
 		case "session":
 			out.Values[i] = ec._SessionPayload_session(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var setVolumeGrantPayloadImplementors = []string{"SetVolumeGrantPayload"}
+
+func (ec *executionContext) _SetVolumeGrantPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.SetVolumeGrantPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, setVolumeGrantPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SetVolumeGrantPayload")
+		case "grant":
+			out.Values[i] = ec._SetVolumeGrantPayload_grant(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -44435,6 +53844,282 @@ func (ec *executionContext) _Volume(ctx context.Context, sel ast.SelectionSet, o
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "grants":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Volume_grants(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "myPermissions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Volume_myPermissions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var volumeGrantImplementors = []string{"VolumeGrant"}
+
+func (ec *executionContext) _VolumeGrant(ctx context.Context, sel ast.SelectionSet, obj *ent.VolumeGrant) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, volumeGrantImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VolumeGrant")
+		case "id":
+			out.Values[i] = ec._VolumeGrant_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "createdAt":
+			out.Values[i] = ec._VolumeGrant_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "everybody":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._VolumeGrant_everybody(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "domain":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._VolumeGrant_domain(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "project":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._VolumeGrant_project(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "user":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._VolumeGrant_user(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "permissions":
+			out.Values[i] = ec._VolumeGrant_permissions(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -44966,6 +54651,11 @@ func (ec *executionContext) unmarshalNAccessTokenWhereInput2ᚖgithubᚗcomᚋbe
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNAddSSHKeyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐAddSSHKeyInput(ctx context.Context, v any) (auth.AddSSHKeyInput, error) {
+	res, err := ec.unmarshalInputAddSSHKeyInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNAgent2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAgent(ctx context.Context, sel ast.SelectionSet, v *ent.Agent) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -45215,8 +54905,23 @@ func (ec *executionContext) marshalNCreateDownloadPayload2ᚖgithubᚗcomᚋbert
 	return ec._CreateDownloadPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNCreateIdentityProviderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐCreateIdentityProviderInput(ctx context.Context, v any) (oidc.CreateIdentityProviderInput, error) {
+	res, err := ec.unmarshalInputCreateIdentityProviderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNCreateInvitationInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsignupᚐCreateInvitationInput(ctx context.Context, v any) (signup.CreateInvitationInput, error) {
+	res, err := ec.unmarshalInputCreateInvitationInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNCreateJoinTokenInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐCreateJoinTokenInput(ctx context.Context, v any) (agents.CreateJoinTokenInput, error) {
 	res, err := ec.unmarshalInputCreateJoinTokenInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNCreateKeypairInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐCreateKeypairInput(ctx context.Context, v any) (auth.CreateKeypairInput, error) {
+	res, err := ec.unmarshalInputCreateKeypairInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -45240,8 +54945,18 @@ func (ec *executionContext) unmarshalNCreateResourcePolicyInput2githubᚗcomᚋb
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNCreateResourcePresetInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐCreateResourcePresetInput(ctx context.Context, v any) (preset.CreateResourcePresetInput, error) {
+	res, err := ec.unmarshalInputCreateResourcePresetInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNCreateRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐCreateRoleInput(ctx context.Context, v any) (role.CreateRoleInput, error) {
 	res, err := ec.unmarshalInputCreateRoleInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNCreateSSHKeyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐCreateSSHKeyInput(ctx context.Context, v any) (auth.CreateSSHKeyInput, error) {
+	res, err := ec.unmarshalInputCreateSSHKeyInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -45300,6 +55015,26 @@ func (ec *executionContext) marshalNDeleteFilesPayload2ᚖgithubᚗcomᚋberthhq
 	return ec._DeleteFilesPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNDeleteIdentityProviderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐDeleteIdentityProviderInput(ctx context.Context, v any) (oidc.DeleteIdentityProviderInput, error) {
+	res, err := ec.unmarshalInputDeleteIdentityProviderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDeleteKeypairInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐDeleteKeypairInput(ctx context.Context, v any) (auth.DeleteKeypairInput, error) {
+	res, err := ec.unmarshalInputDeleteKeypairInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteKeypairPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐDeleteKeypairPayload(ctx context.Context, sel ast.SelectionSet, v *auth.DeleteKeypairPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteKeypairPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNDeleteResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐDeleteResourceGroupInput(ctx context.Context, v any) (group.DeleteResourceGroupInput, error) {
 	res, err := ec.unmarshalInputDeleteResourceGroupInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -45313,6 +55048,36 @@ func (ec *executionContext) marshalNDeleteResourceGroupPayload2ᚖgithubᚗcom�
 		return graphql.Null
 	}
 	return ec._DeleteResourceGroupPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteResourcePolicyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐDeleteResourcePolicyInput(ctx context.Context, v any) (policy.DeleteResourcePolicyInput, error) {
+	res, err := ec.unmarshalInputDeleteResourcePolicyInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteResourcePolicyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐDeleteResourcePolicyPayload(ctx context.Context, sel ast.SelectionSet, v *policy.DeleteResourcePolicyPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteResourcePolicyPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteResourcePresetInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐDeleteResourcePresetInput(ctx context.Context, v any) (preset.DeleteResourcePresetInput, error) {
+	res, err := ec.unmarshalInputDeleteResourcePresetInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteResourcePresetPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐDeleteResourcePresetPayload(ctx context.Context, sel ast.SelectionSet, v *preset.DeleteResourcePresetPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteResourcePresetPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeleteRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐDeleteRoleInput(ctx context.Context, v any) (role.DeleteRoleInput, error) {
@@ -45330,9 +55095,39 @@ func (ec *executionContext) marshalNDeleteRolePayload2ᚖgithubᚗcomᚋberthhq�
 	return ec._DeleteRolePayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNDeleteSSHKeyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐDeleteSSHKeyInput(ctx context.Context, v any) (auth.DeleteSSHKeyInput, error) {
+	res, err := ec.unmarshalInputDeleteSSHKeyInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteSSHKeyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐDeleteSSHKeyPayload(ctx context.Context, sel ast.SelectionSet, v *auth.DeleteSSHKeyPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteSSHKeyPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNDeleteVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteVfolderInput(ctx context.Context, v any) (vfolder.DeleteVfolderInput, error) {
 	res, err := ec.unmarshalInputDeleteVfolderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDetachResourcePolicyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐDetachResourcePolicyInput(ctx context.Context, v any) (policy.DetachResourcePolicyInput, error) {
+	res, err := ec.unmarshalInputDetachResourcePolicyInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDetachResourcePolicyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐDetachResourcePolicyPayload(ctx context.Context, sel ast.SelectionSet, v *policy.DetachResourcePolicyPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DetachResourcePolicyPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNDevice2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeviceᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Device) graphql.Marshaler {
@@ -45522,6 +55317,32 @@ func (ec *executionContext) marshalNDroppedAgents2ᚕgithubᚗcomᚋberthhqᚋbe
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalNEffectiveLimit2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐEffectiveLimitᚄ(ctx context.Context, sel ast.SelectionSet, v []*policy.EffectiveLimit) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNEffectiveLimit2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐEffectiveLimit(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNEffectiveLimit2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐEffectiveLimit(ctx context.Context, sel ast.SelectionSet, v *policy.EffectiveLimit) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._EffectiveLimit(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNEventResult2githubᚗcomᚋberthhqᚋberthᚋentᚋsessioneventᚐResult(ctx context.Context, v any) (sessionevent.Result, error) {
@@ -45754,6 +55575,42 @@ func (ec *executionContext) marshalNID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ
 	return ret
 }
 
+func (ec *executionContext) marshalNIdentityProvider2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.IdentityProvider) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNIdentityProvider2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProvider(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNIdentityProvider2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProvider(ctx context.Context, sel ast.SelectionSet, v *ent.IdentityProvider) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._IdentityProvider(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNIdentityProviderPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐIdentityProviderPayload(ctx context.Context, sel ast.SelectionSet, v *oidc.IdentityProviderPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._IdentityProviderPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNImage2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImage(ctx context.Context, sel ast.SelectionSet, v *ent.Image) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -45926,6 +55783,42 @@ func (ec *executionContext) marshalNInt642int64(ctx context.Context, sel ast.Sel
 	return res
 }
 
+func (ec *executionContext) marshalNInvitation2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Invitation) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNInvitation2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitation(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNInvitation2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitation(ctx context.Context, sel ast.SelectionSet, v *ent.Invitation) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Invitation(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNInvitationPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsignupᚐInvitationPayload(ctx context.Context, sel ast.SelectionSet, v *signup.InvitationPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._InvitationPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNJoinTokenPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐJoinTokenPayload(ctx context.Context, sel ast.SelectionSet, v *agents.JoinTokenPayload) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -45980,6 +55873,62 @@ func (ec *executionContext) marshalNKernelStats2ᚖgithubᚗcomᚋberthhqᚋbert
 		return graphql.Null
 	}
 	return ec._KernelStats(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNKeypair2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypair(ctx context.Context, sel ast.SelectionSet, v *ent.Keypair) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Keypair(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNKeypairConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairConnection(ctx context.Context, sel ast.SelectionSet, v *ent.KeypairConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._KeypairConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNKeypairOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairOrder(ctx context.Context, v any) (*ent.KeypairOrder, error) {
+	res, err := ec.unmarshalInputKeypairOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNKeypairOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairOrderField(ctx context.Context, v any) (*ent.KeypairOrderField, error) {
+	var res = new(ent.KeypairOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNKeypairOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.KeypairOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) marshalNKeypairPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐKeypairPayload(ctx context.Context, sel ast.SelectionSet, v *auth.KeypairPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._KeypairPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNKeypairWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairWhereInput(ctx context.Context, v any) (*ent.KeypairWhereInput, error) {
+	res, err := ec.unmarshalInputKeypairWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNLimitReached2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐLimitReached(ctx context.Context, sel ast.SelectionSet, v report.LimitReached) graphql.Marshaler {
@@ -46056,6 +56005,32 @@ func (ec *executionContext) unmarshalNLoginMethod2githubᚗcomᚋberthhqᚋberth
 
 func (ec *executionContext) marshalNLoginMethod2githubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐMethod(ctx context.Context, sel ast.SelectionSet, v loginattempt.Method) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) marshalNLoginProvider2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐLoginProviderᚄ(ctx context.Context, sel ast.SelectionSet, v []*oidc.LoginProvider) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNLoginProvider2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐLoginProvider(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNLoginProvider2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐLoginProvider(ctx context.Context, sel ast.SelectionSet, v *oidc.LoginProvider) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._LoginProvider(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNLoginResult2githubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐResult(ctx context.Context, v any) (loginattempt.Result, error) {
@@ -46259,6 +56234,33 @@ func (ec *executionContext) marshalNPolicyAttachment2ᚖgithubᚗcomᚋberthhq�
 		return graphql.Null
 	}
 	return ec._PolicyAttachment(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNPresetFit2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐPresetFit(ctx context.Context, sel ast.SelectionSet, v *preset.PresetFit) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._PresetFit(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNPresetState2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐState(ctx context.Context, v any) (preset.State, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := preset.State(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPresetState2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐState(ctx context.Context, sel ast.SelectionSet, v preset.State) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) marshalNProject2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProjectᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Project) graphql.Marshaler {
@@ -46470,6 +56472,21 @@ func (ec *executionContext) unmarshalNRemoveMembershipInput2githubᚗcomᚋberth
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNRemoveVolumeGrantInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveVolumeGrantInput(ctx context.Context, v any) (vfolder.RemoveVolumeGrantInput, error) {
+	res, err := ec.unmarshalInputRemoveVolumeGrantInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRemoveVolumeGrantPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveVolumeGrantPayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.RemoveVolumeGrantPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RemoveVolumeGrantPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNRenameSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐRenameSessionInput(ctx context.Context, v any) (session.RenameSessionInput, error) {
 	res, err := ec.unmarshalInputRenameSessionInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -46664,6 +56681,42 @@ func (ec *executionContext) unmarshalNResourcePolicyWhereInput2ᚖgithubᚗcom�
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNResourcePreset2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.ResourcePreset) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNResourcePreset2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePreset(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNResourcePreset2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePreset(ctx context.Context, sel ast.SelectionSet, v *ent.ResourcePreset) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ResourcePreset(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNResourcePresetPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐResourcePresetPayload(ctx context.Context, sel ast.SelectionSet, v *preset.ResourcePresetPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ResourcePresetPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNRetention2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRetentionᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Retention) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -46707,6 +56760,11 @@ func (ec *executionContext) unmarshalNRetryTaskInput2githubᚗcomᚋberthhqᚋbe
 
 func (ec *executionContext) unmarshalNRevokeAccessTokenInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐRevokeAccessTokenInput(ctx context.Context, v any) (auth.RevokeAccessTokenInput, error) {
 	res, err := ec.unmarshalInputRevokeAccessTokenInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNRevokeInvitationInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsignupᚐRevokeInvitationInput(ctx context.Context, v any) (signup.RevokeInvitationInput, error) {
+	res, err := ec.unmarshalInputRevokeInvitationInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -46880,6 +56938,47 @@ func (ec *executionContext) marshalNRoleScope2githubᚗcomᚋberthhqᚋberthᚋe
 func (ec *executionContext) unmarshalNRoleWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleWhereInput(ctx context.Context, v any) (*ent.RoleWhereInput, error) {
 	res, err := ec.unmarshalInputRoleWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNRotateKeypairInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐRotateKeypairInput(ctx context.Context, v any) (auth.RotateKeypairInput, error) {
+	res, err := ec.unmarshalInputRotateKeypairInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSSHKey2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.SSHKey) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSSHKey2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKey(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNSSHKey2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKey(ctx context.Context, sel ast.SelectionSet, v *ent.SSHKey) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SSHKey(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSSHKeyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐSSHKeyPayload(ctx context.Context, sel ast.SelectionSet, v *auth.SSHKeyPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SSHKeyPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNScanRegistryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐScanRegistryInput(ctx context.Context, v any) (image.ScanRegistryInput, error) {
@@ -47105,6 +57204,21 @@ func (ec *executionContext) unmarshalNSetMembershipInput2githubᚗcomᚋberthhq�
 func (ec *executionContext) unmarshalNSetRetentionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauditᚐSetRetentionInput(ctx context.Context, v any) (audit.SetRetentionInput, error) {
 	res, err := ec.unmarshalInputSetRetentionInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNSetVolumeGrantInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐSetVolumeGrantInput(ctx context.Context, v any) (vfolder.SetVolumeGrantInput, error) {
+	res, err := ec.unmarshalInputSetVolumeGrantInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSetVolumeGrantPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐSetVolumeGrantPayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.SetVolumeGrantPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SetVolumeGrantPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNSlotType2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSlotTypeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.SlotType) graphql.Marshaler {
@@ -47341,6 +57455,62 @@ func (ec *executionContext) marshalNTime2ᚖtimeᚐTime(ctx context.Context, sel
 	return res
 }
 
+func (ec *executionContext) unmarshalNTokenScope2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScope(ctx context.Context, v any) (access.TokenScope, error) {
+	res, err := scalar.UnmarshalTokenScope(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNTokenScope2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScope(ctx context.Context, sel ast.SelectionSet, v access.TokenScope) graphql.Marshaler {
+	_ = sel
+	res := scalar.MarshalTokenScope(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNTokenScope2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScopeᚄ(ctx context.Context, v any) ([]access.TokenScope, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]access.TokenScope, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNTokenScope2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScope(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNTokenScope2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScopeᚄ(ctx context.Context, sel ast.SelectionSet, v []access.TokenScope) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNTokenScope2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScope(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNUnlistedSlots2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcepolicyᚐUnlistedSlots(ctx context.Context, v any) (resourcepolicy.UnlistedSlots, error) {
+	var res resourcepolicy.UnlistedSlots
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNUnlistedSlots2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcepolicyᚐUnlistedSlots(ctx context.Context, sel ast.SelectionSet, v resourcepolicy.UnlistedSlots) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalNUpdateAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐUpdateAgentInput(ctx context.Context, v any) (agents.UpdateAgentInput, error) {
 	res, err := ec.unmarshalInputUpdateAgentInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -47348,6 +57518,16 @@ func (ec *executionContext) unmarshalNUpdateAgentInput2githubᚗcomᚋberthhqᚋ
 
 func (ec *executionContext) unmarshalNUpdateDomainInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐUpdateDomainInput(ctx context.Context, v any) (identity.UpdateDomainInput, error) {
 	res, err := ec.unmarshalInputUpdateDomainInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateIdentityProviderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐUpdateIdentityProviderInput(ctx context.Context, v any) (oidc.UpdateIdentityProviderInput, error) {
+	res, err := ec.unmarshalInputUpdateIdentityProviderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateKeypairInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐUpdateKeypairInput(ctx context.Context, v any) (auth.UpdateKeypairInput, error) {
+	res, err := ec.unmarshalInputUpdateKeypairInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -47368,6 +57548,11 @@ func (ec *executionContext) unmarshalNUpdateResourceGroupInput2githubᚗcomᚋbe
 
 func (ec *executionContext) unmarshalNUpdateResourcePolicyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐUpdateResourcePolicyInput(ctx context.Context, v any) (policy.UpdateResourcePolicyInput, error) {
 	res, err := ec.unmarshalInputUpdateResourcePolicyInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateResourcePresetInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐUpdateResourcePresetInput(ctx context.Context, v any) (preset.UpdateResourcePresetInput, error) {
+	res, err := ec.unmarshalInputUpdateResourcePresetInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -47632,6 +57817,78 @@ func (ec *executionContext) marshalNVolume2ᚖgithubᚗcomᚋberthhqᚋberthᚋe
 		return graphql.Null
 	}
 	return ec._Volume(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNVolumeGrant2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeGrantᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.VolumeGrant) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNVolumeGrant2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeGrant(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNVolumeGrant2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeGrant(ctx context.Context, sel ast.SelectionSet, v *ent.VolumeGrant) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._VolumeGrant(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNVolumePermission2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐVolumePermission(ctx context.Context, v any) (access.VolumePermission, error) {
+	res, err := scalar.UnmarshalVolumePermission(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNVolumePermission2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐVolumePermission(ctx context.Context, sel ast.SelectionSet, v access.VolumePermission) graphql.Marshaler {
+	_ = sel
+	res := scalar.MarshalVolumePermission(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNVolumePermission2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐVolumePermissionᚄ(ctx context.Context, v any) ([]access.VolumePermission, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]access.VolumePermission, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNVolumePermission2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐVolumePermission(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNVolumePermission2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐVolumePermissionᚄ(ctx context.Context, sel ast.SelectionSet, v []access.VolumePermission) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNVolumePermission2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐVolumePermission(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalN__Directive2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐDirective(ctx context.Context, sel ast.SelectionSet, v introspection.Directive) graphql.Marshaler {
@@ -48510,6 +58767,75 @@ func (ec *executionContext) marshalOInt642ᚖint64(ctx context.Context, sel ast.
 	return res
 }
 
+func (ec *executionContext) marshalOKeypair2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypair(ctx context.Context, sel ast.SelectionSet, v *ent.Keypair) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Keypair(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOKeypairEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.KeypairEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOKeypairEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOKeypairEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairEdge(ctx context.Context, sel ast.SelectionSet, v *ent.KeypairEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._KeypairEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOKeypairOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairOrderᚄ(ctx context.Context, v any) ([]*ent.KeypairOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.KeypairOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNKeypairOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOKeypairWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairWhereInputᚄ(ctx context.Context, v any) ([]*ent.KeypairWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.KeypairWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNKeypairWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOKeypairWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypairWhereInput(ctx context.Context, v any) (*ent.KeypairWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputKeypairWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalOLoginAttempt2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginAttempt(ctx context.Context, sel ast.SelectionSet, v *ent.LoginAttempt) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -48667,6 +58993,13 @@ func (ec *executionContext) marshalOPendingReport2ᚖgithubᚗcomᚋberthhqᚋbe
 		return graphql.Null
 	}
 	return ec._PendingReport(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOPolicyAttachment2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐPolicyAttachment(ctx context.Context, sel ast.SelectionSet, v *ent.PolicyAttachment) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._PolicyAttachment(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx context.Context, sel ast.SelectionSet, v *ent.Project) graphql.Marshaler {
@@ -49472,6 +59805,42 @@ func (ec *executionContext) marshalOTime2ᚖtimeᚐTime(ctx context.Context, sel
 	return res
 }
 
+func (ec *executionContext) unmarshalOTokenScope2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScopeᚄ(ctx context.Context, v any) ([]access.TokenScope, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]access.TokenScope, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNTokenScope2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScope(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOTokenScope2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScopeᚄ(ctx context.Context, sel ast.SelectionSet, v []access.TokenScope) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNTokenScope2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScope(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalOTokenScope2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScope(ctx context.Context, v any) (*access.TokenScope, error) {
 	if v == nil {
 		return nil, nil
@@ -49488,6 +59857,22 @@ func (ec *executionContext) marshalOTokenScope2ᚖgithubᚗcomᚋberthhqᚋberth
 	_ = ctx
 	res := scalar.MarshalTokenScope(*v)
 	return res
+}
+
+func (ec *executionContext) unmarshalOUnlistedSlots2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcepolicyᚐUnlistedSlots(ctx context.Context, v any) (*resourcepolicy.UnlistedSlots, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(resourcepolicy.UnlistedSlots)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOUnlistedSlots2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcepolicyᚐUnlistedSlots(ctx context.Context, sel ast.SelectionSet, v *resourcepolicy.UnlistedSlots) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
 }
 
 func (ec *executionContext) unmarshalOUsageWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋstatsᚐUsageWhereInput(ctx context.Context, v any) (*stats.UsageWhereInput, error) {

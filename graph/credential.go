@@ -1,0 +1,77 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/keypair"
+	"github.com/berthhq/berth/ent/sshkey"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/auth"
+)
+
+func (r queryResolver) AccessTokens(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.AccessTokenOrder, where *ent.AccessTokenWhereInput) (*ent.AccessTokenConnection, error) {
+	return r.Client.AccessToken.Query().Paginate(ctx, after, first, before, last, ent.WithAccessTokenOrder(orderBy), ent.WithAccessTokenFilter(where.Filter))
+}
+
+// Keypairs lists one's own, also for those who may see others', unless they ask.
+func (r queryResolver) Keypairs(ctx context.Context, user *uuid.UUID, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.KeypairOrder, where *ent.KeypairWhereInput) (*ent.KeypairConnection, error) {
+	whose := viewer.From(ctx).User
+	if user != nil {
+		whose = *user
+	}
+	return r.Client.Keypair.Query().Where(keypair.UserID(whose)).
+		Paginate(ctx, after, first, before, last, ent.WithKeypairOrder(orderBy), ent.WithKeypairFilter(where.Filter))
+}
+
+// SSHKeys lists one's own, also for those who may see others'.
+func (r queryResolver) SSHKeys(ctx context.Context) ([]*ent.SSHKey, error) {
+	return r.Client.SSHKey.Query().Where(sshkey.UserID(viewer.From(ctx).User)).Order(sshkey.ByCreatedAt()).All(ctx)
+}
+
+func (r accessTokenResolver) Scopes(ctx context.Context, t *ent.AccessToken) ([]access.TokenScope, error) {
+	list := make([]access.TokenScope, len(t.Scopes))
+	for i, scope := range t.Scopes {
+		list[i] = access.TokenScope(scope)
+	}
+	return list, nil
+}
+
+func (r mutationResolver) CreateAccessToken(ctx context.Context, input auth.CreateAccessTokenInput) (*auth.AccessTokenPayload, error) {
+	return r.Auth.CreateAccessToken(ctx, input)
+}
+
+func (r mutationResolver) RevokeAccessToken(ctx context.Context, input auth.RevokeAccessTokenInput) (*auth.AccessTokenPayload, error) {
+	return r.Auth.RevokeAccessToken(ctx, input)
+}
+
+func (r mutationResolver) CreateKeypair(ctx context.Context, input auth.CreateKeypairInput) (*auth.KeypairPayload, error) {
+	return r.Auth.CreateKeypair(ctx, input)
+}
+
+func (r mutationResolver) UpdateKeypair(ctx context.Context, input auth.UpdateKeypairInput) (*auth.KeypairPayload, error) {
+	return r.Auth.UpdateKeypair(ctx, input)
+}
+
+func (r mutationResolver) RotateKeypair(ctx context.Context, input auth.RotateKeypairInput) (*auth.KeypairPayload, error) {
+	return r.Auth.RotateKeypair(ctx, input)
+}
+
+func (r mutationResolver) DeleteKeypair(ctx context.Context, input auth.DeleteKeypairInput) (*auth.DeleteKeypairPayload, error) {
+	return r.Auth.DeleteKeypair(ctx, input)
+}
+
+func (r mutationResolver) CreateSSHKey(ctx context.Context, input auth.CreateSSHKeyInput) (*auth.SSHKeyPayload, error) {
+	return r.Auth.CreateSSHKey(ctx, input)
+}
+
+func (r mutationResolver) AddSSHKey(ctx context.Context, input auth.AddSSHKeyInput) (*auth.SSHKeyPayload, error) {
+	return r.Auth.AddSSHKey(ctx, input)
+}
+
+func (r mutationResolver) DeleteSSHKey(ctx context.Context, input auth.DeleteSSHKeyInput) (*auth.DeleteSSHKeyPayload, error) {
+	return r.Auth.DeleteSSHKey(ctx, input)
+}

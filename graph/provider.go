@@ -1,0 +1,33 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/identityprovider"
+	"github.com/berthhq/berth/manager/oidc"
+)
+
+func (r queryResolver) IdentityProviders(ctx context.Context) ([]*ent.IdentityProvider, error) {
+	q, err := r.Client.IdentityProvider.Query().CollectFields(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return q.Order(ent.Asc(identityprovider.FieldName)).All(ctx)
+}
+
+func (r queryResolver) LoginProviders(ctx context.Context) ([]*oidc.LoginProvider, error) {
+	return r.Providers.LoginProviders(ctx)
+}
+
+func (r mutationResolver) CreateIdentityProvider(ctx context.Context, in oidc.CreateIdentityProviderInput) (*oidc.IdentityProviderPayload, error) {
+	return r.Providers.CreateIdentityProvider(ctx, in)
+}
+
+func (r mutationResolver) UpdateIdentityProvider(ctx context.Context, in oidc.UpdateIdentityProviderInput) (*oidc.IdentityProviderPayload, error) {
+	return r.Providers.UpdateIdentityProvider(ctx, in)
+}
+
+func (r mutationResolver) DeleteIdentityProvider(ctx context.Context, in oidc.DeleteIdentityProviderInput) (*oidc.IdentityProviderPayload, error) {
+	return r.Providers.DeleteIdentityProvider(ctx, in)
+}

@@ -1,0 +1,147 @@
+package manager_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+const setGrant = `mutation($in: SetVolumeGrantInput!) { setVolumeGrant(input: $in) { grant { id permissions } } }`
+
+// grant replaces a grant of the volume and returns its id.
+func (d *depot) grant(t *testing.T, in managertest.Vars, permissions ...access.VolumePermission) uuid.UUID {
+	t.Helper()
+	if permissions == nil {
+		permissions = []access.VolumePermission{}
+	}
+	in["volume"], in["permissions"] = d.Client.Volume.Query().OnlyIDX(d.System(t)), permissions
+	var got struct{ SetVolumeGrant struct{ Grant struct{ ID uuid.UUID } } }
+	d.m.As(t, d.Superadmin).Must(t, setGrant, managertest.Vars{"in": in}, &got)
+	return got.SetVolumeGrant.Grant.ID
+}
+
+// Whoever asks, the superadmin included: without its permission an operation
+// is refused, and all others go on.
+func TestVolumePermissions(t *testing.T) {
+	c := newCluster(t, 0)
+	d := newDepot(t, c)
+	if n := d.Client.VolumeGrant.Query().CountX(d.System(t)); n != 1 {
+		t.Fatalf("a new volume has %d grants", n)
+	}
+	id, errs := folder(t, c.as, managertest.Vars{"name": "data"})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	vars := managertest.Vars{"id": id}
+	ask := func(query string) func() managertest.Errors {
+		return func() managertest.Errors { return c.as.Ask(t, query, vars, nil) }
+	}
+	mount := func(readOnly bool) func() managertest.Errors {
+		return func() managertest.Errors {
+			in := input(managertest.Vars{"mounts": []managertest.Vars{{"vfolder": id.String(), "readOnly": readOnly}}}, "true")
+			made, errs := tryCreate(t, c.as, in)
+			if len(errs) == 0 {
+				c.end(t, made, true)
+			}
+			return errs
+		}
+	}
+	operations := []struct {
+		name string
+		need []access.VolumePermission
+		do   func() managertest.Errors
+	}{
+		{"create", []access.VolumePermission{access.VolumeCreate}, func() managertest.Errors {
+			_, errs := folder(t, c.as, managertest.Vars{"name": "f" + uuid.NewString()[:8]})
+			return errs
+		}},
+		{"create as superadmin", []access.VolumePermission{access.VolumeCreate}, func() managertest.Errors {
+			_, errs := folder(t, c.m.As(t, c.Superadmin), managertest.Vars{"name": "f" + uuid.NewString()[:8]})
+			return errs
+		}},
+		{"rename", []access.VolumePermission{access.VolumeModify}, ask(`mutation($id: ID!) { renameVfolder(input: {id: $id, name: "data"}) { vfolder { id } } }`)},
+		{"delete", []access.VolumePermission{access.VolumeDelete}, func() managertest.Errors {
+			// One that is mounted by nobody; it is not there after the first time.
+			other := d.Client.Vfolder.Query().FirstX(d.System(t))
+			f := d.Client.Vfolder.Create().SetName("x" + uuid.NewString()[:8]).SetDomainID(other.DomainID).SetNillableOwnerID(other.OwnerID).
+				SetCreatorID(other.CreatorID).SetQuotaScopeID(other.QuotaScopeID).SetPath(other.Path + "x").SaveX(d.System(t))
+			return c.as.Ask(t, deleteFolder, managertest.Vars{"id": f.ID}, nil)
+		}},
+		{"mount read-only", []access.VolumePermission{access.VolumeMount}, mount(true)},
+		{"mount", []access.VolumePermission{access.VolumeMount, access.VolumeUpload}, mount(false)},
+		{"upload", []access.VolumePermission{access.VolumeUpload}, ask(`mutation($id: ID!) { createUpload(input: {vfolder: $id, files: [{path: "a", size: 1}]}) { uploads { path } } }`)},
+		{"make a directory", []access.VolumePermission{access.VolumeUpload}, ask(`mutation($id: ID!) { makeDirectory(input: {vfolder: $id, path: "dir"}) { file { path } } }`)},
+		{"delete files", []access.VolumePermission{access.VolumeUpload}, ask(`mutation($id: ID!) { deleteFiles(input: {vfolder: $id, paths: ["none"]}) { results { path } } }`)},
+		{"download", []access.VolumePermission{access.VolumeDownload}, ask(`mutation($id: ID!) { createDownload(input: {vfolder: $id, path: ""}) { url } }`)},
+	}
+	for _, missing := range access.VolumePermissions() {
+		var rest []access.VolumePermission
+		for _, p := range access.VolumePermissions() {
+			if p != missing {
+				rest = append(rest, p)
+			}
+		}
+		d.grant(t, managertest.Vars{}, rest...)
+		for _, op := range operations {
+			t.Run("without "+string(missing)+" "+op.name, func(t *testing.T) {
+				errs, refused := op.do(), false
+				for _, n := range op.need {
+					refused = refused || n == missing
+				}
+				if !refused && len(errs) > 0 {
+					t.Fatal(errs)
+				}
+				if refused && (errs.Code() != "PERMISSION_DENIED" || !strings.Contains(errs.String(), "main") || !strings.Contains(errs.String(), string(missing))) {
+					t.Errorf("%q: %s", errs.Code(), errs)
+				}
+			})
+		}
+	}
+}
+
+// What everybody, the domain, the project and the user are granted adds up.
+func TestVolumeGrantsAddUp(t *testing.T) {
+	c := newCluster(t, 0)
+	d := newDepot(t, c)
+	const mine = `query($p: ID) { volumes { myPermissions(project: $p) grants { id } } }`
+	see := func(as *managertest.Client, project any) (list []string) {
+		t.Helper()
+		var got struct {
+			Volumes []struct {
+				MyPermissions []string
+				Grants        []struct{ ID uuid.UUID }
+			}
+		}
+		as.Must(t, mine, managertest.Vars{"p": project}, &got)
+		return got.Volumes[0].MyPermissions
+	}
+	member := c.m.As(t, c.A.Member)
+	d.grant(t, managertest.Vars{})
+	if got := see(member, nil); len(got) != 0 {
+		t.Errorf("nothing granted: %v", got)
+	}
+	one := d.grant(t, managertest.Vars{"domain": c.A.ID}, access.VolumeMount)
+	d.grant(t, managertest.Vars{"user": c.A.Member.ID}, access.VolumeUpload)
+	d.grant(t, managertest.Vars{"project": c.A.Project.ID}, access.VolumeDownload)
+	if got := strings.Join(see(member, nil), " "); got != "mount upload" {
+		t.Errorf("in no project: %q", got)
+	}
+	if got := strings.Join(see(member, c.A.Project.ID), " "); got != "mount upload download" {
+		t.Errorf("in the project: %q", got)
+	}
+	if got := see(c.m.As(t, c.B.Member), nil); len(got) != 0 {
+		t.Errorf("in another domain: %v", got)
+	}
+	const remove = `mutation($id: ID!) { removeVolumeGrant(input: {id: $id}) { volume { id } } }`
+	if errs := member.Ask(t, remove, managertest.Vars{"id": one}, nil); len(errs) == 0 {
+		t.Error("a member takes a grant away")
+	}
+	c.m.As(t, c.Superadmin).Must(t, remove, managertest.Vars{"id": one}, nil)
+	if got := strings.Join(see(member, nil), " "); got != "upload" {
+		t.Errorf("without the domain's: %q", got)
+	}
+}
