@@ -139,19 +139,28 @@ func codeOf(err *gqlerror.Error) string {
 	return code
 }
 
-// roots are the fields at the top of an operation, also those in fragments.
+// roots are the fields at the top of an operation, also those in fragments;
+// a fragment that is spread again yields nothing new.
 func roots(set ast.SelectionSet) []*ast.Field {
 	var list []*ast.Field
-	for _, sel := range set {
-		switch s := sel.(type) {
-		case *ast.Field:
-			list = append(list, s)
-		case *ast.InlineFragment:
-			list = append(list, roots(s.SelectionSet)...)
-		case *ast.FragmentSpread:
-			list = append(list, roots(s.Definition.SelectionSet)...)
+	spread := map[string]bool{}
+	var walk func(ast.SelectionSet)
+	walk = func(set ast.SelectionSet) {
+		for _, sel := range set {
+			switch s := sel.(type) {
+			case *ast.Field:
+				list = append(list, s)
+			case *ast.InlineFragment:
+				walk(s.SelectionSet)
+			case *ast.FragmentSpread:
+				if !spread[s.Name] {
+					spread[s.Name] = true
+					walk(s.Definition.SelectionSet)
+				}
+			}
 		}
 	}
+	walk(set)
 	return list
 }
 
