@@ -1,0 +1,224 @@
+package graph_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/identity/identitytest"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+type vars = managertest.Vars
+
+// matrix says how each mutation is asked for in the access matrix.
+var matrix = map[string]cell{
+	"createDomain":  func(f *fixture) vars { return vars{"name": f.name()} },
+	"createProject": func(f *fixture) vars { return vars{"name": f.name(), "domain": f.domain.ID} },
+	"createUser": func(f *fixture) vars {
+		return vars{"email": f.name() + "@example.org", "password": "a fine password", "domain": f.domain.ID}
+	},
+	"updateUser":           func(f *fixture) vars { return vars{"id": f.owner.ID, "fullName": f.name()} },
+	"setMembership":        func(f *fixture) vars { return vars{"project": f.project.ID, "user": f.fresh().ID} },
+	"removeMembership":     func(f *fixture) vars { return vars{"project": f.project.ID, "user": f.member().ID} },
+	"createResourcePolicy": func(f *fixture) vars { return vars{"name": f.name()} },
+	"updateResourcePolicy": func(f *fixture) vars { return vars{"id": f.policy().ID, "maxSessions": 3} },
+	"attachResourcePolicy": func(f *fixture) vars { return vars{"user": f.owner.ID} },
+	"changePassword":       func(f *fixture) vars { return vars{"current": "not it", "new": "another fine one"} },
+	"createAccessToken":    func(f *fixture) vars { return vars{"name": f.name()} },
+	"revokeAccessToken": func(f *fixture) vars {
+		return vars{"id": f.Client.AccessToken.Create().SetName(f.name()).SetPrefix("x").SetHash(hash()).SetUser(f.owner).SaveX(f.System(f.t)).ID}
+	},
+	"revokeLoginSession": func(f *fixture) vars {
+		return vars{"id": f.Client.LoginSession.Create().SetHash(hash()).SetExpiresAt(time.Now().Add(time.Hour)).SetUser(f.owner).SaveX(f.System(f.t)).ID}
+	},
+	"createResourceGroup": func(f *fixture) vars { return vars{"name": f.name()} },
+	"updateAgent": func(f *fixture) vars {
+		a := f.Client.Agent.Create().SetName(f.name()).SetResourceGroup(f.Group).SaveX(f.System(f.t))
+		return vars{"id": a.ID, "schedulable": true}
+	},
+	"createJoinToken": func(f *fixture) vars { return vars{"role": "agent"} },
+	"createRegistry":  func(f *fixture) vars { return vars{"name": f.name(), "host": f.name() + ".example.org"} },
+	"scanRegistry": func(f *fixture) vars {
+		r := f.Client.Registry.Create().SetName(f.name()).SetHost(fmt.Sprint("127.0.0.1:", f.n)).SetPlainHTTP(true).SaveX(f.System(f.t))
+		return vars{"id": r.ID}
+	},
+	"registerImage": func(f *fixture) vars { return vars{"reference": "127.0.0.1:1/" + f.name() + ":1"} },
+	"forgetImage":   func(f *fixture) vars { return vars{"id": f.image().ID} },
+	"createSession": func(f *fixture) vars {
+		return vars{"image": f.image().Reference, "project": f.project.ID, "slots": vars{"cpu": "1"}}
+	},
+	"terminateSession": func(f *fixture) vars { return vars{"id": f.session()} },
+	"renameSession":    func(f *fixture) vars { return vars{"id": f.session(), "name": f.name() + "y"} },
+	"createVfolder":    func(f *fixture) vars { return vars{"name": f.name(), "project": f.project.ID} },
+	"renameVfolder":    func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "y"} },
+	"deleteVfolder":    func(f *fixture) vars { return vars{"id": f.folder()} },
+	"createUpload": func(f *fixture) vars {
+		return vars{"vfolder": f.folder(), "files": []vars{{"path": "a", "size": 1}}}
+	},
+	"createDownload": func(f *fixture) vars { return vars{"vfolder": f.folder(), "path": ""} },
+	"makeDirectory":  func(f *fixture) vars { return vars{"vfolder": f.folder(), "path": "d"} },
+	"moveFile":       func(f *fixture) vars { return vars{"vfolder": f.folder(), "from": "a", "to": "b"} },
+	"deleteFiles":    func(f *fixture) vars { return vars{"vfolder": f.folder(), "paths": []string{"a"}} },
+
+	"addSshKey":    func(f *fixture) vars { return vars{"name": f.name(), "publicKey": "not one"} },
+	"createSshKey": func(f *fixture) vars { return vars{"name": f.name()} },
+	"deleteSshKey": func(f *fixture) vars {
+		k := f.Client.SSHKey.Create().SetName(f.name()).SetPublicKey(f.name()).SetFingerprint(f.name()).SetUser(f.owner)
+		return vars{"id": k.SaveX(f.System(f.t)).ID}
+	},
+	"createKeypair": func(f *fixture) vars { return vars{"name": f.name()} },
+	"updateKeypair": func(f *fixture) vars { return vars{"id": f.keypair(), "name": f.name() + "y"} },
+	"rotateKeypair": func(f *fixture) vars { return vars{"id": f.keypair()} },
+	"deleteKeypair": func(f *fixture) vars { return vars{"id": f.keypair()} },
+
+	"startTotp":               func(*fixture) vars { return nil },
+	"confirmTotp":             func(*fixture) vars { return vars{"code": "000000"} },
+	"disableTotp":             func(*fixture) vars { return vars{"password": "not it", "code": "000000"} },
+	"regenerateRecoveryCodes": func(*fixture) vars { return vars{"code": "000000"} },
+	"resetTotp":               func(f *fixture) vars { return vars{"user": f.owner.ID} },
+	"resetUserPassword":       func(f *fixture) vars { return vars{"user": f.member().ID} },
+	"updateProfile":           func(f *fixture) vars { return vars{"fullName": f.name()} },
+
+	"updateDomain":  func(f *fixture) vars { return vars{"id": f.domain.ID, "description": f.name()} },
+	"purgeDomain":   func(f *fixture) vars { return vars{"id": f.domain.ID, "name": f.domain.Name} },
+	"updateProject": func(f *fixture) vars { return vars{"id": f.project.ID, "description": f.name()} },
+	"purgeProject": func(f *fixture) vars {
+		p := f.Client.Project.Create().SetName(f.name()).SetDomain(f.domain).SaveX(f.System(f.t))
+		return vars{"id": p.ID, "name": p.Name}
+	},
+	"importUsers": func(f *fixture) vars {
+		return vars{"domain": f.domain.ID, "csv": "email\n" + f.name() + "@example.org\n", "dryRun": true, "passwords": "generated"}
+	},
+	"createInvitation": func(f *fixture) vars { return vars{"email": f.name() + "@example.org", "domain": f.domain.ID} },
+	"revokeInvitation": func(f *fixture) vars {
+		i := f.Client.Invitation.Create().SetEmail(f.name() + "@example.org").SetHash(hash()).SetDomain(f.domain)
+		return vars{"id": i.SetExpiresAt(time.Now().Add(time.Hour)).SaveX(f.System(f.t)).ID}
+	},
+	"createIdentityProvider": func(f *fixture) vars {
+		return vars{"name": f.name(), "issuer": "https://issuer.example.org", "clientID": "c", "clientSecret": "s", "domain": f.domain.ID}
+	},
+	"updateIdentityProvider": func(f *fixture) vars { return vars{"id": f.provider(), "displayName": f.name()} },
+	"deleteIdentityProvider": func(f *fixture) vars { return vars{"id": f.provider()} },
+
+	"createRole": func(f *fixture) vars { return vars{"name": f.name(), "allows": []vars{}} },
+	"updateRole": func(f *fixture) vars { return vars{"id": f.role().ID, "description": f.name()} },
+	"deleteRole": func(f *fixture) vars { return vars{"id": f.role().ID} },
+	"grantRole": func(f *fixture) vars {
+		return vars{"role": f.role().ID, "user": f.fresh().ID, "scope": "domain", "scopeId": f.domain.ID}
+	},
+	"revokeRole": func(f *fixture) vars {
+		g := f.Client.RoleGrant.Create().SetRole(f.role()).SetUser(f.owner).SetScope("object").SetScopeID(f.project.ID)
+		return vars{"id": g.SaveX(f.System(f.t)).ID}
+	},
+
+	"updateResourceGroup": func(f *fixture) vars { return vars{"id": f.group().ID, "description": f.name()} },
+	"deleteResourceGroup": func(f *fixture) vars { return vars{"id": f.group().ID} },
+	"grantResourceGroup":  func(f *fixture) vars { return vars{"resourceGroup": f.group().ID, "user": f.owner.ID} },
+	"revokeResourceGroup": func(f *fixture) vars {
+		g := f.group()
+		f.Client.GroupGrant.Create().SetResourceGroup(g).SetUser(f.owner).ExecX(f.System(f.t))
+		return vars{"resourceGroup": g.ID, "user": f.owner.ID}
+	},
+	"deleteResourcePolicy": func(f *fixture) vars { return vars{"id": f.policy().ID} },
+	"detachResourcePolicy": func(f *fixture) vars {
+		a := f.Client.PolicyAttachment.Create().SetPolicy(f.policy()).SetProject(f.project)
+		return vars{"id": a.SaveX(f.System(f.t)).ID}
+	},
+	"createResourcePreset": func(f *fixture) vars { return vars{"name": f.name(), "slots": vars{"cpu": "1"}} },
+	"updateResourcePreset": func(f *fixture) vars { return vars{"id": f.preset(), "description": f.name()} },
+	"deleteResourcePreset": func(f *fixture) vars { return vars{"id": f.preset()} },
+	"setVolumeGrant": func(f *fixture) vars {
+		return vars{"volume": f.volume().ID, "user": f.owner.ID, "permissions": []string{"mount"}}
+	},
+	"removeVolumeGrant": func(f *fixture) vars {
+		g := f.Client.VolumeGrant.Create().SetVolume(f.volume()).SetUser(f.owner).SetPermissions(access.VolumePermissions())
+		return vars{"id": g.SaveX(f.System(f.t)).ID}
+	},
+	"setRetention": func(*fixture) vars { return vars{"category": "tasks", "days": 90} },
+	"cancelTask":   func(f *fixture) vars { return vars{"id": f.task()} },
+	"retryTask":    func(f *fixture) vars { return vars{"id": f.task()} },
+}
+
+func (f *fixture) keypair() uuid.UUID {
+	return f.Client.Keypair.Create().SetAccessKey(f.name()).SetName(f.name()).SetSecretSealed([]byte("-")).SetUser(f.owner).
+		SaveX(f.System(f.t)).ID
+}
+
+func (f *fixture) provider() uuid.UUID {
+	return f.Client.IdentityProvider.Create().SetName(f.name()).SetIssuer("https://issuer.example.org").SetClientID("c").
+		SetClientSecretSealed([]byte("-")).SetDomain(f.domain).SaveX(f.System(f.t)).ID
+}
+
+func (f *fixture) role() *ent.Role {
+	return f.Client.Role.Create().SetName(f.name()).SaveX(f.System(f.t))
+}
+
+func (f *fixture) group() *ent.ResourceGroup {
+	return f.Client.ResourceGroup.Create().SetName(f.name()).SaveX(f.System(f.t))
+}
+
+func (f *fixture) preset() uuid.UUID {
+	return f.Client.ResourcePreset.Create().SetName(f.name()).SetSlots(resource.Slots{"cpu": 1000}).SaveX(f.System(f.t)).ID
+}
+
+// task is work that the owner asked for.
+func (f *fixture) task() uuid.UUID {
+	return f.Client.Task.Create().SetKind("test").SetInput([]byte("{}")).SetDomainID(f.domain.ID).SetCreatorID(f.owner.ID).
+		SaveX(f.System(f.t)).ID
+}
+
+func hash() []byte { return []byte(uuid.NewString()) }
+
+// fresh is a new user of the fixture's domain, in no project.
+func (f *fixture) fresh() *ent.User {
+	return f.Client.User.Create().SetEmail(f.name() + "-fresh@example.org").SetUsername(f.name() + "-fresh").
+		SetPasswordHash(identitytest.Password).SetDomain(f.domain).SaveX(f.System(f.t))
+}
+
+// member is a new member of the fixture's project.
+func (f *fixture) member() *ent.User {
+	u := f.fresh()
+	f.Client.Membership.Create().SetUser(u).SetProject(f.project).ExecX(f.System(f.t))
+	return u
+}
+
+// policy is a new policy that binds the owner.
+func (f *fixture) policy() *ent.ResourcePolicy {
+	p := f.Client.ResourcePolicy.Create().SetName(f.name()).SaveX(f.System(f.t))
+	f.Client.PolicyAttachment.Create().SetPolicy(p).SetUser(f.owner).ExecX(f.System(f.t))
+	return p
+}
+
+func (f *fixture) image() *ent.Image {
+	ctx := f.System(f.t)
+	r := f.Client.Registry.Create().SetName(f.name() + "i").SetHost(f.name() + "i.example.org").SaveX(ctx)
+	return f.Client.Image.Create().SetReference(f.name() + "i.example.org/i:1").SetName("i:1").SetArchitecture("x86_64").
+		SetDigest("-").SetRegistry(r).SaveX(ctx)
+}
+
+func (f *fixture) session() uuid.UUID {
+	return f.Client.Session.Create().SetName(f.name()).SetType("interactive").SetSlots(nil).
+		SetDomainID(f.domain.ID).SetProjectID(f.project.ID).SetOwner(f.owner).SetResourceGroup(f.Group).SetImage(f.image()).
+		SaveX(f.System(f.t)).ID
+}
+
+func (f *fixture) volume() *ent.Volume {
+	ctx := f.System(f.t)
+	p := f.Client.StorageProxy.Create().SetName(f.name()).SaveX(ctx)
+	v := f.Client.Volume.Create().SetName(f.name()).SetProxy(p).SaveX(ctx)
+	f.Client.VolumeGrant.Create().SetVolume(v).SetPermissions(access.VolumePermissions()).ExecX(ctx)
+	return v
+}
+
+// folder is a folder of the owner.
+func (f *fixture) folder() uuid.UUID {
+	ctx := f.System(f.t)
+	scope := f.Client.QuotaScope.Create().SetKind("user").SetHolderID(f.owner.ID).SetDomainID(f.domain.ID).SetVolume(f.volume()).SaveX(ctx)
+	return f.Client.Vfolder.Create().SetName(f.name()).SetPath("p").SetDomainID(f.domain.ID).SetOwner(f.owner).SetCreator(f.owner).
+		SetQuotaScope(scope).SaveX(ctx).ID
+}
