@@ -19,7 +19,9 @@ func (d *depot) grant(t *testing.T, in managertest.Vars, permissions ...access.V
 		permissions = []access.VolumePermission{}
 	}
 	in["volume"], in["permissions"] = d.Client.Volume.Query().OnlyIDX(d.System(t)), permissions
-	var got struct{ SetVolumeGrant struct{ Grant struct{ ID uuid.UUID } } }
+	var got struct {
+		SetVolumeGrant struct{ Grant struct{ ID uuid.UUID } }
+	}
 	d.m.As(t, d.Superadmin).Must(t, setGrant, managertest.Vars{"in": in}, &got)
 	return got.SetVolumeGrant.Grant.ID
 }

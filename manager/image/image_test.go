@@ -21,9 +21,9 @@ import (
 	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/problem"
-	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/registry"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/manager/identity/identitytest"
 	"github.com/berthhq/berth/manager/image"
 )
