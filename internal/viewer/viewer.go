@@ -105,7 +105,7 @@ func (v *Viewer) May(op access.Operation, e access.Entity, on access.Object) boo
 	case v.Role == RoleSuperadmin:
 		return true
 	case v.Role == RoleMonitor:
-		return op == access.Read
+		return op == access.Read || e == access.Credential && on.Owner == v.User // his own logins and tokens
 	}
 	for _, r := range v.relations(on) {
 		if access.Builtin(e, r, op) {

@@ -30,9 +30,12 @@ func Writer(ctx context.Context) (*viewer.Viewer, error) {
 
 // Check returns the viewer when he may do op to an object.
 func Check(ctx context.Context, op access.Operation, e access.Entity, on access.Object) (*viewer.Viewer, error) {
-	v, err := Writer(ctx)
-	if err != nil {
-		return nil, err
+	v := viewer.From(ctx)
+	if v == nil || v.Role != viewer.RoleMonitor || v.Due != "" || !v.May(op, e, on) {
+		var err error
+		if v, err = Writer(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if need := access.Needs(op, e); v.Scopes != nil && !v.Allows(need) && !v.May(op, e, on) {
 		return nil, problem.Forbidden("the access token has not the scope %s", need)
