@@ -527,6 +527,36 @@ func (u *VfolderUpsert) ClearDeletedAt() *VfolderUpsert {
 	return u
 }
 
+// SetOwnerID sets the "owner_id" field.
+func (u *VfolderUpsert) SetOwnerID(v uuid.UUID) *VfolderUpsert {
+	u.Set(vfolder.FieldOwnerID, v)
+	return u
+}
+
+// UpdateOwnerID sets the "owner_id" field to the value that was provided on create.
+func (u *VfolderUpsert) UpdateOwnerID() *VfolderUpsert {
+	u.SetExcluded(vfolder.FieldOwnerID)
+	return u
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (u *VfolderUpsert) ClearOwnerID() *VfolderUpsert {
+	u.SetNull(vfolder.FieldOwnerID)
+	return u
+}
+
+// SetQuotaScopeID sets the "quota_scope_id" field.
+func (u *VfolderUpsert) SetQuotaScopeID(v uuid.UUID) *VfolderUpsert {
+	u.Set(vfolder.FieldQuotaScopeID, v)
+	return u
+}
+
+// UpdateQuotaScopeID sets the "quota_scope_id" field to the value that was provided on create.
+func (u *VfolderUpsert) UpdateQuotaScopeID() *VfolderUpsert {
+	u.SetExcluded(vfolder.FieldQuotaScopeID)
+	return u
+}
+
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
@@ -550,17 +580,11 @@ func (u *VfolderUpsertOne) UpdateNewValues() *VfolderUpsertOne {
 		if _, exists := u.create.mutation.DomainID(); exists {
 			s.SetIgnore(vfolder.FieldDomainID)
 		}
-		if _, exists := u.create.mutation.OwnerID(); exists {
-			s.SetIgnore(vfolder.FieldOwnerID)
-		}
 		if _, exists := u.create.mutation.ProjectID(); exists {
 			s.SetIgnore(vfolder.FieldProjectID)
 		}
 		if _, exists := u.create.mutation.CreatorID(); exists {
 			s.SetIgnore(vfolder.FieldCreatorID)
-		}
-		if _, exists := u.create.mutation.QuotaScopeID(); exists {
-			s.SetIgnore(vfolder.FieldQuotaScopeID)
 		}
 	}))
 	return u
@@ -653,6 +677,41 @@ func (u *VfolderUpsertOne) UpdateDeletedAt() *VfolderUpsertOne {
 func (u *VfolderUpsertOne) ClearDeletedAt() *VfolderUpsertOne {
 	return u.Update(func(s *VfolderUpsert) {
 		s.ClearDeletedAt()
+	})
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (u *VfolderUpsertOne) SetOwnerID(v uuid.UUID) *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.SetOwnerID(v)
+	})
+}
+
+// UpdateOwnerID sets the "owner_id" field to the value that was provided on create.
+func (u *VfolderUpsertOne) UpdateOwnerID() *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.UpdateOwnerID()
+	})
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (u *VfolderUpsertOne) ClearOwnerID() *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.ClearOwnerID()
+	})
+}
+
+// SetQuotaScopeID sets the "quota_scope_id" field.
+func (u *VfolderUpsertOne) SetQuotaScopeID(v uuid.UUID) *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.SetQuotaScopeID(v)
+	})
+}
+
+// UpdateQuotaScopeID sets the "quota_scope_id" field to the value that was provided on create.
+func (u *VfolderUpsertOne) UpdateQuotaScopeID() *VfolderUpsertOne {
+	return u.Update(func(s *VfolderUpsert) {
+		s.UpdateQuotaScopeID()
 	})
 }
 
@@ -845,17 +904,11 @@ func (u *VfolderUpsertBulk) UpdateNewValues() *VfolderUpsertBulk {
 			if _, exists := b.mutation.DomainID(); exists {
 				s.SetIgnore(vfolder.FieldDomainID)
 			}
-			if _, exists := b.mutation.OwnerID(); exists {
-				s.SetIgnore(vfolder.FieldOwnerID)
-			}
 			if _, exists := b.mutation.ProjectID(); exists {
 				s.SetIgnore(vfolder.FieldProjectID)
 			}
 			if _, exists := b.mutation.CreatorID(); exists {
 				s.SetIgnore(vfolder.FieldCreatorID)
-			}
-			if _, exists := b.mutation.QuotaScopeID(); exists {
-				s.SetIgnore(vfolder.FieldQuotaScopeID)
 			}
 		}
 	}))
@@ -949,6 +1002,41 @@ func (u *VfolderUpsertBulk) UpdateDeletedAt() *VfolderUpsertBulk {
 func (u *VfolderUpsertBulk) ClearDeletedAt() *VfolderUpsertBulk {
 	return u.Update(func(s *VfolderUpsert) {
 		s.ClearDeletedAt()
+	})
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (u *VfolderUpsertBulk) SetOwnerID(v uuid.UUID) *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.SetOwnerID(v)
+	})
+}
+
+// UpdateOwnerID sets the "owner_id" field to the value that was provided on create.
+func (u *VfolderUpsertBulk) UpdateOwnerID() *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.UpdateOwnerID()
+	})
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (u *VfolderUpsertBulk) ClearOwnerID() *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.ClearOwnerID()
+	})
+}
+
+// SetQuotaScopeID sets the "quota_scope_id" field.
+func (u *VfolderUpsertBulk) SetQuotaScopeID(v uuid.UUID) *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.SetQuotaScopeID(v)
+	})
+}
+
+// UpdateQuotaScopeID sets the "quota_scope_id" field to the value that was provided on create.
+func (u *VfolderUpsertBulk) UpdateQuotaScopeID() *VfolderUpsertBulk {
+	return u.Update(func(s *VfolderUpsert) {
+		s.UpdateQuotaScopeID()
 	})
 }
 

@@ -12,7 +12,9 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/google/uuid"
 )
@@ -93,6 +95,50 @@ func (_u *VfolderUpdate) ClearDeletedAt() *VfolderUpdate {
 	return _u
 }
 
+// SetOwnerID sets the "owner_id" field.
+func (_u *VfolderUpdate) SetOwnerID(v uuid.UUID) *VfolderUpdate {
+	_u.mutation.SetOwnerID(v)
+	return _u
+}
+
+// SetNillableOwnerID sets the "owner_id" field if the given value is not nil.
+func (_u *VfolderUpdate) SetNillableOwnerID(v *uuid.UUID) *VfolderUpdate {
+	if v != nil {
+		_u.SetOwnerID(*v)
+	}
+	return _u
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (_u *VfolderUpdate) ClearOwnerID() *VfolderUpdate {
+	_u.mutation.ClearOwnerID()
+	return _u
+}
+
+// SetQuotaScopeID sets the "quota_scope_id" field.
+func (_u *VfolderUpdate) SetQuotaScopeID(v uuid.UUID) *VfolderUpdate {
+	_u.mutation.SetQuotaScopeID(v)
+	return _u
+}
+
+// SetNillableQuotaScopeID sets the "quota_scope_id" field if the given value is not nil.
+func (_u *VfolderUpdate) SetNillableQuotaScopeID(v *uuid.UUID) *VfolderUpdate {
+	if v != nil {
+		_u.SetQuotaScopeID(*v)
+	}
+	return _u
+}
+
+// SetQuotaScope sets the "quota_scope" edge to the QuotaScope entity.
+func (_u *VfolderUpdate) SetQuotaScope(v *QuotaScope) *VfolderUpdate {
+	return _u.SetQuotaScopeID(v.ID)
+}
+
+// SetOwner sets the "owner" edge to the User entity.
+func (_u *VfolderUpdate) SetOwner(v *User) *VfolderUpdate {
+	return _u.SetOwnerID(v.ID)
+}
+
 // AddMountIDs adds the "mounts" edge to the SessionMount entity by IDs.
 func (_u *VfolderUpdate) AddMountIDs(ids ...uuid.UUID) *VfolderUpdate {
 	_u.mutation.AddMountIDs(ids...)
@@ -111,6 +157,18 @@ func (_u *VfolderUpdate) AddMounts(v ...*SessionMount) *VfolderUpdate {
 // Mutation returns the VfolderMutation object of the builder.
 func (_u *VfolderUpdate) Mutation() *VfolderMutation {
 	return _u.mutation
+}
+
+// ClearQuotaScope clears the "quota_scope" edge to the QuotaScope entity.
+func (_u *VfolderUpdate) ClearQuotaScope() *VfolderUpdate {
+	_u.mutation.ClearQuotaScope()
+	return _u
+}
+
+// ClearOwner clears the "owner" edge to the User entity.
+func (_u *VfolderUpdate) ClearOwner() *VfolderUpdate {
+	_u.mutation.ClearOwner()
+	return _u
 }
 
 // ClearMounts clears all "mounts" edges to the SessionMount entity.
@@ -214,6 +272,64 @@ func (_u *VfolderUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.DeletedAtCleared() {
 		_spec.ClearField(vfolder.FieldDeletedAt, field.TypeTime)
+	}
+	if _u.mutation.QuotaScopeCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   vfolder.QuotaScopeTable,
+			Columns: []string{vfolder.QuotaScopeColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(quotascope.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.QuotaScopeIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   vfolder.QuotaScopeTable,
+			Columns: []string{vfolder.QuotaScopeColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(quotascope.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.OwnerCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   vfolder.OwnerTable,
+			Columns: []string{vfolder.OwnerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.OwnerIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   vfolder.OwnerTable,
+			Columns: []string{vfolder.OwnerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
 	if _u.mutation.MountsCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -344,6 +460,50 @@ func (_u *VfolderUpdateOne) ClearDeletedAt() *VfolderUpdateOne {
 	return _u
 }
 
+// SetOwnerID sets the "owner_id" field.
+func (_u *VfolderUpdateOne) SetOwnerID(v uuid.UUID) *VfolderUpdateOne {
+	_u.mutation.SetOwnerID(v)
+	return _u
+}
+
+// SetNillableOwnerID sets the "owner_id" field if the given value is not nil.
+func (_u *VfolderUpdateOne) SetNillableOwnerID(v *uuid.UUID) *VfolderUpdateOne {
+	if v != nil {
+		_u.SetOwnerID(*v)
+	}
+	return _u
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (_u *VfolderUpdateOne) ClearOwnerID() *VfolderUpdateOne {
+	_u.mutation.ClearOwnerID()
+	return _u
+}
+
+// SetQuotaScopeID sets the "quota_scope_id" field.
+func (_u *VfolderUpdateOne) SetQuotaScopeID(v uuid.UUID) *VfolderUpdateOne {
+	_u.mutation.SetQuotaScopeID(v)
+	return _u
+}
+
+// SetNillableQuotaScopeID sets the "quota_scope_id" field if the given value is not nil.
+func (_u *VfolderUpdateOne) SetNillableQuotaScopeID(v *uuid.UUID) *VfolderUpdateOne {
+	if v != nil {
+		_u.SetQuotaScopeID(*v)
+	}
+	return _u
+}
+
+// SetQuotaScope sets the "quota_scope" edge to the QuotaScope entity.
+func (_u *VfolderUpdateOne) SetQuotaScope(v *QuotaScope) *VfolderUpdateOne {
+	return _u.SetQuotaScopeID(v.ID)
+}
+
+// SetOwner sets the "owner" edge to the User entity.
+func (_u *VfolderUpdateOne) SetOwner(v *User) *VfolderUpdateOne {
+	return _u.SetOwnerID(v.ID)
+}
+
 // AddMountIDs adds the "mounts" edge to the SessionMount entity by IDs.
 func (_u *VfolderUpdateOne) AddMountIDs(ids ...uuid.UUID) *VfolderUpdateOne {
 	_u.mutation.AddMountIDs(ids...)
@@ -362,6 +522,18 @@ func (_u *VfolderUpdateOne) AddMounts(v ...*SessionMount) *VfolderUpdateOne {
 // Mutation returns the VfolderMutation object of the builder.
 func (_u *VfolderUpdateOne) Mutation() *VfolderMutation {
 	return _u.mutation
+}
+
+// ClearQuotaScope clears the "quota_scope" edge to the QuotaScope entity.
+func (_u *VfolderUpdateOne) ClearQuotaScope() *VfolderUpdateOne {
+	_u.mutation.ClearQuotaScope()
+	return _u
+}
+
+// ClearOwner clears the "owner" edge to the User entity.
+func (_u *VfolderUpdateOne) ClearOwner() *VfolderUpdateOne {
+	_u.mutation.ClearOwner()
+	return _u
 }
 
 // ClearMounts clears all "mounts" edges to the SessionMount entity.
@@ -495,6 +667,64 @@ func (_u *VfolderUpdateOne) sqlSave(ctx context.Context) (_node *Vfolder, err er
 	}
 	if _u.mutation.DeletedAtCleared() {
 		_spec.ClearField(vfolder.FieldDeletedAt, field.TypeTime)
+	}
+	if _u.mutation.QuotaScopeCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   vfolder.QuotaScopeTable,
+			Columns: []string{vfolder.QuotaScopeColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(quotascope.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.QuotaScopeIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   vfolder.QuotaScopeTable,
+			Columns: []string{vfolder.QuotaScopeColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(quotascope.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.OwnerCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   vfolder.OwnerTable,
+			Columns: []string{vfolder.OwnerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.OwnerIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   vfolder.OwnerTable,
+			Columns: []string{vfolder.OwnerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
 	if _u.mutation.MountsCleared() {
 		edge := &sqlgraph.EdgeSpec{

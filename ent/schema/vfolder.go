@@ -27,17 +27,17 @@ func (Vfolder) Fields() []ent.Field {
 		field.String("path").Default("").Annotations(entgql.Skip()), // below the volume's root
 		field.Time("deleted_at").Optional().Nillable(),              // set when deletion was asked for
 		field.UUID("domain_id", uuid.UUID{}).Immutable(),
-		field.UUID("owner_id", uuid.UUID{}).Optional().Nillable().Immutable(),
+		field.UUID("owner_id", uuid.UUID{}).Optional().Nillable(), // changes with the scope when a folder is handed over
 		field.UUID("project_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 		field.UUID("creator_id", uuid.UUID{}).Immutable(),
-		field.UUID("quota_scope_id", uuid.UUID{}).Immutable(),
+		field.UUID("quota_scope_id", uuid.UUID{}),
 	}
 }
 
 func (Vfolder) Edges() []ent.Edge {
 	return []ent.Edge{
-		edge.To("quota_scope", QuotaScope.Type).Field("quota_scope_id").Unique().Required().Immutable(),
-		edge.To("owner", User.Type).Field("owner_id").Unique().Immutable(),
+		edge.To("quota_scope", QuotaScope.Type).Field("quota_scope_id").Unique().Required(),
+		edge.To("owner", User.Type).Field("owner_id").Unique(),
 		edge.To("project", Project.Type).Field("project_id").Unique().Immutable(),
 		edge.To("creator", User.Type).Field("creator_id").Unique().Required().Immutable(),
 		edge.To("mounts", SessionMount.Type).Annotations(entgql.Skip()),

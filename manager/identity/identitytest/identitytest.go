@@ -10,7 +10,6 @@ import (
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
-	"github.com/google/uuid"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver
 
 	"github.com/berthhq/berth/ent"
@@ -18,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent/migrate"
 	_ "github.com/berthhq/berth/ent/runtime" // visibility and defaults
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/password"
@@ -133,7 +133,7 @@ func (w *World) Viewer(t testing.TB, u *ent.User) *viewer.Viewer {
 	t.Helper()
 	system := viewer.SystemContext(t.Context())
 	u = w.Client.User.GetX(system, u.ID)
-	v := &viewer.Viewer{User: u.ID, Email: u.Email, Domain: u.DomainID, Role: viewer.Role(u.Role), Credential: uuid.New()}
+	v := &viewer.Viewer{User: u.ID, Email: u.Email, Domain: u.DomainID, Role: viewer.Role(u.Role), Credential: id.New(id.LoginSession)}
 	for _, m := range w.Client.Membership.Query().Where(membership.UserID(u.ID)).AllX(system) {
 		v.Projects = append(v.Projects, m.ProjectID)
 		if m.Admin {
