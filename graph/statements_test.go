@@ -144,7 +144,7 @@ func TestStatementsDoNotGrowWithRows(t *testing.T) {
 					break
 				}
 			}
-			if len(many) != len(few[p.name]) {
+			if len(many) > len(few[p.name]) {
 				t.Errorf("%s, %s: %d statements become %d\n%s", who.name, p.name, len(few[p.name]), len(many), strings.Join(many, "\n"))
 			}
 			// Who asks, then a level each, and its total where it is a connection.

@@ -2,6 +2,7 @@ package manager_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"log/slog"
 	"net"
@@ -240,9 +241,15 @@ func (c *cluster) history(t *testing.T, id uuid.UUID) (text string) {
 func (c *cluster) check(t *testing.T, still bool) {
 	t.Helper()
 	ctx := c.System(t)
+	// All of one moment: sessions move on while we look.
+	moment, err := c.Client.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = moment.Rollback() }()
 	// I1: no device holds more than it has.
-	devices := c.Client.Device.Query().AllX(ctx)
-	live := c.Client.Allocation.Query().AllX(ctx)
+	devices := moment.Device.Query().AllX(ctx)
+	live := moment.Allocation.Query().AllX(ctx)
 	used := map[uuid.UUID]resource.Slots{}
 	perSession := map[uuid.UUID]int{}
 	for _, a := range live {
@@ -262,7 +269,7 @@ func (c *cluster) check(t *testing.T, still bool) {
 			}
 		}
 	}
-	for _, s := range c.Client.Session.Query().AllX(ctx) {
+	for _, s := range moment.Session.Query().AllX(ctx) {
 		// I4: what has ended holds nothing.
 		if s.Status.Final() && perSession[s.ID] > 0 {
 			t.Errorf("I4: session %s is %s and holds %d allocations", s.Name, s.Status, perSession[s.ID])

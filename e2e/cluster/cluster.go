@@ -50,6 +50,7 @@ type Platform struct {
 	admin *client.Client
 	agent string // its id on this machine
 	users atomic.Int64
+	vault vault
 
 	lifeline io.Closer // the cleaner's input: the end of this process closes it
 }
@@ -217,6 +218,7 @@ func (p *Platform) firstLogin(ctx context.Context) error {
 		return fmt.Errorf("first-login.json: %w", err)
 	}
 	p.URL, p.Email, p.Password = first.URL, first.Email, first.Password
+	p.Secret("the first password", first.Password)
 	p.admin, _, err = p.login(ctx, p.Email, p.Password)
 	return err
 }
@@ -234,6 +236,7 @@ func (p *Platform) login(ctx context.Context, email, password string) (*client.C
 	if err != nil {
 		return nil, "", err
 	}
+	p.Secret("the access token of "+email, secret)
 	if err := browser.Logout(ctx); err != nil {
 		return nil, "", err
 	}
@@ -277,9 +280,12 @@ func (p *Platform) end(s syscall.Signal) error {
 }
 
 // Close stops the server with its sessions, as berthd up --stop-sessions does,
-// and returns what is left on the machine.
+// and returns what is left on the machine, and which secret lies in the open.
 func (p *Platform) Close() error {
 	err := p.endSessions()
+	if err == nil {
+		err = p.leaked()
+	}
 	if err == nil {
 		err = p.Interrupt()
 	} else {
@@ -289,6 +295,20 @@ func (p *Platform) Close() error {
 		err = p.Leftovers()
 	}
 	return errors.Join(err, os.RemoveAll(p.dir), p.lifeline.Close())
+}
+
+func (p *Platform) leaked() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	found, looked, err := p.Leaks(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Println(looked)
+	if len(found) > 0 {
+		return fmt.Errorf("secrets in the open:\n  %s", strings.Join(found, "\n  "))
+	}
+	return nil
 }
 
 func (p *Platform) endSessions() error {

@@ -48,6 +48,7 @@ func (p *Platform) UserAs(t testing.TB, role string) *User {
 		t.Fatalf("create user: %v", err)
 	}
 	u.ID = made.ID
+	p.Secret("the password of "+u.Email, u.Password)
 	if u.Client, u.Token, err = p.login(ctx, u.Email, u.Password); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,152 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// vault keeps the secrets that were made while the platform ran: passwords,
+// tokens, keys. The server may keep them hashed or sealed only.
+type vault struct {
+	mu  sync.Mutex
+	all []secret
+}
+
+type secret struct{ what, value string }
+
+// Secret notes a value that must not be found in what the server keeps.
+func (p *Platform) Secret(what, value string) {
+	p.vault.mu.Lock()
+	defer p.vault.mu.Unlock()
+	p.vault.all = append(p.vault.all, secret{what, value})
+}
+
+// forms are the spellings in which a value could lie about. Of a text of several
+// lines it is the longest: the others are the same in every key.
+func (s secret) forms() [][]byte {
+	line := ""
+	for l := range strings.Lines(s.value) {
+		if l = strings.TrimSpace(l); len(l) > len(line) {
+			line = l
+		}
+	}
+	b := []byte(line)
+	return [][]byte{
+		b, []byte(hex.EncodeToString(b)),
+		[]byte(base64.RawStdEncoding.EncodeToString(b)), []byte(base64.RawURLEncoding.EncodeToString(b)),
+	}
+}
+
+// place is something that the server keeps, as bytes.
+type place struct {
+	name string
+	data []byte
+}
+
+// Leaks looks for every secret in a dump of the database, in all of Redis, in the
+// files of the stores and of the agent and in the log. It returns what it found,
+// and in one line where it looked.
+func (p *Platform) Leaks(ctx context.Context) (found []string, looked string, err error) {
+	var places []place
+	for _, read := range []func(context.Context) ([]place, error){p.dump, p.redis, p.files} {
+		more, err := read(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		places = append(places, more...)
+	}
+	places = append(places, place{"log", []byte(strings.ReplaceAll(p.Log(), p.Password, "(printed once)"))})
+	p.vault.mu.Lock()
+	defer p.vault.mu.Unlock()
+	for _, s := range p.vault.all {
+		for _, form := range s.forms() {
+			for _, at := range places {
+				if i := bytes.Index(at.data, form); i >= 0 {
+					found = append(found, fmt.Sprintf("%s in %s: …%q…", s.what, at.name, at.data[max(0, i-60):i]))
+				}
+			}
+		}
+	}
+	size := 0
+	for _, at := range places {
+		size += len(at.data)
+	}
+	return found, fmt.Sprintf("%d secrets sought in a dump of the database (%d KiB) and %d other places (%d KiB): %d hits",
+		len(p.vault.all), len(places[0].data)>>10, len(places)-1, (size-len(places[0].data))>>10, len(found)), nil
+}
+
+// dump is what an administrator's backup holds.
+func (p *Platform) dump(ctx context.Context) ([]place, error) {
+	programs, err := filepath.Glob("/usr/lib/postgresql/*/bin/pg_dump")
+	if err != nil || len(programs) == 0 {
+		return nil, fmt.Errorf("no pg_dump (%v)", err)
+	}
+	cmd := exec.CommandContext(ctx, programs[len(programs)-1], "-h", filepath.Join(p.data, "stores/postgres"), "-U", "berth", "berth")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("pg_dump: %w: %s", err, stderr.Bytes())
+	}
+	if !bytes.Contains(out, []byte(p.Email)) {
+		return nil, errors.New("the dump does not even hold the first superadmin's address")
+	}
+	return []place{{"the database", out}}, nil
+}
+
+// redis is every key with its value, as Redis would write them to a file.
+func (p *Platform) redis(ctx context.Context) ([]place, error) {
+	c := redis.NewClient(&redis.Options{Network: "unix", Addr: filepath.Join(p.data, "stores/redis/redis.sock")})
+	defer c.Close()
+	if err := c.ConfigSet(ctx, "rdbcompression", "no").Err(); err != nil {
+		return nil, fmt.Errorf("read redis: %w", err)
+	}
+	all := place{name: "Redis"}
+	keys := c.Scan(ctx, 0, "", 1000).Iterator()
+	for keys.Next(ctx) {
+		value, err := c.Dump(ctx, keys.Val()).Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, fmt.Errorf("read redis: %w", err)
+		}
+		all.data = append(append(all.data, keys.Val()...), value...)
+	}
+	return []place{all}, keys.Err()
+}
+
+// files are those of etcd, PostgreSQL and the agent. Volumes and containers hold
+// what users put there.
+func (p *Platform) files(context.Context) ([]place, error) {
+	var all []place
+	for _, dir := range []string{"stores", "agent", "storage", "registry"} {
+		err := filepath.WalkDir(filepath.Join(p.data, dir), func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) || err == nil && !d.Type().IsRegular() {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			all = append(all, place{strings.TrimPrefix(path, p.data+"/"), data})
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read files: %w", err)
+		}
+	}
+	return all, nil
+}
