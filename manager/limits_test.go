@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/managertest"
@@ -101,7 +102,7 @@ func TestLimitsUnderParallelClients(t *testing.T) {
 	c := newCluster(t, 2)
 	c.bound(t)
 	ctx := c.System(t)
-	policies := policy.New(c.Client)
+	policies := policy.New(c.Client, event.New(nil, nil))
 	stop := make(chan struct{})
 	var watcher, clients sync.WaitGroup
 	watched := 0

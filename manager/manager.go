@@ -133,7 +133,7 @@ func (m *Manager) wire() error {
 	managers := m.addresses
 	m.tasks = task.New(task.Config{Client: m.client, Bus: m.bus, Fence: session.Fence, Logger: m.log})
 	m.audit = audit.New(m.client, m.log)
-	m.policies = policy.New(m.client)
+	m.policies = policy.New(m.client, m.bus)
 	m.images = image.New(m.client, m.keys)
 	m.stats = stats.New(m.redis, m.bus, m.log)
 	m.agents = agents.New(m.client, m.bus, m.stats, managers, m.log)

@@ -27,6 +27,7 @@ const (
 	Login   Topic = "login"   // a credential was revoked
 	Task    Topic = "task"    // a durable task waits, moved on or ended
 	Pending Topic = "pending" // the scheduler should look; without ID
+	Policy  Topic = "policy"  // what a resource policy limits has changed; without ID
 	// Lagged marks a hole: events of any topic were lost here, so a subscriber
 	// reads again what it shows. Every subscriber gets it, whatever it asked for.
 	Lagged Topic = "lagged"

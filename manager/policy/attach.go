@@ -115,6 +115,7 @@ func (s *Service) DetachResourcePolicy(ctx context.Context, in DetachResourcePol
 	if err := s.client.PolicyAttachment.DeleteOneID(in.ID).Exec(ctx); err != nil {
 		return nil, missing(err, "attachment", "id")
 	}
+	s.changed(ctx)
 	return &DetachResourcePolicyPayload{ID: in.ID}, nil
 }
 
@@ -213,6 +214,7 @@ func (s *Service) bind(ctx context.Context, h holder, in AttachResourcePolicyInp
 	if err := tx.Commit(); err != nil {
 		return nil, err
 	}
+	s.changed(ctx)
 	if out.Policy != nil {
 		out.Policy, out.Attachment = out.Policy.Unwrap(), out.Attachment.Unwrap()
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
@@ -18,10 +19,21 @@ import (
 )
 
 // Service writes resource policies and knows what they allow.
-type Service struct{ client *ent.Client }
+type Service struct {
+	client *ent.Client
+	bus    *event.Bus
+}
 
-// New returns a Service on the database of client.
-func New(client *ent.Client) *Service { return &Service{client: client} }
+// New returns a Service on the database of client, which tells bus of limits
+// that change.
+func New(client *ent.Client, bus *event.Bus) *Service { return &Service{client: client, bus: bus} }
+
+// changed has other limits applied: what waits may fit now, and what volumes
+// keep is theirs to enforce.
+func (s *Service) changed(ctx context.Context) {
+	s.bus.Publish(ctx, event.Event{Topic: event.Pending})
+	s.bus.Publish(ctx, event.Event{Topic: event.Policy})
+}
 
 // CreateResourcePolicyInput is what a new policy is made of; nil means no limit.
 type CreateResourcePolicyInput struct {
@@ -107,6 +119,7 @@ func (s *Service) UpdateResourcePolicy(ctx context.Context, in UpdateResourcePol
 	if err != nil {
 		return nil, fmt.Errorf("change policy %s: %w", in.ID, err)
 	}
+	s.changed(ctx)
 	return &ResourcePolicyPayload{Policy: p}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
@@ -30,7 +31,7 @@ func p[T any](v T) *T { return &v }
 
 func TestCreateAndUpdate(t *testing.T) {
 	w := identitytest.New(t)
-	s := policy.New(w.Client)
+	s := policy.New(w.Client, event.New(nil, nil))
 	for _, c := range []struct {
 		name        string
 		as          *ent.User
@@ -71,7 +72,7 @@ func TestCreateAndUpdate(t *testing.T) {
 
 func TestAttach(t *testing.T) {
 	w := identitytest.New(t)
-	s := policy.New(w.Client)
+	s := policy.New(w.Client, event.New(nil, nil))
 	id := &w.Client.ResourcePolicy.Create().SetName("p").SaveX(viewer.SystemContext(t.Context())).ID
 	for _, c := range []struct {
 		name        string

@@ -10,23 +10,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/policy"
 )
-
-// limits returns what binds the folders of a scope.
-func (s *Service) limits(ctx context.Context, scope *ent.QuotaScope, domain, keypair uuid.UUID) ([]policy.Limit, error) {
-	at := policy.Place{Domain: domain}
-	if scope.Kind == quotascope.KindProject {
-		at.Project = scope.HolderID
-	} else {
-		at.User, at.Keypair = scope.HolderID, keypair
-	}
-	return s.policies.Binding(ctx, at)
-}
 
 // admit refuses a folder beyond the policies' count or bytes, and names every
 // limit in the way. Requests of one holder count one after the other.
@@ -35,7 +23,7 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, domai
 	if id.KindOf(v.Credential) == id.Keypair {
 		keypair = v.Credential
 	}
-	limits, err := s.limits(ctx, scope, domain, keypair)
+	limits, err := s.policies.Binding(ctx, place(scope, domain, keypair))
 	if err != nil {
 		return err
 	}
@@ -81,18 +69,11 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, domai
 	return nil
 }
 
-// bytesLimit is what a scope may hold: its own limit or a policy's, whichever
-// is less; nil for no limit.
+// bytesLimit is what a scope may hold now; nil for no limit.
 func (s *Service) bytesLimit(ctx context.Context, scope *ent.QuotaScope) (*int64, error) {
-	limits, err := s.limits(ctx, scope, scope.DomainID, uuid.Nil)
+	limits, err := s.policies.Binding(ctx, place(scope, scope.DomainID, uuid.Nil))
 	if err != nil {
 		return nil, err
 	}
-	least := scope.LimitBytes
-	for _, l := range limits {
-		if b := l.MaxScopeBytes; b != nil && (least == nil || *b < *least) {
-			least = b
-		}
-	}
-	return least, nil
+	return leastBytes(scope, limits), nil
 }

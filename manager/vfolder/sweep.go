@@ -16,28 +16,36 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// Lead removes the data of folders that were marked for deletion, and measures
-// quota scopes, until ctx ends. A deletion that was cut short goes on.
+// Lead removes the data of folders that were marked for deletion, measures
+// quota scopes and brings their limits to the policies' of now, until ctx ends.
+// What was cut short goes on.
 func (s *Service) Lead(ctx context.Context) {
 	ctx = viewer.SystemContext(ctx)
-	events := s.bus.Subscribe(ctx, event.Vfolder)
+	events := s.bus.Subscribe(ctx, event.Vfolder, event.Policy)
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
 		if err := s.deleteMarked(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("delete folders", "error", err)
 		}
+		settle := true
 		select {
 		case <-ctx.Done():
 			return
-		case _, ok := <-events:
+		case e, ok := <-events:
 			if !ok {
 				return
 			}
+			settle = e.Topic != event.Vfolder
+			for len(events) > 0 { // once for many changes
+				settle = (<-events).Topic != event.Vfolder || settle
+			}
 		case <-s.joined:
 		case <-tick.C:
-			if err := s.measure(ctx); err != nil && ctx.Err() == nil {
-				s.log.Warn("measure quota scopes", "error", err)
+		}
+		if settle {
+			if err := s.settle(ctx); err != nil && ctx.Err() == nil {
+				s.log.Warn("settle quota scopes", "error", err)
 			}
 		}
 	}
@@ -77,32 +85,5 @@ func (s *Service) deleteOne(ctx context.Context, f *ent.Vfolder) error {
 		return err
 	}
 	s.changed(ctx, f.ID)
-	return nil
-}
-
-// measure notes what the proxies know of each scope's usage.
-func (s *Service) measure(ctx context.Context) error {
-	scopes, err := s.client.QuotaScope.Query().WithVolume().All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, sc := range scopes {
-		p, err := s.reach(sc.Edges.Volume.Name)
-		if err != nil {
-			continue
-		}
-		got, err := p.rpc.GetScope(ctx, &storagepb.ScopeRequest{Volume: sc.Edges.Volume.Name, Scope: sc.HolderID.String()})
-		if err != nil {
-			s.log.Debug("measure quota scope", "scope", sc.ID, "error", err)
-			continue
-		}
-		u := s.client.QuotaScope.UpdateOne(sc).SetEnforcement(got.Enforcement)
-		if got.UsedBytes != nil {
-			u.SetUsedBytes(*got.UsedBytes).SetMeasuredAt(now())
-		}
-		if err := u.Exec(ctx); err != nil {
-			return err
-		}
-	}
 	return nil
 }

@@ -1,0 +1,86 @@
+package vfolder
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// place is where the folders of a scope are, for the limits that bind them.
+func place(scope *ent.QuotaScope, domain, keypair uuid.UUID) policy.Place {
+	if scope.Kind == quotascope.KindProject {
+		return policy.Place{Domain: domain, Project: scope.HolderID}
+	}
+	return policy.Place{Domain: domain, User: scope.HolderID, Keypair: keypair}
+}
+
+// leastBytes is what a scope may hold: its own limit or the least of those that
+// bind it; nil for no limit.
+func leastBytes(scope *ent.QuotaScope, limits []policy.Limit) *int64 {
+	least := scope.LimitBytes
+	at := place(scope, scope.DomainID, uuid.Nil)
+	for i := range limits {
+		if b := limits[i].MaxScopeBytes; b != nil && limits[i].Binds(at) && (least == nil || *b < *least) {
+			least = b
+		}
+	}
+	return least
+}
+
+// settle gives every scope that a proxy serves now the limit of the policies as
+// these are now, and notes what the proxy knows of its usage. A scope that could
+// not be settled is looked at again with the next pass.
+func (s *Service) settle(ctx context.Context) error {
+	limits, err := s.policies.All(ctx, s.client)
+	if err != nil {
+		return err
+	}
+	scopes, err := s.client.QuotaScope.Query().WithVolume().All(ctx)
+	if err != nil {
+		return fmt.Errorf("list quota scopes: %w", err)
+	}
+	for _, scope := range scopes {
+		p, err := s.reach(scope.Edges.Volume.Name)
+		if err != nil {
+			continue
+		}
+		got, err := settled(ctx, p.rpc, scope, leastBytes(scope, limits))
+		if err != nil {
+			s.log.Debug("settle quota scope", "scope", scope.ID, "error", err)
+			continue
+		}
+		u := s.client.QuotaScope.UpdateOne(scope).SetEnforcement(got.Enforcement)
+		if got.UsedBytes != nil {
+			u.SetUsedBytes(*got.UsedBytes).SetMeasuredAt(now())
+		}
+		if err := u.Exec(ctx); err != nil {
+			return fmt.Errorf("note quota scope %s: %w", scope.ID, err)
+		}
+	}
+	return nil
+}
+
+// settled is a scope as its proxy has it after it was given the limit.
+func settled(ctx context.Context, rpc storagepb.StorageClient, scope *ent.QuotaScope, limit *int64) (*storagepb.Scope, error) {
+	want := &storagepb.ScopeRequest{Volume: scope.Edges.Volume.Name, Scope: scope.HolderID.String(), LimitBytes: limit}
+	got, err := rpc.GetScope(ctx, want)
+	if err != nil {
+		return nil, errgrpc.ToNative(err)
+	}
+	if same(got.LimitBytes, limit) {
+		return got, nil
+	}
+	if got, err = rpc.SetScopeLimit(ctx, want); err != nil {
+		return nil, fmt.Errorf("limit quota scope: %w", errgrpc.ToNative(err))
+	}
+	return got, nil
+}
+
+func same(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
