@@ -1,0 +1,101 @@
+import { amount, bytes, isMemory, parseBytes, trim } from "../../format";
+
+/** How a limit is typed and shown. */
+export type Kind = "count" | "seconds" | "bytes";
+
+const gib = 1024 ** 3;
+const day = 86_400;
+const units: [string, number][] = [["d", day], ["h", 3600], ["min", 60], ["s", 1]];
+
+/** A size as people type it; a bare number is in GiB, because nobody limits to bytes. */
+export function parseSize(text: string): number | null {
+  const plain = /^\s*\d+(\.\d+)?\s*$/.test(text);
+  const n = parseBytes(plain ? `${text.trim()}g` : text);
+  return n !== null && Number.isSafeInteger(n) ? n : null;
+}
+
+/** The shortest text that parseSize reads as the same. */
+export function printSize(n: number): string {
+  if (n === 0) return "0";
+  for (const [unit, size] of [["TiB", 1024 ** 4], ["GiB", gib], ["MiB", 1024 ** 2], ["KiB", 1024]] as const) {
+    if (n % size === 0) return `${n / size} ${unit}`;
+  }
+  return `${n} B`;
+}
+
+/** 12h, 1d 6h, 30 min, 45s: seconds; a number without a unit could be anything, but for 0. */
+export function parseTime(text: string): number | null {
+  const plain = text.trim().toLowerCase();
+  if (plain === "0") return 0;
+  if (!/^(\d+(\.\d+)?\s*(d|days?|h|hours?|m|min|minutes?|s|seconds?)\s*)+$/.test(plain)) return null;
+  let sum = 0;
+  for (const [, n, unit] of plain.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]+)/g)) sum += Number(n) * units.find(([u]) => u[0] === unit![0])![1];
+  return Math.round(sum);
+}
+
+/** Seconds in full: 1 d 6 h. */
+export function printTime(seconds: number): string {
+  let rest = seconds;
+  const parts: string[] = [];
+  for (const [unit, size] of units) {
+    const n = Math.floor(rest / size);
+    rest -= n * size;
+    if (n > 0) parts.push(`${n} ${unit}`);
+  }
+  return parts.join(" ") || "0 s";
+}
+
+const most = 2 ** 31 - 1;
+
+export function parseCount(text: string): number | null {
+  const n = Number(text.trim());
+  return /^\s*\d+\s*$/.test(text) && n <= most ? n : null;
+}
+
+export const parse: Record<Kind, (text: string) => number | null> = { count: parseCount, seconds: parseTime, bytes: parseSize };
+export const print: Record<Kind, (n: number) => string> = { count: String, seconds: printTime, bytes: printSize };
+
+/** What to write when a text cannot be read. */
+export const hints: Record<Kind, string> = {
+  count: "A whole number, or nothing.",
+  seconds: "A time such as 12h, 30min or 2d, or nothing.",
+  bytes: "A size such as 100 GiB, or nothing.",
+};
+
+/** The exact decimal of a slot; null for what is none. */
+export function parseSlot(slot: string, text: string): string | null {
+  if (isMemory(slot)) {
+    const n = parseSize(text);
+    return n === null ? null : String(n);
+  }
+  const plain = text.trim();
+  return /^\d{1,15}(\.\d{1,6})?$/.test(plain) ? trim(plain) : null;
+}
+
+export const printSlot = (slot: string, decimal: string) => (isMemory(slot) ? printSize(Number(decimal)) : trim(decimal));
+
+/** Slots as they are typed: a text per slot, empty for none. */
+export type SlotTexts = Record<string, string>;
+
+export const textsOf = (slots: Record<string, string>): SlotTexts =>
+  Object.fromEntries(Object.entries(slots).map(([slot, n]) => [slot, printSlot(slot, n)]));
+
+/** Reads typed slots; names those that cannot be read. */
+export function readSlots(texts: SlotTexts): { slots: Record<string, string>; wrong: Record<string, string> } {
+  const slots: Record<string, string> = {};
+  const wrong: Record<string, string> = {};
+  for (const [slot, text] of Object.entries(texts)) {
+    if (!text.trim()) continue;
+    const n = parseSlot(slot, text);
+    if (n !== null) slots[slot] = n;
+    else wrong[slot] = isMemory(slot) ? hints.bytes : "A number, or nothing.";
+  }
+  return { slots, wrong };
+}
+
+/** A limit of effectiveLimits as people read it. */
+export function shown(what: string, decimal: string): string {
+  if (what === "scope bytes") return bytes(Number(decimal));
+  if (what === "session lifetime" || what === "idle timeout") return printTime(Number(decimal));
+  return amount(what.replace(/^pending /, ""), decimal);
+}

@@ -1,0 +1,110 @@
+import { type ResultOf, graphql } from "../../../api/graphql";
+import { slotsLine } from "../../format";
+import { type Kind, type SlotTexts, hints, parse, print, readSlots, textsOf } from "./amounts";
+
+export const PolicyFields = graphql(`
+  fragment PolicyFields on ResourcePolicy {
+    id name totalSlots unlistedSlots maxPendingSlots maxSessions maxPendingSessions maxContainersPerSession maxPriority
+    maxSessionLifetime idleTimeout maxVfolders maxScopeBytes maxCustomizedImages maxReplicas maxLogins maxNetworks maxSSHSessions
+  }
+`);
+export type Policy = ResultOf<typeof PolicyFields>;
+
+/** Every plain limit, in the order in which it is shown. */
+export const limits = [
+  { key: "maxSessions", label: "Sessions at once", kind: "count", part: "sessions" },
+  { key: "maxPendingSessions", label: "Waiting sessions", kind: "count", part: "sessions" },
+  { key: "maxContainersPerSession", label: "Containers per session", kind: "count", part: "sessions" },
+  { key: "maxPriority", label: "Highest priority", kind: "count", part: "sessions" },
+  { key: "maxSessionLifetime", label: "Session lifetime", kind: "seconds", part: "sessions" },
+  { key: "idleTimeout", label: "Idle timeout", kind: "seconds", part: "sessions" },
+  { key: "maxReplicas", label: "Replicas of a service", kind: "count", part: "sessions" },
+  { key: "maxSSHSessions", label: "SSH sessions", kind: "count", part: "sessions" },
+  { key: "maxVfolders", label: "Folders", kind: "count", part: "rest" },
+  { key: "maxScopeBytes", label: "Storage", kind: "bytes", part: "rest" },
+  { key: "maxCustomizedImages", label: "Customised images", kind: "count", part: "rest" },
+  { key: "maxNetworks", label: "Networks", kind: "count", part: "rest" },
+  { key: "maxLogins", label: "Logins at once", kind: "count", part: "rest" },
+] as const satisfies readonly { key: keyof Policy; label: string; kind: Kind; part: string }[];
+
+export type LimitKey = (typeof limits)[number]["key"];
+
+/** A policy as it is typed: every limit a text, empty for none. */
+export interface Draft {
+  name: string;
+  totalSlots: SlotTexts;
+  unlistedSlots: Policy["unlistedSlots"];
+  maxPendingSlots: SlotTexts;
+  plain: Record<LimitKey, string>;
+}
+
+export function draftOf(policy: Policy | null): Draft {
+  const text = (kind: Kind, n: number | null | undefined) => (n == null ? "" : print[kind](n));
+  return {
+    name: policy?.name ?? "",
+    totalSlots: textsOf(policy?.totalSlots ?? {}),
+    unlistedSlots: policy?.unlistedSlots ?? "unlimited",
+    maxPendingSlots: textsOf(policy?.maxPendingSlots ?? {}),
+    plain: Object.fromEntries(limits.map((l) => [l.key, text(l.kind, policy?.[l.key])])) as Draft["plain"],
+  };
+}
+
+export interface Limits extends Partial<Record<LimitKey, number>> {
+  totalSlots: Record<string, string>;
+  unlistedSlots: Policy["unlistedSlots"];
+  maxPendingSlots: Record<string, string>;
+}
+
+/** Reads what was typed, and names the fields that cannot be read; a limit that is not named is none. */
+export function readDraft(draft: Draft): { limits: Limits; wrong: Record<string, string> } {
+  const total = readSlots(draft.totalSlots);
+  const pending = readSlots(draft.maxPendingSlots);
+  const wrong: Record<string, string> = {};
+  for (const [slot, why] of Object.entries(total.wrong)) wrong[`totalSlots.${slot}`] = why;
+  for (const [slot, why] of Object.entries(pending.wrong)) wrong[`maxPendingSlots.${slot}`] = why;
+  const read: Limits = { totalSlots: total.slots, unlistedSlots: draft.unlistedSlots, maxPendingSlots: pending.slots };
+  for (const { key, kind } of limits) {
+    if (!draft.plain[key].trim()) continue;
+    const n = parse[kind](draft.plain[key]);
+    if (n === null) wrong[key] = hints[kind];
+    else read[key] = n;
+  }
+  return { limits: read, wrong };
+}
+
+/** What an update takes a limit away with: what it does not name stays. */
+const unlimited = -1;
+
+export const changeOf = (read: Limits) => ({ ...(Object.fromEntries(limits.map((l) => [l.key, unlimited])) as Record<LimitKey, number>), ...read });
+
+type Phrase = [key: string, values?: Record<string, string | number>];
+
+const phrases: Record<LimitKey, (n: number) => Phrase> = {
+  maxSessions: (count) => ["{{count}} sessions at once", { count }],
+  maxPendingSessions: (count) => ["{{count}} sessions wait", { count }],
+  maxContainersPerSession: (count) => ["{{count}} containers per session", { count }],
+  maxPriority: (n) => ["priority up to {{n}}", { n }],
+  maxSessionLifetime: (n) => ["a session ends after {{time}}", { time: print.seconds(n) }],
+  idleTimeout: (n) => ["an idle one after {{time}}", { time: print.seconds(n) }],
+  maxReplicas: (count) => ["{{count}} replicas", { count }],
+  maxSSHSessions: (count) => ["{{count}} SSH sessions", { count }],
+  maxVfolders: (count) => ["{{count}} folders", { count }],
+  maxScopeBytes: (n) => ["{{size}} of storage", { size: print.bytes(n) }],
+  maxCustomizedImages: (count) => ["{{count}} customised images", { count }],
+  maxNetworks: (count) => ["{{count}} networks", { count }],
+  maxLogins: (count) => ["{{count}} logins at once", { count }],
+};
+
+/** What a policy limits, as phrases to translate. */
+export function words(policy: Policy): Phrase[] {
+  const out: Phrase[] = [];
+  const listed = Object.entries(policy.totalSlots);
+  const line = slotsLine(policy.totalSlots);
+  if (line) out.push(["{{slots}} held", { slots: line }]);
+  for (const [slot, n] of listed) if (Number(n) === 0) out.push(["no {{slot}}", { slot }]);
+  if (policy.unlistedSlots === "zero") out.push(listed.length > 0 ? ["nothing of other slots"] : ["no slots at all"]);
+  const waiting = slotsLine(policy.maxPendingSlots);
+  if (waiting) out.push(["{{slots}} asked for while waiting", { slots: waiting }]);
+  for (const { key } of limits) if (policy[key] !== null) out.push(phrases[key](policy[key]));
+  return out;
+}

@@ -1,0 +1,107 @@
+import type { VariablesOf } from "gql.tada";
+import { graphql } from "../../../api/graphql";
+
+export const AuditQuery = graphql(`
+  query AuditTrail($where: AuditEntryWhereInput, $first: Int, $after: Cursor) {
+    auditEntries(first: $first, after: $after, where: $where, orderBy: [{ field: AT, direction: DESC }]) {
+      totalCount
+      pageInfo { hasNextPage endCursor }
+      edges {
+        node {
+          id at actorId actorEmail actedAsId actedAs { id email } credentialId action entity entityId domainId projectId
+          requestId clientAddress result message durationUs
+        }
+      }
+    }
+  }
+`);
+export type AuditWhere = NonNullable<VariablesOf<typeof AuditQuery>["where"]>;
+
+/** What the page's address says about which rows to show. */
+export interface TrailFilter {
+  from?: string;
+  to?: string;
+  actor?: string;
+  as?: string;
+  action?: string;
+  entity?: string;
+  result?: string;
+  request?: string;
+}
+
+export const filterKeys = ["from", "to", "actor", "as", "action", "entity", "result", "request"] as const satisfies readonly (keyof TrailFilter)[];
+
+/** Reads the filter out of an address; what is not text is left out. */
+export function filterOf(search: Record<string, unknown>): TrailFilter {
+  const out: TrailFilter = {};
+  for (const key of filterKeys) {
+    const value = search[key];
+    if (typeof value === "string" && value.trim()) out[key] = value.trim();
+    else if (typeof value === "number") out[key] = String(value); // the router reads digits as a number
+  }
+  return out;
+}
+
+/** Stands for every result but OK. */
+export const anyFailure = "failed";
+
+/** A moment as typed in local time, as the server wants it; null for what is none. */
+export function instant(local: string): string | null {
+  const at = new Date(local);
+  return Number.isNaN(at.getTime()) ? null : at.toISOString();
+}
+
+const uuid = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+
+/** What in a filter cannot be meant, by field. */
+export function wrongIn(filter: TrailFilter): Partial<Record<keyof TrailFilter, string>> {
+  const wrong: Partial<Record<keyof TrailFilter, string>> = {};
+  for (const key of ["from", "to"] as const) if (filter[key] && !instant(filter[key])) wrong[key] = "Not a moment.";
+  for (const key of ["actor", "as"] as const) if (filter[key] && !uuid.test(filter[key])) wrong[key] = "Choose a user from the list.";
+  if (!wrong.from && !wrong.to && filter.from && filter.to && instant(filter.from)! >= instant(filter.to)!) wrong.to = "Must be later than the beginning.";
+  return wrong;
+}
+
+export function whereOf(filter: TrailFilter): AuditWhere {
+  const { from, to, actor, as, action, entity, result, request } = filter;
+  return {
+    ...(from ? { atGTE: instant(from) } : {}),
+    ...(to ? { atLT: instant(to) } : {}),
+    ...(actor ? { actorID: actor } : {}),
+    ...(as ? { actedAsID: as } : {}),
+    ...(action ? { action } : {}),
+    ...(entity ? { entity } : {}),
+    ...(result === anyFailure ? { resultNEQ: "OK" } : result ? { result } : {}),
+    ...(request ? { requestID: request } : {}),
+  };
+}
+
+/** By which the file can be narrowed; the server refuses all others. */
+const exported = ["from", "to", "actor", "entity", "result"] as const;
+
+/** Filters in use that the file cannot have. */
+export const notExported = (filter: TrailFilter) =>
+  filterKeys.filter((key) => filter[key] && (!(exported as readonly string[]).includes(key) || (key === "result" && filter.result === anyFailure)));
+
+/** Where the browser fetches the same rows as a file. */
+export function exportUrl(filter: TrailFilter): string {
+  const query = new URLSearchParams();
+  for (const key of exported) {
+    const value = filter[key];
+    if (value) query.set(key, key === "from" || key === "to" ? instant(value)! : value);
+  }
+  const text = query.toString();
+  return text ? `/export/audit.csv?${text}` : "/export/audit.csv";
+}
+
+export const entities = [
+  "domain", "project", "user", "credential", "invitation", "identity_provider", "role", "resource_policy", "resource_group", "resource_preset",
+  "agent", "registry", "image", "volume", "session", "vfolder", "task", "audit", "system",
+] as const;
+
+export const results = [
+  "OK", "PERMISSION_DENIED", "UNAUTHENTICATED", "NOT_FOUND", "INVALID_ARGUMENT", "ALREADY_EXISTS", "FAILED_PRECONDITION", "RESOURCE_EXHAUSTED",
+  "ABORTED", "UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL",
+] as const;
+
+export const spent = (us: number) => (us < 1000 ? `${us} µs` : us < 1_000_000 ? `${(us / 1000).toFixed(us < 10_000 ? 1 : 0)} ms` : `${(us / 1_000_000).toFixed(2)} s`);
