@@ -17,7 +17,7 @@ export const domain = named("Domain", "default", { description: "", active: true
 export const policy = named("ResourcePolicy", "research", { totalSlots: { cpu: "16", mem: String(64 * gib), "cuda.shares": "4" }, maxSessions: 10, maxPendingSessions: 20, maxVfolders: 50, maxScopeBytes: 100 * gib, createdAt: ago(9e5) });
 export const project = named("Project", "vision", { description: "Digits and more", active: true, type: "general", createdAt: ago(9e5), domain, policy: null, occupied: {} });
 export const group = named("ResourceGroup", "default", { description: "", active: true, public: true, createdAt: ago(9e5) });
-const person = (email, fullName, role) => ({ __typename: "User", id: randomUUID(), email, username: email.split("@")[0], fullName, role, status: "active", createdAt: ago(9e5), lastLoginAt: ago(600), domain, policy, memberships: [], occupied: {} });
+const person = (email, fullName, role) => ({ __typename: "User", id: randomUUID(), email, username: email.split("@")[0], fullName, role, status: "active", createdAt: ago(9e5), lastLoginAt: ago(600), domain, policies: [], memberships: [], roleGrants: [], permissions: ["read", "update"], account: null, occupied: {} });
 export const me = person("ada@berth.example", "Ada Kim", "superadmin");
 export const other = person("lee@berth.example", "Lee Park", "user");
 export const users = [me, other, person("old@berth.example", "", "monitor")];

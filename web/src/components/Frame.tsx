@@ -9,7 +9,7 @@ import { LaunchContext, type LaunchWish, launchedHere } from "../hooks/useLaunch
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { tell, useSessionChanges } from "../hooks/useSessionChanges";
 import { toast } from "../hooks/useToasts";
-import { ViewerProvider, ViewerQuery, administers } from "../hooks/useViewer";
+import { ViewerProvider, ViewerQuery } from "../hooks/useViewer";
 import { t } from "../i18n";
 import { Help } from "./Help";
 import { LiveDot } from "./LiveDot";
@@ -18,6 +18,7 @@ import { FailureNote } from "./Note";
 import { PasswordDialog } from "./PasswordDialog";
 import { Toasts } from "./Toasts";
 import { UserMenu } from "./UserMenu";
+import { seesSome } from "./admin/nav";
 
 const LaunchSheet = lazy(() => import("./launch/LaunchSheet"));
 const Palette = lazy(() => import("./Palette"));
@@ -49,7 +50,7 @@ export function Frame() {
   const [wish, setWish] = useState<LaunchWish | null>(null);
   const navigate = useNavigate();
   const viewer = data?.viewer;
-  const shown = places.filter((p) => p.to !== "/admin" || (viewer && administers(viewer)));
+  const shown = places.filter((p) => p.to !== "/admin" || (viewer && seesSome(viewer)));
   const launch = (begin: LaunchWish = {}) => setWish(begin);
 
   useSubscription({ query: SessionsChanged }, (_, change) => {

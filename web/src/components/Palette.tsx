@@ -5,8 +5,9 @@ import { logout } from "../api/auth";
 import { graphql } from "../api/graphql";
 import { useLaunch } from "../hooks/useLaunch";
 import { useLiveQuery } from "../hooks/useLiveQuery";
-import { administers, useViewer } from "../hooks/useViewer";
+import { useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
+import { groups } from "./admin/nav";
 import { rank } from "./rank";
 
 const PaletteQuery = graphql(`
@@ -35,9 +36,7 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
   const entries: Entry[] = [
     { label: t("Launch a session"), kind: t("action"), run: () => launch() },
     ...["Home", "Sessions", "Data", "Cluster"].map((p) => ({ label: t(p), kind: t("page"), run: go(p === "Home" ? "/" : `/${p.toLowerCase()}`) })),
-    ...(administers(viewer)
-      ? ["Users", "Projects", "Policies", "Images", "Agents"].map((p) => ({ label: `${t("Admin")}: ${t(p)}`, kind: t("page"), run: go(`/admin/${p.toLowerCase()}`) }))
-      : []),
+    ...groups.flatMap((g) => g.pages.filter((p) => p.for(viewer))).map((p) => ({ label: `${t("Admin")}: ${t(p.label)}`, kind: t("page"), run: go(p.to) })),
     { label: t("Tokens and logins"), kind: t("page"), run: go("/account") },
     ...(data?.sessions.edges ?? []).flatMap((e) =>
       e?.node ? [{ label: e.node.name, kind: `${t("session")} · ${t(e.node.status)}`, run: go(`/sessions/${e.node.id}`) }] : [],

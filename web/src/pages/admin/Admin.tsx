@@ -1,17 +1,12 @@
 import { Link, Outlet } from "@tanstack/react-router";
-import { administers, useViewer } from "../../hooks/useViewer";
+import "../../components/admin/admin.css";
+import { groups, seesSome } from "../../components/admin/nav";
+import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 
-const parts = [
-  { to: "/admin/users", label: "Users" },
-  { to: "/admin/projects", label: "Projects" },
-  { to: "/admin/policies", label: "Policies" },
-  { to: "/admin/images", label: "Images" },
-  { to: "/admin/agents", label: "Agents" },
-] as const;
-
 export function Admin() {
-  if (!administers(useViewer())) {
+  const viewer = useViewer();
+  if (!seesSome(viewer)) {
     return (
       <>
         <h1>{t("Admin")}</h1>
@@ -19,16 +14,28 @@ export function Admin() {
       </>
     );
   }
+  const shown = groups.map((g) => ({ ...g, pages: g.pages.filter((p) => p.for(viewer)) })).filter((g) => g.pages.length > 0);
   return (
-    <>
-      <nav className="chips" aria-label={t("Admin pages")}>
-        {parts.map((p) => (
-          <Link key={p.to} to={p.to} className="chip" activeProps={{ "aria-current": "page", style: { borderColor: "var(--accent)", background: "var(--accent-soft)" } }}>
-            {t(p.label)}
-          </Link>
+    <div className="admin">
+      <nav className="admin-nav" aria-label={t("Admin pages")}>
+        {shown.map((g) => (
+          <section key={g.label} aria-label={t(g.label)}>
+            <h2 aria-hidden="true">{t(g.label)}</h2>
+            <ul>
+              {g.pages.map((p) => (
+                <li key={p.to}>
+                  <Link to={p.to} activeProps={{ "aria-current": "page" }}>
+                    {t(p.label)}
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          </section>
         ))}
       </nav>
-      <Outlet />
-    </>
+      <div className="content">
+        <Outlet />
+      </div>
+    </div>
   );
 }

@@ -1,0 +1,65 @@
+import { Button, Modal } from "@mantine/core";
+import { type FormEvent, type ReactNode, useEffect, useRef } from "react";
+import { type Failure, byField } from "../../api/errors";
+import { t } from "../../i18n";
+import { FailureNote } from "../Note";
+
+interface FormProps {
+  /** Of the last try. */
+  failure: Failure | null;
+  /** The inputs that stand in the form, as the server names them. */
+  fields: readonly string[];
+  submit: string;
+  busy: boolean;
+  disabled?: boolean;
+  onSubmit: () => void;
+  onCancel?: () => void;
+  /** Gets what is wrong with each input. */
+  children: (wrong: Record<string, string>) => ReactNode;
+}
+
+/** A form whose failures stand at the input they name; that input gets the focus. */
+export function Form({ failure, fields, submit, busy, disabled, onSubmit, onCancel, children }: FormProps) {
+  const form = useRef<HTMLFormElement>(null);
+  const { field, rest } = byField(failure, fields);
+  useEffect(() => {
+    if (failure) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [failure]);
+
+  function send(event: FormEvent) {
+    event.preventDefault();
+    event.stopPropagation();
+    onSubmit();
+  }
+  return (
+    <form ref={form} className="stack" onSubmit={send}>
+      {children(field)}
+      <FailureNote failure={rest} />
+      <div className="row" style={{ justifyContent: "flex-end" }}>
+        {onCancel ? (
+          <Button variant="default" onClick={onCancel}>
+            {t("Cancel")}
+          </Button>
+        ) : null}
+        <Button type="submit" loading={busy} disabled={disabled}>
+          {submit}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+interface DialogProps extends Omit<FormProps, "onCancel"> {
+  title: string;
+  size?: string | number;
+  onClose: () => void;
+}
+
+/** A form in a dialog of its own. */
+export function FormDialog({ title, size, onClose, ...form }: DialogProps) {
+  return (
+    <Modal opened onClose={onClose} size={size} title={<h2>{title}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
+      <Form {...form} onCancel={onClose} />
+    </Modal>
+  );
+}

@@ -1,0 +1,31 @@
+import { Drawer } from "@mantine/core";
+import type { ReactNode } from "react";
+import { t } from "../../i18n";
+
+interface Props {
+  title: ReactNode;
+  onClose: () => void;
+  children: ReactNode;
+}
+
+/** One object beside its list; Esc closes it. */
+export function SidePanel({ title, onClose, children }: Props) {
+  return (
+    <Drawer opened onClose={onClose} position="right" size={680} title={<h2>{title}</h2>} closeButtonProps={{ "aria-label": t("Close") }} overlayProps={{ backgroundOpacity: 0.35 }}>
+      <div className="stack side">{children}</div>
+    </Drawer>
+  );
+}
+
+/** A part of a side panel, under its own heading. */
+export function Part({ title, aside, children }: { title: string; aside?: ReactNode; children: ReactNode }) {
+  return (
+    <section className="part stack small" aria-label={title}>
+      <div className="row">
+        <h3>{title}</h3>
+        {aside ? <div className="push row">{aside}</div> : null}
+      </div>
+      {children}
+    </section>
+  );
+}
