@@ -77,9 +77,10 @@ func TestMountedFolder(t *testing.T) {
 	if r := berth.Run("folder", "rm", "--yes", "precious"); r.Code != 0 {
 		t.Errorf("folder rm: %+v", r)
 	}
-	if left, err := u.Folders(t.Context(), client.FolderFilter{}); err != nil || len(left) != 0 {
-		t.Errorf("folders left: %v, %v", left, err)
-	}
+	cluster.Eventually(t, "the folder is gone", func() bool {
+		left, err := u.Folders(t.Context(), client.FolderFilter{})
+		return err == nil && len(left) == 0
+	})
 	in.IdempotencyKey = rand.Text()
 	if _, err := u.CreateSession(t.Context(), in); !errdefs.IsNotFound(err) && !errdefs.IsInvalidArgument(err) {
 		t.Errorf("mount a deleted folder: %v", err)
