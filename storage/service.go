@@ -190,6 +190,19 @@ func (s *service) DeleteFolder(q *storagepb.FolderRef, out grpc.ServerStreamingS
 	return out.Send(&storagepb.Progress{Done: last.Done, Total: last.Total, Finished: true})
 }
 
+func (s *service) MoveFolder(ctx context.Context, q *storagepb.MoveFolderRequest) (*storagepb.Folder, error) {
+	v, err := s.p.set.Get(q.GetFolder().GetVolume())
+	if err != nil {
+		return nil, err
+	}
+	f, err := v.MoveFolder(ctx, q.GetFolder().GetScope(), q.GetFolder().GetFolder(), q.ToScope)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return &storagepb.Folder{Path: f.Path}, nil
+}
+
 func (s *service) folder(q *storagepb.FolderRef) (*volume.Folder, error) {
 	v, err := s.p.set.Get(q.GetVolume())
 	if err != nil {

@@ -135,7 +135,7 @@ func (x FileInfo_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FileInfo_Type.Descriptor instead.
 func (FileInfo_Type) EnumDescriptor() ([]byte, []int) {
-	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{12, 0}
+	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{13, 0}
 }
 
 type WatchRequest struct {
@@ -668,6 +668,58 @@ func (x *Folder) GetExact() bool {
 	return false
 }
 
+type MoveFolderRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Folder        *FolderRef             `protobuf:"bytes,1,opt,name=folder,proto3" json:"folder,omitempty"`
+	ToScope       string                 `protobuf:"bytes,2,opt,name=to_scope,json=toScope,proto3" json:"to_scope,omitempty"` // uuid of the user or project
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveFolderRequest) Reset() {
+	*x = MoveFolderRequest{}
+	mi := &file_storage_storagepb_storage_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveFolderRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveFolderRequest) ProtoMessage() {}
+
+func (x *MoveFolderRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_storage_storagepb_storage_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveFolderRequest.ProtoReflect.Descriptor instead.
+func (*MoveFolderRequest) Descriptor() ([]byte, []int) {
+	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *MoveFolderRequest) GetFolder() *FolderRef {
+	if x != nil {
+		return x.Folder
+	}
+	return nil
+}
+
+func (x *MoveFolderRequest) GetToScope() string {
+	if x != nil {
+		return x.ToScope
+	}
+	return ""
+}
+
 type Progress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Done          int64                  `protobuf:"varint,1,opt,name=done,proto3" json:"done,omitempty"`
@@ -679,7 +731,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_storage_storagepb_storage_proto_msgTypes[8]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -691,7 +743,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_storagepb_storage_proto_msgTypes[8]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -704,7 +756,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{8}
+	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Progress) GetDone() int64 {
@@ -738,7 +790,7 @@ type FileRef struct {
 
 func (x *FileRef) Reset() {
 	*x = FileRef{}
-	mi := &file_storage_storagepb_storage_proto_msgTypes[9]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -750,7 +802,7 @@ func (x *FileRef) String() string {
 func (*FileRef) ProtoMessage() {}
 
 func (x *FileRef) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_storagepb_storage_proto_msgTypes[9]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -763,7 +815,7 @@ func (x *FileRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileRef.ProtoReflect.Descriptor instead.
 func (*FileRef) Descriptor() ([]byte, []int) {
-	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{9}
+	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FileRef) GetFolder() *FolderRef {
@@ -792,7 +844,7 @@ type ListFilesRequest struct {
 
 func (x *ListFilesRequest) Reset() {
 	*x = ListFilesRequest{}
-	mi := &file_storage_storagepb_storage_proto_msgTypes[10]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +856,7 @@ func (x *ListFilesRequest) String() string {
 func (*ListFilesRequest) ProtoMessage() {}
 
 func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_storagepb_storage_proto_msgTypes[10]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +869,7 @@ func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFilesRequest.ProtoReflect.Descriptor instead.
 func (*ListFilesRequest) Descriptor() ([]byte, []int) {
-	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{10}
+	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListFilesRequest) GetFolder() *FolderRef {
@@ -858,7 +910,7 @@ type ListFilesResponse struct {
 
 func (x *ListFilesResponse) Reset() {
 	*x = ListFilesResponse{}
-	mi := &file_storage_storagepb_storage_proto_msgTypes[11]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -870,7 +922,7 @@ func (x *ListFilesResponse) String() string {
 func (*ListFilesResponse) ProtoMessage() {}
 
 func (x *ListFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_storagepb_storage_proto_msgTypes[11]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -883,7 +935,7 @@ func (x *ListFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFilesResponse.ProtoReflect.Descriptor instead.
 func (*ListFilesResponse) Descriptor() ([]byte, []int) {
-	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{11}
+	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListFilesResponse) GetFiles() []*FileInfo {
@@ -914,7 +966,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_storage_storagepb_storage_proto_msgTypes[12]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -926,7 +978,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_storagepb_storage_proto_msgTypes[12]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -939,7 +991,7 @@ func (x *FileInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInfo.ProtoReflect.Descriptor instead.
 func (*FileInfo) Descriptor() ([]byte, []int) {
-	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{12}
+	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *FileInfo) GetName() string {
@@ -996,7 +1048,7 @@ type MoveFileRequest struct {
 
 func (x *MoveFileRequest) Reset() {
 	*x = MoveFileRequest{}
-	mi := &file_storage_storagepb_storage_proto_msgTypes[13]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1008,7 +1060,7 @@ func (x *MoveFileRequest) String() string {
 func (*MoveFileRequest) ProtoMessage() {}
 
 func (x *MoveFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_storagepb_storage_proto_msgTypes[13]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1021,7 +1073,7 @@ func (x *MoveFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveFileRequest.ProtoReflect.Descriptor instead.
 func (*MoveFileRequest) Descriptor() ([]byte, []int) {
-	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{13}
+	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *MoveFileRequest) GetFolder() *FolderRef {
@@ -1062,7 +1114,7 @@ type DeleteFilesRequest struct {
 
 func (x *DeleteFilesRequest) Reset() {
 	*x = DeleteFilesRequest{}
-	mi := &file_storage_storagepb_storage_proto_msgTypes[14]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1126,7 @@ func (x *DeleteFilesRequest) String() string {
 func (*DeleteFilesRequest) ProtoMessage() {}
 
 func (x *DeleteFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_storagepb_storage_proto_msgTypes[14]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1139,7 @@ func (x *DeleteFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteFilesRequest.ProtoReflect.Descriptor instead.
 func (*DeleteFilesRequest) Descriptor() ([]byte, []int) {
-	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{14}
+	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DeleteFilesRequest) GetFolder() *FolderRef {
@@ -1113,7 +1165,7 @@ type DeleteFilesResponse struct {
 
 func (x *DeleteFilesResponse) Reset() {
 	*x = DeleteFilesResponse{}
-	mi := &file_storage_storagepb_storage_proto_msgTypes[15]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1125,7 +1177,7 @@ func (x *DeleteFilesResponse) String() string {
 func (*DeleteFilesResponse) ProtoMessage() {}
 
 func (x *DeleteFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_storagepb_storage_proto_msgTypes[15]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1138,7 +1190,7 @@ func (x *DeleteFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteFilesResponse.ProtoReflect.Descriptor instead.
 func (*DeleteFilesResponse) Descriptor() ([]byte, []int) {
-	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{15}
+	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeleteFilesResponse) GetResults() []*FileResult {
@@ -1158,7 +1210,7 @@ type FileResult struct {
 
 func (x *FileResult) Reset() {
 	*x = FileResult{}
-	mi := &file_storage_storagepb_storage_proto_msgTypes[16]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1222,7 @@ func (x *FileResult) String() string {
 func (*FileResult) ProtoMessage() {}
 
 func (x *FileResult) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_storagepb_storage_proto_msgTypes[16]
+	mi := &file_storage_storagepb_storage_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1235,7 @@ func (x *FileResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileResult.ProtoReflect.Descriptor instead.
 func (*FileResult) Descriptor() ([]byte, []int) {
-	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{16}
+	return file_storage_storagepb_storage_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *FileResult) GetPath() string {
@@ -1259,7 +1311,10 @@ const file_storage_storagepb_storage_proto_rawDesc = "" +
 	"\x05files\x18\x03 \x01(\x03H\x01R\x05files\x88\x01\x01\x12\x14\n" +
 	"\x05exact\x18\x04 \x01(\bR\x05exactB\r\n" +
 	"\v_used_bytesB\b\n" +
-	"\x06_files\"P\n" +
+	"\x06_files\"c\n" +
+	"\x11MoveFolderRequest\x123\n" +
+	"\x06folder\x18\x01 \x01(\v2\x1b.berth.storage.v1.FolderRefR\x06folder\x12\x19\n" +
+	"\bto_scope\x18\x02 \x01(\tR\atoScope\"P\n" +
 	"\bProgress\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\x03R\x04done\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x03R\x05total\x12\x1a\n" +
@@ -1301,7 +1356,7 @@ const file_storage_storagepb_storage_proto_rawDesc = "" +
 	"\n" +
 	"FileResult\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error2\xd9\a\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error2\xa6\b\n" +
 	"\aStorage\x12C\n" +
 	"\x05Watch\x12\x1e.berth.storage.v1.WatchRequest\x1a\x18.berth.storage.v1.Report0\x01\x12F\n" +
 	"\vCreateScope\x12\x1e.berth.storage.v1.ScopeRequest\x1a\x17.berth.storage.v1.Scope\x12H\n" +
@@ -1310,7 +1365,9 @@ const file_storage_storagepb_storage_proto_rawDesc = "" +
 	"\vDeleteScope\x12\x1e.berth.storage.v1.ScopeRequest\x1a%.berth.storage.v1.DeleteScopeResponse\x12E\n" +
 	"\fCreateFolder\x12\x1b.berth.storage.v1.FolderRef\x1a\x18.berth.storage.v1.Folder\x12B\n" +
 	"\tGetFolder\x12\x1b.berth.storage.v1.FolderRef\x1a\x18.berth.storage.v1.Folder\x12I\n" +
-	"\fDeleteFolder\x12\x1b.berth.storage.v1.FolderRef\x1a\x1a.berth.storage.v1.Progress0\x01\x12T\n" +
+	"\fDeleteFolder\x12\x1b.berth.storage.v1.FolderRef\x1a\x1a.berth.storage.v1.Progress0\x01\x12K\n" +
+	"\n" +
+	"MoveFolder\x12#.berth.storage.v1.MoveFolderRequest\x1a\x18.berth.storage.v1.Folder\x12T\n" +
 	"\tListFiles\x12\".berth.storage.v1.ListFilesRequest\x1a#.berth.storage.v1.ListFilesResponse\x12A\n" +
 	"\bStatFile\x12\x19.berth.storage.v1.FileRef\x1a\x1a.berth.storage.v1.FileInfo\x12F\n" +
 	"\rMakeDirectory\x12\x19.berth.storage.v1.FileRef\x1a\x1a.berth.storage.v1.FileInfo\x12I\n" +
@@ -1330,7 +1387,7 @@ func file_storage_storagepb_storage_proto_rawDescGZIP() []byte {
 }
 
 var file_storage_storagepb_storage_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_storage_storagepb_storage_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_storage_storagepb_storage_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_storage_storagepb_storage_proto_goTypes = []any{
 	(Volume_Health)(0),          // 0: berth.storage.v1.Volume.Health
 	(FileInfo_Type)(0),          // 1: berth.storage.v1.FileInfo.Type
@@ -1342,57 +1399,61 @@ var file_storage_storagepb_storage_proto_goTypes = []any{
 	(*DeleteScopeResponse)(nil), // 7: berth.storage.v1.DeleteScopeResponse
 	(*FolderRef)(nil),           // 8: berth.storage.v1.FolderRef
 	(*Folder)(nil),              // 9: berth.storage.v1.Folder
-	(*Progress)(nil),            // 10: berth.storage.v1.Progress
-	(*FileRef)(nil),             // 11: berth.storage.v1.FileRef
-	(*ListFilesRequest)(nil),    // 12: berth.storage.v1.ListFilesRequest
-	(*ListFilesResponse)(nil),   // 13: berth.storage.v1.ListFilesResponse
-	(*FileInfo)(nil),            // 14: berth.storage.v1.FileInfo
-	(*MoveFileRequest)(nil),     // 15: berth.storage.v1.MoveFileRequest
-	(*DeleteFilesRequest)(nil),  // 16: berth.storage.v1.DeleteFilesRequest
-	(*DeleteFilesResponse)(nil), // 17: berth.storage.v1.DeleteFilesResponse
-	(*FileResult)(nil),          // 18: berth.storage.v1.FileResult
+	(*MoveFolderRequest)(nil),   // 10: berth.storage.v1.MoveFolderRequest
+	(*Progress)(nil),            // 11: berth.storage.v1.Progress
+	(*FileRef)(nil),             // 12: berth.storage.v1.FileRef
+	(*ListFilesRequest)(nil),    // 13: berth.storage.v1.ListFilesRequest
+	(*ListFilesResponse)(nil),   // 14: berth.storage.v1.ListFilesResponse
+	(*FileInfo)(nil),            // 15: berth.storage.v1.FileInfo
+	(*MoveFileRequest)(nil),     // 16: berth.storage.v1.MoveFileRequest
+	(*DeleteFilesRequest)(nil),  // 17: berth.storage.v1.DeleteFilesRequest
+	(*DeleteFilesResponse)(nil), // 18: berth.storage.v1.DeleteFilesResponse
+	(*FileResult)(nil),          // 19: berth.storage.v1.FileResult
 }
 var file_storage_storagepb_storage_proto_depIdxs = []int32{
 	4,  // 0: berth.storage.v1.Report.volumes:type_name -> berth.storage.v1.Volume
 	0,  // 1: berth.storage.v1.Volume.health:type_name -> berth.storage.v1.Volume.Health
-	8,  // 2: berth.storage.v1.FileRef.folder:type_name -> berth.storage.v1.FolderRef
-	8,  // 3: berth.storage.v1.ListFilesRequest.folder:type_name -> berth.storage.v1.FolderRef
-	14, // 4: berth.storage.v1.ListFilesResponse.files:type_name -> berth.storage.v1.FileInfo
-	1,  // 5: berth.storage.v1.FileInfo.type:type_name -> berth.storage.v1.FileInfo.Type
-	8,  // 6: berth.storage.v1.MoveFileRequest.folder:type_name -> berth.storage.v1.FolderRef
-	8,  // 7: berth.storage.v1.DeleteFilesRequest.folder:type_name -> berth.storage.v1.FolderRef
-	18, // 8: berth.storage.v1.DeleteFilesResponse.results:type_name -> berth.storage.v1.FileResult
-	2,  // 9: berth.storage.v1.Storage.Watch:input_type -> berth.storage.v1.WatchRequest
-	5,  // 10: berth.storage.v1.Storage.CreateScope:input_type -> berth.storage.v1.ScopeRequest
-	5,  // 11: berth.storage.v1.Storage.SetScopeLimit:input_type -> berth.storage.v1.ScopeRequest
-	5,  // 12: berth.storage.v1.Storage.GetScope:input_type -> berth.storage.v1.ScopeRequest
-	5,  // 13: berth.storage.v1.Storage.DeleteScope:input_type -> berth.storage.v1.ScopeRequest
-	8,  // 14: berth.storage.v1.Storage.CreateFolder:input_type -> berth.storage.v1.FolderRef
-	8,  // 15: berth.storage.v1.Storage.GetFolder:input_type -> berth.storage.v1.FolderRef
-	8,  // 16: berth.storage.v1.Storage.DeleteFolder:input_type -> berth.storage.v1.FolderRef
-	12, // 17: berth.storage.v1.Storage.ListFiles:input_type -> berth.storage.v1.ListFilesRequest
-	11, // 18: berth.storage.v1.Storage.StatFile:input_type -> berth.storage.v1.FileRef
-	11, // 19: berth.storage.v1.Storage.MakeDirectory:input_type -> berth.storage.v1.FileRef
-	15, // 20: berth.storage.v1.Storage.MoveFile:input_type -> berth.storage.v1.MoveFileRequest
-	16, // 21: berth.storage.v1.Storage.DeleteFiles:input_type -> berth.storage.v1.DeleteFilesRequest
-	3,  // 22: berth.storage.v1.Storage.Watch:output_type -> berth.storage.v1.Report
-	6,  // 23: berth.storage.v1.Storage.CreateScope:output_type -> berth.storage.v1.Scope
-	6,  // 24: berth.storage.v1.Storage.SetScopeLimit:output_type -> berth.storage.v1.Scope
-	6,  // 25: berth.storage.v1.Storage.GetScope:output_type -> berth.storage.v1.Scope
-	7,  // 26: berth.storage.v1.Storage.DeleteScope:output_type -> berth.storage.v1.DeleteScopeResponse
-	9,  // 27: berth.storage.v1.Storage.CreateFolder:output_type -> berth.storage.v1.Folder
-	9,  // 28: berth.storage.v1.Storage.GetFolder:output_type -> berth.storage.v1.Folder
-	10, // 29: berth.storage.v1.Storage.DeleteFolder:output_type -> berth.storage.v1.Progress
-	13, // 30: berth.storage.v1.Storage.ListFiles:output_type -> berth.storage.v1.ListFilesResponse
-	14, // 31: berth.storage.v1.Storage.StatFile:output_type -> berth.storage.v1.FileInfo
-	14, // 32: berth.storage.v1.Storage.MakeDirectory:output_type -> berth.storage.v1.FileInfo
-	14, // 33: berth.storage.v1.Storage.MoveFile:output_type -> berth.storage.v1.FileInfo
-	17, // 34: berth.storage.v1.Storage.DeleteFiles:output_type -> berth.storage.v1.DeleteFilesResponse
-	22, // [22:35] is the sub-list for method output_type
-	9,  // [9:22] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	8,  // 2: berth.storage.v1.MoveFolderRequest.folder:type_name -> berth.storage.v1.FolderRef
+	8,  // 3: berth.storage.v1.FileRef.folder:type_name -> berth.storage.v1.FolderRef
+	8,  // 4: berth.storage.v1.ListFilesRequest.folder:type_name -> berth.storage.v1.FolderRef
+	15, // 5: berth.storage.v1.ListFilesResponse.files:type_name -> berth.storage.v1.FileInfo
+	1,  // 6: berth.storage.v1.FileInfo.type:type_name -> berth.storage.v1.FileInfo.Type
+	8,  // 7: berth.storage.v1.MoveFileRequest.folder:type_name -> berth.storage.v1.FolderRef
+	8,  // 8: berth.storage.v1.DeleteFilesRequest.folder:type_name -> berth.storage.v1.FolderRef
+	19, // 9: berth.storage.v1.DeleteFilesResponse.results:type_name -> berth.storage.v1.FileResult
+	2,  // 10: berth.storage.v1.Storage.Watch:input_type -> berth.storage.v1.WatchRequest
+	5,  // 11: berth.storage.v1.Storage.CreateScope:input_type -> berth.storage.v1.ScopeRequest
+	5,  // 12: berth.storage.v1.Storage.SetScopeLimit:input_type -> berth.storage.v1.ScopeRequest
+	5,  // 13: berth.storage.v1.Storage.GetScope:input_type -> berth.storage.v1.ScopeRequest
+	5,  // 14: berth.storage.v1.Storage.DeleteScope:input_type -> berth.storage.v1.ScopeRequest
+	8,  // 15: berth.storage.v1.Storage.CreateFolder:input_type -> berth.storage.v1.FolderRef
+	8,  // 16: berth.storage.v1.Storage.GetFolder:input_type -> berth.storage.v1.FolderRef
+	8,  // 17: berth.storage.v1.Storage.DeleteFolder:input_type -> berth.storage.v1.FolderRef
+	10, // 18: berth.storage.v1.Storage.MoveFolder:input_type -> berth.storage.v1.MoveFolderRequest
+	13, // 19: berth.storage.v1.Storage.ListFiles:input_type -> berth.storage.v1.ListFilesRequest
+	12, // 20: berth.storage.v1.Storage.StatFile:input_type -> berth.storage.v1.FileRef
+	12, // 21: berth.storage.v1.Storage.MakeDirectory:input_type -> berth.storage.v1.FileRef
+	16, // 22: berth.storage.v1.Storage.MoveFile:input_type -> berth.storage.v1.MoveFileRequest
+	17, // 23: berth.storage.v1.Storage.DeleteFiles:input_type -> berth.storage.v1.DeleteFilesRequest
+	3,  // 24: berth.storage.v1.Storage.Watch:output_type -> berth.storage.v1.Report
+	6,  // 25: berth.storage.v1.Storage.CreateScope:output_type -> berth.storage.v1.Scope
+	6,  // 26: berth.storage.v1.Storage.SetScopeLimit:output_type -> berth.storage.v1.Scope
+	6,  // 27: berth.storage.v1.Storage.GetScope:output_type -> berth.storage.v1.Scope
+	7,  // 28: berth.storage.v1.Storage.DeleteScope:output_type -> berth.storage.v1.DeleteScopeResponse
+	9,  // 29: berth.storage.v1.Storage.CreateFolder:output_type -> berth.storage.v1.Folder
+	9,  // 30: berth.storage.v1.Storage.GetFolder:output_type -> berth.storage.v1.Folder
+	11, // 31: berth.storage.v1.Storage.DeleteFolder:output_type -> berth.storage.v1.Progress
+	9,  // 32: berth.storage.v1.Storage.MoveFolder:output_type -> berth.storage.v1.Folder
+	14, // 33: berth.storage.v1.Storage.ListFiles:output_type -> berth.storage.v1.ListFilesResponse
+	15, // 34: berth.storage.v1.Storage.StatFile:output_type -> berth.storage.v1.FileInfo
+	15, // 35: berth.storage.v1.Storage.MakeDirectory:output_type -> berth.storage.v1.FileInfo
+	15, // 36: berth.storage.v1.Storage.MoveFile:output_type -> berth.storage.v1.FileInfo
+	18, // 37: berth.storage.v1.Storage.DeleteFiles:output_type -> berth.storage.v1.DeleteFilesResponse
+	24, // [24:38] is the sub-list for method output_type
+	10, // [10:24] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_storage_storagepb_storage_proto_init() }
@@ -1409,7 +1470,7 @@ func file_storage_storagepb_storage_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_storage_storagepb_storage_proto_rawDesc), len(file_storage_storagepb_storage_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -43,6 +43,7 @@ const (
 	Storage_CreateFolder_FullMethodName  = "/berth.storage.v1.Storage/CreateFolder"
 	Storage_GetFolder_FullMethodName     = "/berth.storage.v1.Storage/GetFolder"
 	Storage_DeleteFolder_FullMethodName  = "/berth.storage.v1.Storage/DeleteFolder"
+	Storage_MoveFolder_FullMethodName    = "/berth.storage.v1.Storage/MoveFolder"
 	Storage_ListFiles_FullMethodName     = "/berth.storage.v1.Storage/ListFiles"
 	Storage_StatFile_FullMethodName      = "/berth.storage.v1.Storage/StatFile"
 	Storage_MakeDirectory_FullMethodName = "/berth.storage.v1.Storage/MakeDirectory"
@@ -65,6 +66,10 @@ type StorageClient interface {
 	// DeleteFolder removes the tree and streams progress; an absent folder is
 	// done at once. Called again after a crash it goes on.
 	DeleteFolder(ctx context.Context, in *FolderRef, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Progress], error)
+	// MoveFolder takes a folder into another scope of the volume, which must be
+	// there: its tree moves, its id stays. Nobody may write to it meanwhile.
+	// Called again after a crash it goes on; a folder that arrived is done.
+	MoveFolder(ctx context.Context, in *MoveFolderRequest, opts ...grpc.CallOption) (*Folder, error)
 	ListFiles(ctx context.Context, in *ListFilesRequest, opts ...grpc.CallOption) (*ListFilesResponse, error)
 	StatFile(ctx context.Context, in *FileRef, opts ...grpc.CallOption) (*FileInfo, error)
 	MakeDirectory(ctx context.Context, in *FileRef, opts ...grpc.CallOption) (*FileInfo, error)
@@ -178,6 +183,16 @@ func (c *storageClient) DeleteFolder(ctx context.Context, in *FolderRef, opts ..
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Storage_DeleteFolderClient = grpc.ServerStreamingClient[Progress]
 
+func (c *storageClient) MoveFolder(ctx context.Context, in *MoveFolderRequest, opts ...grpc.CallOption) (*Folder, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Folder)
+	err := c.cc.Invoke(ctx, Storage_MoveFolder_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *storageClient) ListFiles(ctx context.Context, in *ListFilesRequest, opts ...grpc.CallOption) (*ListFilesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListFilesResponse)
@@ -243,6 +258,10 @@ type StorageServer interface {
 	// DeleteFolder removes the tree and streams progress; an absent folder is
 	// done at once. Called again after a crash it goes on.
 	DeleteFolder(*FolderRef, grpc.ServerStreamingServer[Progress]) error
+	// MoveFolder takes a folder into another scope of the volume, which must be
+	// there: its tree moves, its id stays. Nobody may write to it meanwhile.
+	// Called again after a crash it goes on; a folder that arrived is done.
+	MoveFolder(context.Context, *MoveFolderRequest) (*Folder, error)
 	ListFiles(context.Context, *ListFilesRequest) (*ListFilesResponse, error)
 	StatFile(context.Context, *FileRef) (*FileInfo, error)
 	MakeDirectory(context.Context, *FileRef) (*FileInfo, error)
@@ -281,6 +300,9 @@ func (UnimplementedStorageServer) GetFolder(context.Context, *FolderRef) (*Folde
 }
 func (UnimplementedStorageServer) DeleteFolder(*FolderRef, grpc.ServerStreamingServer[Progress]) error {
 	return status.Error(codes.Unimplemented, "method DeleteFolder not implemented")
+}
+func (UnimplementedStorageServer) MoveFolder(context.Context, *MoveFolderRequest) (*Folder, error) {
+	return nil, status.Error(codes.Unimplemented, "method MoveFolder not implemented")
 }
 func (UnimplementedStorageServer) ListFiles(context.Context, *ListFilesRequest) (*ListFilesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListFiles not implemented")
@@ -448,6 +470,24 @@ func _Storage_DeleteFolder_Handler(srv interface{}, stream grpc.ServerStream) er
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Storage_DeleteFolderServer = grpc.ServerStreamingServer[Progress]
 
+func _Storage_MoveFolder_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MoveFolderRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StorageServer).MoveFolder(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Storage_MoveFolder_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StorageServer).MoveFolder(ctx, req.(*MoveFolderRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Storage_ListFiles_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListFilesRequest)
 	if err := dec(in); err != nil {
@@ -568,6 +608,10 @@ var Storage_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetFolder",
 			Handler:    _Storage_GetFolder_Handler,
+		},
+		{
+			MethodName: "MoveFolder",
+			Handler:    _Storage_MoveFolder_Handler,
 		},
 		{
 			MethodName: "ListFiles",

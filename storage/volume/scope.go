@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -95,6 +96,9 @@ func (v *Volume) DeleteScope(ctx context.Context, scope string) error {
 	return nil
 }
 
+// ours are the directories in a scope that hold no folders.
+var ours = []string{stagingDir, deletedDir, arrivingDir}
+
 // sweepScope takes our own directories out of a scope without folders, so
 // that the product finds it empty.
 func (v *Volume) sweepScope(ctx context.Context, hex string) error {
@@ -108,7 +112,7 @@ func (v *Volume) sweepScope(ctx context.Context, hex string) error {
 	defer s.Close()
 	var prefixes []string
 	err = eachName(s, func(name []byte) {
-		if n := string(name); n != stagingDir && n != deletedDir {
+		if n := string(name); !slices.Contains(ours, n) {
 			prefixes = append(prefixes, n)
 		}
 	})
@@ -121,7 +125,7 @@ func (v *Volume) sweepScope(ctx context.Context, hex string) error {
 			return fmt.Errorf("scope %s holds folders: %w", hex, errdefs.ErrFailedPrecondition)
 		}
 	}
-	for _, own := range []string{stagingDir, deletedDir} {
+	for _, own := range ours {
 		if err := (&remover{ctx: ctx, resolve: plain}).tree(s, own); err != nil {
 			return classify("delete scope", hex, err)
 		}

@@ -1,0 +1,125 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+)
+
+// arrivingDir, in a scope, holds copies of folders until they are complete. It
+// counts against the scope's limit.
+const arrivingDir = ".arriving"
+
+// MoveFolder moves a folder from one scope to another, which must exist, and
+// opens it there; the caller closes it. It is a rename where the file system
+// does that, else a copy that takes the folder's place once it is complete: a
+// product with a quota per directory renames nothing across two. A folder that
+// has arrived is done; after an interruption the copy goes on.
+//
+// Nobody may write to the folder meanwhile, which its manager sees to.
+func (v *Volume) MoveFolder(ctx context.Context, scope, folder, to string) (*Folder, error) {
+	from, err := FolderPath(scope, folder)
+	if err != nil {
+		return nil, err
+	}
+	path, err := FolderPath(to, folder)
+	if err != nil {
+		return nil, err
+	}
+	if from == path {
+		return v.Folder(scope, folder)
+	}
+	target, err := v.openScope(path[:32])
+	if err != nil {
+		return nil, err
+	}
+	defer target.Close()
+	if err := v.carry(ctx, target, from, path[33:]); err != nil {
+		return nil, err
+	}
+	// What a copy leaves behind, now or before an interruption.
+	if err := v.DeleteFolder(ctx, scope, folder, func(int64, int64) error { return nil }); err != nil {
+		return nil, err
+	}
+	return v.Folder(to, folder)
+}
+
+// carry brings a folder to its place in the target scope, unless it is there.
+func (v *Volume) carry(ctx context.Context, target *os.File, from, to string) error {
+	there, err := openDir(target, to, plain)
+	if err == nil {
+		return there.Close()
+	}
+	if !errors.Is(err, unix.ENOENT) {
+		return classify("move folder", to, err)
+	}
+	source, err := v.openScope(from[:32])
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	folder, err := openDir(source, from[33:], plain)
+	if err != nil {
+		return classify("move folder", from[33:], err)
+	}
+	defer folder.Close()
+	err = settle(source, from[33:], target, to)
+	if errors.Is(err, unix.EXDEV) {
+		return copyOver(ctx, folder, target, to)
+	}
+	if err != nil {
+		return classify("move folder", to, err)
+	}
+	prune(source, from[33:38])
+	return nil
+}
+
+// settle renames a directory to a folder's place.
+func settle(from *os.File, name string, target *os.File, to string) error {
+	dir, last := split(to)
+	for range 16 { // deleting a neighbour may remove a prefix under our feet
+		parent, err := mkdirAll(target, dir, plain)
+		if err != nil {
+			return err
+		}
+		err = rename(from, name, parent, last, false)
+		if err == nil {
+			err = parent.Sync()
+		}
+		err = errors.Join(err, parent.Close())
+		if !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	return unix.ENOENT
+}
+
+// copyOver copies a folder beside its new place and then puts it there.
+func copyOver(ctx context.Context, folder, target *os.File, to string) error {
+	arriving, err := mkdir(target, arrivingDir, 0o700, plain)
+	if err != nil {
+		return classify("move folder", to, err)
+	}
+	defer arriving.Close()
+	name := to[:2] + to[3:5] + to[6:]
+	c := copier{ctx: ctx, links: map[inode]string{}}
+	if c.top, err = mkdir(arriving, name, 0o700, plain); err != nil {
+		return classify("move folder", to, err)
+	}
+	defer c.top.Close()
+	if err := c.tree(folder, c.top, "", 0); err != nil {
+		return fmt.Errorf("copy folder: %w", err)
+	}
+	if err := unix.Syncfs(int(c.top.Fd())); err != nil {
+		return classify("copy folder", to, err)
+	}
+	err = settle(arriving, name, target, to)
+	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY) { // of two at once one was faster
+		return fmt.Errorf("the folder is being moved already: %w", errdefs.ErrAborted)
+	}
+	return classify("move folder", to, err)
+}
