@@ -1,6 +1,7 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
-import { session } from "./api/auth";
+import { keepInvitation, session } from "./api/auth";
 import { Frame } from "./components/Frame";
+import { filterOf } from "./components/admin/rules/trail";
 import { Home } from "./pages/Home";
 import { Login } from "./pages/Login";
 import { Lost, Broken } from "./pages/Lost";
@@ -14,7 +15,21 @@ const login = createRoute({
   getParentRoute: () => root,
   path: "/login",
   component: Login,
-  validateSearch: (search): { next?: string } => ({ next: text(search.next) }),
+  validateSearch: (search): { next?: string; error?: string; request?: string } => ({
+    next: text(search.next),
+    error: text(search.error),
+    request: text(search.request),
+  }),
+});
+
+const signup = createRoute({
+  getParentRoute: () => root,
+  path: "/signup",
+  component: lazyRouteComponent(() => import("./pages/Signup"), "Signup"),
+  // The secret leaves the address bar, and with it the history, before anything is shown.
+  beforeLoad: ({ location }) => {
+    if (keepInvitation(location.hash)) throw redirect({ to: "/signup", replace: true });
+  },
 });
 
 const frame = createRoute({
@@ -22,7 +37,8 @@ const frame = createRoute({
   id: "frame",
   component: Frame,
   beforeLoad: async ({ location }) => {
-    if (await session()) return;
+    const login = await session();
+    if (login && !login.due) return;
     throw redirect({ to: "/login", search: location.pathname === "/" ? {} : { next: location.href } });
   },
 });
@@ -114,9 +130,22 @@ const agents = createRoute({
   component: lazyRouteComponent(() => import("./pages/admin/Agents"), "Agents"),
 });
 
+const audit = createRoute({
+  getParentRoute: () => admin,
+  path: "audit",
+  component: lazyRouteComponent(() => import("./pages/admin/Audit"), "Audit"),
+  validateSearch: filterOf,
+});
+const retention = createRoute({
+  getParentRoute: () => admin,
+  path: "retention",
+  component: lazyRouteComponent(() => import("./pages/admin/Retention"), "Retention"),
+});
+
 export const router = createRouter({
   routeTree: root.addChildren([
     login,
+    signup,
     frame.addChildren([
       home,
       sessions,
@@ -125,7 +154,7 @@ export const router = createRouter({
       folder,
       cluster,
       account,
-      admin.addChildren([adminStart, users, projects, policies, images, agents]),
+      admin.addChildren([adminStart, users, projects, policies, images, agents, audit, retention]),
     ]),
   ]),
   defaultPreload: "intent",

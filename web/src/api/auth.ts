@@ -7,6 +7,17 @@ export interface Login {
   user: { id: string; email: string; role: string };
   initialPassword: boolean;
   expiresAt: string;
+  /** What must be done before anything else. */
+  due?: "password" | "totp";
+}
+
+/** What one shows to log in; the last two are sent once the server has asked for them. */
+export interface Credentials {
+  email: string;
+  password: string;
+  code?: string;
+  /** End the oldest login to make room. */
+  force?: boolean;
 }
 
 let current: Promise<Login | null> | null = null;
@@ -23,20 +34,26 @@ export function session(): Promise<Login | null> {
   return current;
 }
 
-export async function login(email: string, password: string): Promise<Failure | null> {
-  let response: Response;
+/** The same, asked anew: something that was due may be done. */
+export function renewed(): Promise<Login | null> {
+  current = null;
+  return session();
+}
+
+const post = (path: string, body: unknown) =>
+  fetch(path, { method: "POST", headers: { "Content-Type": "application/json", ...csrf }, body: JSON.stringify(body) });
+
+const unreachable = (error: unknown): Failure => ({ code: "UNAVAILABLE", message: String(error) });
+
+export async function login(shown: Credentials): Promise<Failure | null> {
   try {
-    response = await fetch("/auth/login", {
-      method: "POST",
-      headers: { "Content-Type": "application/json", ...csrf },
-      body: JSON.stringify({ email, password }),
-    });
+    const response = await post("/auth/login", shown);
+    if (!response.ok) return await fromResponse(response);
+    current = Promise.resolve((await response.json()) as Login);
+    return null;
   } catch (error) {
-    return { code: "UNAVAILABLE", message: String(error) };
+    return unreachable(error);
   }
-  if (!response.ok) return fromResponse(response);
-  current = Promise.resolve((await response.json()) as Login);
-  return null;
 }
 
 /** Forgets the login and everything that was read with it. */
@@ -50,4 +67,51 @@ export function leave() {
   if (location.pathname === "/login") return;
   const next = location.pathname === "/" ? "" : `?next=${encodeURIComponent(location.pathname + location.search)}`;
   location.assign(`/login${next}`);
+}
+
+/** Only paths of this page: an address elsewhere must not get the visitor. */
+export const own = (next: string | undefined) => (next && /^\/(?![/\\])/.test(next) ? next : "/");
+
+export interface Person {
+  email: string;
+  username: string;
+  fullName: string;
+  password: string;
+  domain: string;
+}
+
+export type SignUp = { status: "pending" | "active"; failure?: undefined } | { failure: Failure };
+
+export async function signUp(person: Person): Promise<SignUp> {
+  try {
+    const response = await post("/auth/signup", { ...person, invitation });
+    if (!response.ok) return { failure: await fromResponse(response) };
+    return (await response.json()) as { status: "pending" | "active" };
+  } catch (error) {
+    return { failure: unreachable(error) };
+  }
+}
+
+/**
+ * Whether people sign up here, and how. The server answers that before it looks
+ * at the rest of a form, so an empty one asks.
+ */
+export async function signUpMode(): Promise<"off" | "invitation" | "open" | "domain"> {
+  const { failure } = await signUp({ email: "", username: "", fullName: "", password: "", domain: "" });
+  if (failure?.code === "NOT_FOUND") return "off";
+  if (failure?.field === "invitation") return "invitation";
+  return failure?.field === "domain" ? "domain" : "open";
+}
+
+let invitation = "";
+
+/** Whether one came by an invitation. */
+export const invited = () => invitation !== "";
+
+/** Keeps the secret of an invitation link in memory alone; true when the fragment has one. */
+export function keepInvitation(fragment: string): boolean {
+  const secret = new URLSearchParams(fragment.replace(/^#/, "")).get("invitation");
+  if (!secret) return false;
+  invitation = secret;
+  return true;
 }

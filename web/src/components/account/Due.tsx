@@ -1,0 +1,33 @@
+import { logout } from "../../api/auth";
+import { t } from "../../i18n";
+import { Enrol } from "./Enrol";
+import { PasswordForm } from "./PasswordForm";
+
+interface Props {
+  due: "password" | "totp";
+  email: string;
+  /** As typed to log in, when that was a moment ago. */
+  password?: string;
+  onDone: () => void;
+}
+
+/** What must be done after a login and before anything else. */
+export default function Due({ due, email, password, onDone }: Props) {
+  return (
+    <>
+      <h1>{due === "password" ? t("Choose a new password") : t("Set up your second step")}</h1>
+      <p className="dim">{email}</p>
+      <p>
+        {due === "password"
+          ? t("Your password is too old, or somebody else knows it. A new one comes before anything else.")
+          : t("Your domain asks everybody for a code besides the password. You need a phone with an authenticator app.")}
+      </p>
+      {due === "password" ? <PasswordForm known={password} onChanged={onDone} /> : <Enrol begin={t("Begin")} done={t("Go on")} onDone={onDone} />}
+      <p>
+        <button type="button" className="linkish" onClick={() => void logout().then(() => location.assign("/login"))}>
+          {t("Log out")}
+        </button>
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,133 @@
+import { Button, PasswordInput, TextInput } from "@mantine/core";
+import { type ReactNode, useState } from "react";
+import { login } from "../../api/auth";
+import type { Failure } from "../../api/errors";
+import { useNow } from "../../hooks/useNow";
+import { t } from "../../i18n";
+import { Copy } from "../Note";
+import { afterLogin, externalErrors } from "./login";
+
+interface Props {
+  /** Why an identity provider's login failed, in the server's word, and the request. */
+  refused?: string;
+  request?: string;
+  providers: ReactNode;
+  /** Called with the password that was typed. */
+  onLogin: (password: string) => void;
+  children?: ReactNode;
+}
+
+/** E-mail and password, then what the server asks for besides: a code, or room for one more login. */
+export function LoginForm({ refused, request, providers, onLogin, children }: Props) {
+  const [email, setEmail] = useState("");
+  const [password, setPassword] = useState("");
+  const [code, setCode] = useState("");
+  const [step, setStep] = useState<"who" | "code" | "room">("who");
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [openAt, setOpenAt] = useState(0);
+  const now = useNow(openAt > Date.now());
+  const wait = Math.max(0, Math.ceil((openAt - now) / 1000));
+
+  async function submit(event: React.FormEvent) {
+    event.preventDefault();
+    setBusy(true);
+    const why = await login({ email: email.trim(), password, ...(code ? { code: code.trim() } : {}), ...(step === "room" ? { force: true } : {}) });
+    setBusy(false);
+    if (!why) return onLogin(password);
+    if (why.retryAfter) setOpenAt(Date.now() + why.retryAfter * 1000);
+    const next = afterLogin(why, code !== "");
+    if (next.step) setStep(next.step);
+    if (next.step !== "room") setCode("");
+    setFailure(next.show ? why : null);
+  }
+  function restart() {
+    setStep("who");
+    setCode("");
+    setPassword("");
+    setFailure(null);
+  }
+
+  const alert = failure ? <Why failure={failure} step={step} wait={wait} /> : null;
+  if (step === "who") {
+    return (
+      <>
+        <h1>{t("Log in")}</h1>
+        {refused && !failure ? <Refused word={refused} request={request} /> : null}
+        <form onSubmit={submit}>
+          <TextInput label={t("E-mail")} type="email" name="email" autoComplete="username" required autoFocus size="sm" value={email}
+            onChange={(e) => setEmail(e.currentTarget.value)} />
+          <PasswordInput label={t("Password")} name="password" autoComplete="current-password" required size="sm" value={password}
+            onChange={(e) => setPassword(e.currentTarget.value)} />
+          {alert}
+          <Button type="submit" size="sm" loading={busy} disabled={wait > 0}>
+            {t("Log in")}
+          </Button>
+        </form>
+        {providers}
+        {children}
+      </>
+    );
+  }
+  return (
+    <>
+      <h1>{step === "code" ? t("Second step") : t("Too many logins")}</h1>
+      <p className="dim">{email.trim()}</p>
+      <form onSubmit={submit}>
+        {step === "code" ? (
+          <TextInput key="code" label={t("Code of your authenticator app, or a recovery code")} name="code" autoComplete="one-time-code" required autoFocus
+            autoCapitalize="off" spellCheck={false} size="sm" value={code} onChange={(e) => setCode(e.currentTarget.value)} />
+        ) : null}
+        {alert}
+        <Button key={step} type="submit" size="sm" loading={busy} disabled={wait > 0} autoFocus={step === "room"}>
+          {step === "code" ? t("Go on") : t("End the oldest and log in")}
+        </Button>
+        <Button variant="subtle" size="sm" onClick={restart}>
+          {step === "code" ? t("Log in as somebody else") : t("Cancel")}
+        </Button>
+      </form>
+    </>
+  );
+}
+
+function Why({ failure, step, wait }: { failure: Failure; step: string; wait: number }) {
+  const throttled = failure.retryAfter !== undefined;
+  if (step === "room" && failure.field === "force") {
+    return (
+      <div role="alert">
+        {t("You are logged in {{count}} times, as often as your limits allow. The oldest login must end first; nothing that runs in your sessions is touched.", { count: Number(failure.limit ?? 1) })}
+      </div>
+    );
+  }
+  const plain = failure.field === "code" ? t("This code is wrong, or was used already.") : t("E-mail and password do not belong together.");
+  const wrong = failure.code === "UNAUTHENTICATED";
+  const closed = failure.field === "logins";
+  return (
+    <div className="failure" role="alert">
+      {wrong ? plain : null}
+      {throttled && wait > 0 ? t("Too many tries. The next one is possible in {{wait}} s.", { wait }) : null}
+      {throttled && wait === 0 ? t("You can try again now.") : null}
+      {closed ? t("Your limits allow no logins. Ask an admin.") : null}
+      {!wrong && !throttled && !closed ? failure.message : null}
+      {failure.requestId ? <Codes code={failure.code} request={failure.requestId} /> : null}
+    </div>
+  );
+}
+
+function Refused({ word, request }: { word: string; request?: string }) {
+  return (
+    <div className="failure" role="alert">
+      {t(externalErrors[word] ?? "The login did not work. Try again, or ask an admin.")}
+      {request ? <Codes code={word} request={request} /> : null}
+    </div>
+  );
+}
+
+function Codes({ code, request }: { code: string; request: string }) {
+  return (
+    <div className="codes">
+      <code>{code}</code> {t("request")} <code>{request}</code>
+      <Copy value={`${code} (request ${request})`} label={t("Copy the error")} />
+    </div>
+  );
+}

@@ -1,0 +1,66 @@
+import { Button, PasswordInput } from "@mantine/core";
+import { useState } from "react";
+import { useQuery } from "urql";
+import { byField } from "../../api/errors";
+import { graphql } from "../../api/graphql";
+import { useAction } from "../../hooks/useAction";
+import { t } from "../../i18n";
+import { FailureNote } from "../Note";
+
+const PasswordRules = graphql(`query PasswordRules { viewer { user { id email domain { id passwordMinLength } } } }`);
+const ChangePassword = graphql(`
+  mutation ChangePassword($input: ChangePasswordInput!) {
+    changePassword(input: $input) { viewer { initialPassword due user { id } } }
+  }
+`);
+
+/** What the platform asks at least; a domain may ask for more. */
+export const shortest = 10;
+
+interface Props {
+  /** The present password, where it was typed a moment ago. */
+  known?: string;
+  onChanged: () => void;
+}
+
+export function PasswordForm({ known, onChanged }: Props) {
+  const [{ data }] = useQuery({ query: PasswordRules });
+  const [current, setCurrent] = useState(known ?? "");
+  const [next, setNext] = useState("");
+  const [again, setAgain] = useState("");
+  const { run, busy, failure } = useAction(ChangePassword);
+  const { field, rest } = byField(failure, ["current", "new"]);
+  const least = Math.max(shortest, data?.viewer.user.domain.passwordMinLength ?? 0);
+  const differs = again !== "" && !next.startsWith(again);
+  // A remembered one that turns out wrong has to be typed after all.
+  const ask = known === undefined || field.current !== undefined;
+
+  async function submit(event: React.FormEvent) {
+    event.preventDefault();
+    if (!(await run({ input: { current, new: next } }))) return;
+    setCurrent("");
+    setNext("");
+    setAgain("");
+    onChanged();
+  }
+  return (
+    <form className="stack" onSubmit={submit}>
+      <input type="text" name="username" autoComplete="username" value={data?.viewer.user.email ?? ""} readOnly hidden />
+      {ask ? (
+        <PasswordInput label={t("Present password")} autoComplete="current-password" required value={current}
+          onChange={(e) => setCurrent(e.currentTarget.value)} error={field.current} data-autofocus />
+      ) : null}
+      <PasswordInput label={t("New password")} description={t("At least {{count}} characters", { count: least })} minLength={least}
+        autoComplete="new-password" required value={next} onChange={(e) => setNext(e.currentTarget.value)} error={field.new}
+        {...(ask ? {} : { "data-autofocus": true, autoFocus: true })} />
+      <PasswordInput label={t("New password, again")} autoComplete="new-password" required value={again}
+        onChange={(e) => setAgain(e.currentTarget.value)} error={differs ? t("This is not the same.") : undefined} />
+      <FailureNote failure={rest} />
+      <div>
+        <Button type="submit" loading={busy} disabled={!current || [...next].length < least || next !== again}>
+          {t("Change password")}
+        </Button>
+      </div>
+    </form>
+  );
+}

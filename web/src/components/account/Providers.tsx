@@ -1,0 +1,23 @@
+import { Button } from "@mantine/core";
+import { useQuery } from "urql";
+import { graphql } from "../../api/graphql";
+import { t } from "../../i18n";
+
+const LoginProvidersQuery = graphql(`query LoginProviders { loginProviders { name displayName } }`);
+
+/** Other ways to log in; the server sends the browser there. */
+export function Providers({ next }: { next: string }) {
+  const [{ data }] = useQuery({ query: LoginProvidersQuery });
+  const list = data?.loginProviders ?? [];
+  if (list.length === 0) return null;
+  return (
+    <div className="stack">
+      <div className="or">{t("or")}</div>
+      {list.map((p) => (
+        <Button key={p.name} component="a" variant="default" size="sm" href={`/auth/oidc/${encodeURIComponent(p.name)}/start?return=${encodeURIComponent(next)}`}>
+          {t("Log in with {{name}}", { name: p.displayName || p.name })}
+        </Button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,42 @@
+import { Button } from "@mantine/core";
+import type { ReactNode } from "react";
+import { t } from "../../i18n";
+import { Copy } from "../Note";
+import { save } from "./save";
+
+interface Props {
+  title: string;
+  /** Label and value; the last one is the secret. */
+  values: { label: string; value: string }[];
+  /** Offers the last value as a file of this name. */
+  file?: string;
+  children?: ReactNode;
+  onClose: () => void;
+}
+
+/** Something that the server shows once. */
+export function Secret({ title, values, file, children, onClose }: Props) {
+  const secret = values.at(-1)!.value;
+  return (
+    <section className="once stack" role="status" aria-label={title}>
+      <h2>{title}</h2>
+      <p>{t("Keep it now; it is not shown again.")}</p>
+      {values.map(({ label, value }) => (
+        <div key={label}>
+          <div className="row tight">
+            <span className="dim">{label}</span>
+            <Copy value={value} label={t("Copy: {{label}}", { label })} />
+          </div>
+          <pre className="secret" tabIndex={0} aria-label={label}>{value.trimEnd()}</pre>
+        </div>
+      ))}
+      {children}
+      <div className="row">
+        {file ? <Button onClick={() => save(file, secret)}>{t("Download {{name}}", { name: file })}</Button> : null}
+        <Button variant="default" className="push" onClick={onClose}>
+          {t("I have kept it")}
+        </Button>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,106 @@
+import { Button, PasswordInput, TextInput } from "@mantine/core";
+import { Link, useRouter } from "@tanstack/react-router";
+import { type ReactNode, useEffect, useState } from "react";
+import { invited, login, signUp, signUpMode } from "../api/auth";
+import { type Failure, byField } from "../api/errors";
+import { Mark } from "../components/Mark";
+import { FailureNote } from "../components/Note";
+import { shortest } from "../components/account/PasswordForm";
+import "../components/account/account.css";
+import { t } from "../i18n";
+
+type Mode = "asking" | "off" | "invitation" | "open" | "domain" | "invited" | "pending" | "active";
+
+export function Signup() {
+  const [mode, setMode] = useState<Mode>(invited() ? "invited" : "asking");
+  useEffect(() => {
+    if (!invited()) void signUpMode().then(setMode);
+  }, []);
+  return (
+    <main className="login">
+      <div className="card">
+        <div className="wordmark">
+          <Mark size={28} /> Berth
+        </div>
+        <State mode={mode} onMode={setMode} />
+        <p className="dim">
+          <Link to="/login">{t("Back to the login")}</Link>
+        </p>
+      </div>
+    </main>
+  );
+}
+
+function State({ mode, onMode }: { mode: Mode; onMode: (mode: Mode) => void }) {
+  switch (mode) {
+    case "asking":
+      return <p className="dim">{t("Loading…")}</p>;
+    case "off":
+      return <Said title={t("Sign-up is off")}>{t("Accounts are made by the admins of this platform. Ask one of them.")}</Said>;
+    case "invitation":
+      return <Said title={t("An invitation is needed")}>{t("Ask an admin for an invitation, or open the link of yours again.")}</Said>;
+    case "pending":
+      return <Said title={t("Your sign-up waits for approval")}>{t("An admin looks at it. You can log in with your e-mail and password once it is approved; nothing more is needed from you.")}</Said>;
+    case "active":
+      return <Said title={t("Your account is ready")}>{t("Log in with your e-mail and the password you chose.")}</Said>;
+  }
+  return <Form invitation={mode === "invited"} named={mode === "domain"} onMode={onMode} />;
+}
+
+/** A state in which nothing is left to fill in; its heading takes the focus, so that it is read out. */
+function Said({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <>
+      <h1 tabIndex={-1} ref={(h) => h?.focus()} style={{ outline: "none" }}>
+        {title}
+      </h1>
+      <p role="status">{children}</p>
+    </>
+  );
+}
+
+function Form({ invitation, named, onMode }: { invitation: boolean; named: boolean; onMode: (mode: Mode) => void }) {
+  const { history } = useRouter();
+  const [person, setPerson] = useState({ email: "", username: "", fullName: "", password: "", domain: "" });
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const { field, rest } = byField(failure, ["email", "username", "fullName", "password", "domain"]);
+  const set = (more: Partial<typeof person>) => setPerson({ ...person, ...more });
+
+  async function submit(event: React.FormEvent) {
+    event.preventDefault();
+    setBusy(true);
+    const done = await signUp({ ...person, email: person.email.trim(), fullName: person.fullName.trim() });
+    setBusy(false);
+    setFailure(done.failure ?? null);
+    if (done.failure?.field === "domain" && !named) return onMode("domain");
+    if (done.failure) return;
+    if (done.status === "pending") return onMode("pending");
+    if (await login({ email: person.email.trim(), password: person.password })) return onMode("active");
+    history.push("/login");
+  }
+  return (
+    <>
+      <h1>{t("Sign up")}</h1>
+      <p>{invitation ? t("You were invited. Use the e-mail that the invitation went to.") : t("An admin approves new accounts before the first login.")}</p>
+      <form onSubmit={submit}>
+        <TextInput label={t("E-mail")} type="email" autoComplete="email" required autoFocus size="sm" value={person.email} error={field.email}
+          onChange={(e) => set({ email: e.currentTarget.value })} />
+        <TextInput label={t("Full name")} autoComplete="name" size="sm" value={person.fullName} error={field.fullName}
+          onChange={(e) => set({ fullName: e.currentTarget.value })} />
+        <TextInput label={t("Username")} description={t("Short, for paths and lists; empty: made of the e-mail")} autoComplete="username" autoCapitalize="off"
+          spellCheck={false} size="sm" value={person.username} error={field.username} onChange={(e) => set({ username: e.currentTarget.value })} />
+        {named ? (
+          <TextInput label={t("Domain")} description={t("The name of your organisation here")} required size="sm" value={person.domain} error={field.domain}
+            onChange={(e) => set({ domain: e.currentTarget.value })} />
+        ) : null}
+        <PasswordInput label={t("Password")} description={t("At least {{count}} characters", { count: shortest })} autoComplete="new-password" required minLength={shortest}
+          size="sm" value={person.password} error={field.password} onChange={(e) => set({ password: e.currentTarget.value })} />
+        <FailureNote failure={rest} />
+        <Button type="submit" size="sm" loading={busy} disabled={!person.email.trim() || [...person.password].length < shortest}>
+          {t("Sign up")}
+        </Button>
+      </form>
+    </>
+  );
+}
