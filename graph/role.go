@@ -8,6 +8,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/role"
 )
 
@@ -48,7 +49,7 @@ func (r mutationResolver) RevokeRole(ctx context.Context, input role.RevokeRoleI
 
 // may lists what the viewer may do to an object, from what is in memory.
 func may(ctx context.Context, n ent.Noder) ([]access.Operation, error) {
-	return role.Permissions(viewer.From(ctx), n), nil
+	return permit.Permissions(viewer.From(ctx), n), nil
 }
 
 func (r agentResolver) Permissions(ctx context.Context, o *ent.Agent) ([]access.Operation, error) {

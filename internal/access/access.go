@@ -122,8 +122,13 @@ const (
 
 func ops(list ...Operation) []Operation { return list }
 
+// Private tells what rank alone does not open: the inside of a session or a
+// folder. Superadmins, too, enter it as its owner, by a custom role, or by acting
+// as somebody who may, which the audit trail shows.
+func Private(op Operation, e Entity) bool { return op == Special && (e == Session || e == Vfolder) }
+
 // builtin is the whole of what the built-in roles allow, besides: superadmins
-// do everything, monitors read everything.
+// do everything but what is Private, monitors read everything.
 var builtin = map[Entity]map[Relation][]Operation{
 	Domain:         {Belongs: ops(Read)},
 	Project:        {Member: ops(Read), Lead: ops(Read, Update, Special), DomainAdmin: Operations()},

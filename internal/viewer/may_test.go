@@ -22,6 +22,7 @@ var (
 	everything            = access.Operations()
 	nothing               = []access.Operation{}
 	readUpdateDelete      = []access.Operation{access.Read, access.Update, access.Delete}
+	allButEnter           = []access.Operation{access.Read, access.Create, access.Update, access.Delete}
 	readOnly, specialOnly = []access.Operation{access.Read}, []access.Operation{access.Special}
 )
 
@@ -53,7 +54,12 @@ func TestPermissionsOnSessions(t *testing.T) {
 		{"project admin", user(func(v *viewer.Viewer) { v.Admins = v.Projects }), colleaguesSession, readUpdateDelete},
 		{"domain admin", user(admin), domainsSession, readUpdateDelete},
 		{"domain admin elsewhere", user(admin), strangersSession, nothing},
-		{"superadmin", user(func(v *viewer.Viewer) { v.Role = viewer.RoleSuperadmin }), strangersSession, everything},
+		{"superadmin", user(func(v *viewer.Viewer) { v.Role = viewer.RoleSuperadmin }), ownSession, everything},
+		{"superadmin elsewhere", user(func(v *viewer.Viewer) { v.Role = viewer.RoleSuperadmin }), strangersSession, allButEnter},
+		{"superadmin with a custom role", user(func(v *viewer.Viewer) {
+			v.Role = viewer.RoleSuperadmin
+			grant(access.OnSystem, uuid.Nil, access.Special)(v)
+		}), strangersSession, everything},
 		{"monitor", user(func(v *viewer.Viewer) { v.Role = viewer.RoleMonitor }), ownSession, readOnly},
 		{"anonymous", viewer.Anonymous(), objectOfNobody, nothing},
 		{"who must change the password", user(func(v *viewer.Viewer) { v.Due = viewer.DuePassword }), ownSession, nothing},

@@ -102,7 +102,7 @@ func (v *Viewer) May(op access.Operation, e access.Entity, on access.Object) boo
 		return false
 	case v.Within != uuid.Nil && on.Project != v.Within && on.ID != v.Within && (e == access.Session || e == access.Vfolder || e == access.Project):
 		return false
-	case v.Role == RoleSuperadmin:
+	case v.Role == RoleSuperadmin && !access.Private(op, e):
 		return true
 	case v.Role == RoleMonitor:
 		return op == access.Read || e == access.Credential && on.Owner == v.User // his own logins and tokens

@@ -11,12 +11,13 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
-	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 )
 
 // tokenLife is how long a join token may wait for its machine.
@@ -53,7 +54,7 @@ func (s *Service) NewToken(ctx context.Context, role jointoken.Role) (string, ti
 
 // CreateJoinToken makes a token and the command line that uses it.
 func (s *Service) CreateJoinToken(ctx context.Context, in CreateJoinTokenInput) (*JoinTokenPayload, error) {
-	if err := superadmin(ctx); err != nil {
+	if _, err := permit.Check(ctx, access.Create, access.System, access.Object{}); err != nil {
 		return nil, err
 	}
 	token, expires, err := s.NewToken(ctx, in.Role)
@@ -70,10 +71,17 @@ func (s *Service) command(role jointoken.Role, token string) string {
 
 // UpdateAgent cordons, opens or moves an agent. What runs on it goes on.
 func (s *Service) UpdateAgent(ctx context.Context, in UpdateAgentInput) (*AgentPayload, error) {
-	if err := superadmin(ctx); err != nil {
+	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
-	u := s.client.Agent.Update().Where(agent.ID(in.ID))
+	a, err := s.client.Agent.Get(ctx, in.ID)
+	if err != nil {
+		return nil, permit.Missing(err, "agent", "id")
+	}
+	if err := permit.To(ctx, access.Update, a); err != nil {
+		return nil, err
+	}
+	u := a.Update()
 	if in.Schedulable != nil {
 		u.SetSchedulable(*in.Schedulable)
 	}
@@ -83,17 +91,12 @@ func (s *Service) UpdateAgent(ctx context.Context, in UpdateAgentInput) (*AgentP
 		}
 		u.SetResourceGroupID(*in.ResourceGroup)
 	}
-	n, err := u.Save(ctx)
-	if err != nil {
+	if a, err = u.Save(ctx); err != nil {
 		return nil, fmt.Errorf("update agent: %w", err)
-	}
-	if n == 0 {
-		return nil, problem.NotFound("agent").WithField("id")
 	}
 	s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: in.ID})
 	s.bus.Publish(ctx, event.Event{Topic: event.Pending})
-	a, err := s.client.Agent.Get(ctx, in.ID)
-	return &AgentPayload{Agent: a}, err
+	return &AgentPayload{Agent: a}, nil
 }
 
 func (s *Service) groupExists(ctx context.Context, id uuid.UUID) error {
@@ -102,11 +105,4 @@ func (s *Service) groupExists(ctx context.Context, id uuid.UUID) error {
 		return problem.NotFound("resource group").WithField("resourceGroup")
 	}
 	return err
-}
-
-func superadmin(ctx context.Context) error {
-	if v := viewer.From(ctx); v == nil || !v.Superadmin() {
-		return problem.Forbidden("only superadmins may do this")
-	}
-	return nil
 }

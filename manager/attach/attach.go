@@ -24,6 +24,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/audit"
+	"github.com/berthhq/berth/manager/permit"
 	msession "github.com/berthhq/berth/manager/session"
 )
 
@@ -66,7 +67,7 @@ func (h *Handler) target(r *http.Request, running bool) (*ent.Kernel, agentpb.Ag
 }
 
 // find returns the kernel of a request: the one it names, or the session's
-// main one. To attach one must own the session; seeing it is not enough.
+// main one. To enter a session it is not enough to see it.
 func (h *Handler) find(r *http.Request, running bool) (*ent.Kernel, agentpb.AgentClient, error) {
 	ctx := r.Context()
 	v := viewer.From(ctx)
@@ -78,14 +79,13 @@ func (h *Handler) find(r *http.Request, running bool) (*ent.Kernel, agentpb.Agen
 		return nil, nil, problem.NotFound("session").WithField("id")
 	}
 	s, err := h.Client.Session.Query().Where(session.ID(id)).Only(ctx)
-	if ent.IsNotFound(err) {
-		return nil, nil, problem.NotFound("session").WithField("id")
-	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, permit.Missing(err, "session", "id")
 	}
-	if running && s.OwnerID != v.User {
-		return nil, nil, problem.Forbidden("only the owner of a session may enter it")
+	if running {
+		if err := permit.To(ctx, access.Special, s); err != nil {
+			return nil, nil, err
+		}
 	}
 	if running && s.Status != lifecycle.Running {
 		return nil, nil, problem.Precondition("session %s is %s, not running", s.Name, s.Status)
@@ -101,11 +101,8 @@ func (h *Handler) find(r *http.Request, running bool) (*ent.Kernel, agentpb.Agen
 		q.Where(kernel.RoleEQ(kernel.RoleMain))
 	}
 	k, err := q.FirstID(ctx)
-	if ent.IsNotFound(err) {
-		return nil, nil, problem.NotFound("kernel").WithField("kernel")
-	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, permit.Missing(err, "kernel", "kernel")
 	}
 	return h.Sessions.Reach(ctx, k)
 }

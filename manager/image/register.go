@@ -8,7 +8,9 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/permit"
 
 	entimage "github.com/berthhq/berth/ent/image"
 )
@@ -19,12 +21,12 @@ type RegisterImageInput struct{ Reference string }
 // ImagePayload is a registered image.
 type ImagePayload struct{ Image *ent.Image }
 
-// RegisterImage reads one tag and adds it, or brings it up to date; superadmins
-// only. Of an image for several architectures all are added and the one that
-// Resolve would choose is returned.
+// RegisterImage reads one tag and adds it, or brings it up to date. Of an
+// image for several architectures all are added and the one that Resolve would
+// choose is returned.
 func (s *Service) RegisterImage(ctx context.Context, in RegisterImageInput) (*ImagePayload, error) {
 	const field = "reference"
-	if err := superadmin(ctx); err != nil {
+	if _, err := permit.Check(ctx, access.Create, access.Image, access.Object{}); err != nil {
 		return nil, err
 	}
 	ref, err := parse(field, in.Reference)
@@ -91,13 +93,20 @@ type ForgetImageInput struct{ ID uuid.UUID }
 // ForgetImagePayload is the image that is off the list.
 type ForgetImagePayload struct{ ID uuid.UUID }
 
-// ForgetImage takes an image off the list; superadmins only. The row of one that
-// sessions were started from stays for their history, as gone.
+// ForgetImage takes an image off the list. The row of one that sessions were
+// started from stays for their history, as gone.
 func (s *Service) ForgetImage(ctx context.Context, in ForgetImageInput) (*ForgetImagePayload, error) {
-	if err := superadmin(ctx); err != nil {
+	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
-	err := s.client.Image.DeleteOneID(in.ID).Exec(ctx)
+	image, err := s.client.Image.Get(ctx, in.ID)
+	if err != nil {
+		return nil, permit.Missing(err, "image", "id")
+	}
+	if err := permit.To(ctx, access.Delete, image); err != nil {
+		return nil, err
+	}
+	err = s.client.Image.DeleteOne(image).Exec(ctx)
 	if ent.IsConstraintError(err) {
 		err = s.client.Image.UpdateOneID(in.ID).SetStatus(entimage.StatusGone).Exec(ctx)
 	}

@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/registry/remote"
 	"github.com/berthhq/berth/internal/seal"
-	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 )
 
 // Service writes registries and images.
@@ -40,9 +41,9 @@ type RegistryPayload struct{ Registry *ent.Registry }
 // maxCredential is in characters; tokens of cloud registries are long.
 const maxCredential = 4096
 
-// CreateRegistry adds a registry; superadmins only. It is not asked anything yet.
+// CreateRegistry adds a registry. It is not asked anything yet.
 func (s *Service) CreateRegistry(ctx context.Context, in CreateRegistryInput) (*RegistryPayload, error) {
-	if err := superadmin(ctx); err != nil {
+	if _, err := permit.Check(ctx, access.Create, access.Registry, access.Object{}); err != nil {
 		return nil, err
 	}
 	if err := naming.Name("name", in.Name); err != nil {
@@ -70,17 +71,6 @@ func (s *Service) CreateRegistry(ctx context.Context, in CreateRegistryInput) (*
 		return nil, fmt.Errorf("create registry: %w", err)
 	}
 	return &RegistryPayload{Registry: r}, nil
-}
-
-func superadmin(ctx context.Context) error {
-	v := viewer.From(ctx)
-	if v == nil || v.IsAnonymous() {
-		return problem.Unauthenticated("log in first")
-	}
-	if !v.Superadmin() {
-		return problem.Forbidden("only superadmins change registries and images")
-	}
-	return nil
 }
 
 // purpose is what passwords of registries are sealed for.

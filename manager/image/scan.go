@@ -9,8 +9,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/registry/remote"
+	"github.com/berthhq/berth/manager/permit"
 )
 
 // ScanRegistryInput names the registry to read.
@@ -29,19 +31,19 @@ type ScanRegistryPayload struct {
 	Results  []*ScanResult
 }
 
-// ScanRegistry reads all tags of a registry; superadmins only. One tag that
+// ScanRegistry reads all tags of a registry. One tag that
 // cannot be read does not keep the others out. Images that are there no longer
 // are marked gone.
 func (s *Service) ScanRegistry(ctx context.Context, in ScanRegistryInput) (*ScanRegistryPayload, error) {
-	if err := superadmin(ctx); err != nil {
+	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
 	r, err := s.client.Registry.Get(ctx, in.ID)
-	if ent.IsNotFound(err) {
-		return nil, problem.NotFound("registry").WithField("id")
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read registry: %w", err)
+		return nil, permit.Missing(err, "registry", "id")
+	}
+	if err := permit.To(ctx, access.Update, r); err != nil {
+		return nil, err
 	}
 	scan := &scan{Service: s, registry: r, met: map[pair]bool{}, unread: map[string]bool{}, results: []*ScanResult{}}
 	from, err := s.reach(r)

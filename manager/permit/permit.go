@@ -41,16 +41,34 @@ func Check(ctx context.Context, op access.Operation, e access.Entity, on access.
 		return nil, problem.Forbidden("the access token has not the scope %s", need)
 	}
 	if !v.May(op, e, on) {
-		return nil, problem.Forbidden("you may not %s this %s", verbs[op], name(e))
+		return nil, problem.Forbidden("you may not %s this %s", verb(op, e), name(e))
 	}
 	return v, nil
 }
 
 var verbs = map[access.Operation]string{
-	access.Read: "read", access.Create: "create", access.Update: "change", access.Delete: "end or delete", access.Special: "enter, use or hand out",
+	access.Read: "read", access.Create: "create", access.Update: "change", access.Delete: "end or delete",
+}
+
+var special = map[access.Entity]string{
+	access.Session: "enter", access.Vfolder: "use the files of", access.User: "act as", access.Project: "choose the members of",
+	access.Role: "grant", access.ResourceGroup: "say who uses", access.Volume: "say who uses",
+}
+
+func verb(op access.Operation, e access.Entity) string {
+	if op != access.Special {
+		return verbs[op]
+	}
+	if v, ok := special[e]; ok {
+		return v
+	}
+	return "use"
 }
 
 func name(e access.Entity) string {
+	if e == access.Vfolder {
+		return "folder"
+	}
 	out := []rune(e)
 	for i, r := range out {
 		if r == '_' {

@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/identitytest"
+	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/role"
 )
 
@@ -241,7 +242,7 @@ func TestPermissionsOfUsers(t *testing.T) {
 		{"by a custom role", w.A.Loner, w.A.Member, []access.Operation{access.Read, access.Update}},
 		{"a superadmin by a custom role", w.A.Loner, w.Superadmin, []access.Operation{access.Read}},
 	} {
-		if d := cmp.Diff(c.want, role.Permissions(viewer.From(w.as(t, c.as)), c.target)); d != "" {
+		if d := cmp.Diff(c.want, permit.Permissions(viewer.From(w.as(t, c.as)), c.target)); d != "" {
 			t.Errorf("%s (-want +got)\n%s", c.name, d)
 		}
 	}

@@ -15,16 +15,18 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 )
 
 // CreateSession checks a request, stores it as pending and wakes the
 // scheduler. A second request with the same idempotency key returns the
 // session of the first one.
 func (s *Service) CreateSession(ctx context.Context, in CreateSessionInput) (*SessionPayload, error) {
-	v, err := writer(ctx)
+	v, err := permit.Writer(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,18 +55,6 @@ func (s *Service) CreateSession(ctx context.Context, in CreateSessionInput) (*Se
 	s.changed(ctx, created.ID)
 	s.freed(ctx)
 	return &SessionPayload{Session: created}, nil
-}
-
-// writer returns the viewer if it may change anything at all.
-func writer(ctx context.Context) (*viewer.Viewer, error) {
-	v := viewer.From(ctx)
-	if v == nil || v.IsAnonymous() {
-		return nil, problem.Unauthenticated("log in first")
-	}
-	if v.Role == viewer.RoleMonitor {
-		return nil, problem.Forbidden("a monitor changes nothing")
-	}
-	return v, nil
 }
 
 func (s *Service) byKey(ctx context.Context, v *viewer.Viewer, key string) (*ent.Session, error) {
@@ -142,7 +132,7 @@ func holdFolders(ctx context.Context, tx *ent.Tx, w *wish) error {
 
 // RenameSession gives a session another name.
 func (s *Service) RenameSession(ctx context.Context, in RenameSessionInput) (*SessionPayload, error) {
-	sess, err := s.writable(ctx, in.ID)
+	sess, err := s.find(ctx, in.ID, access.Update)
 	if err != nil {
 		return nil, err
 	}
@@ -160,17 +150,16 @@ func (s *Service) RenameSession(ctx context.Context, in RenameSessionInput) (*Se
 	return &SessionPayload{Session: sess}, nil
 }
 
-// writable returns a session that the viewer may change: who sees a session
-// is its owner or administers it, except monitors.
-func (s *Service) writable(ctx context.Context, id uuid.UUID) (*ent.Session, error) {
-	if _, err := writer(ctx); err != nil {
+// find returns a session to which the viewer may do op.
+func (s *Service) find(ctx context.Context, id uuid.UUID, op access.Operation) (*ent.Session, error) {
+	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
 	sess, err := s.Client.Session.Get(ctx, id)
-	if ent.IsNotFound(err) {
-		return nil, problem.NotFound("session").WithField("id")
+	if err != nil {
+		return nil, permit.Missing(err, "session", "id")
 	}
-	return sess, err
+	return sess, permit.To(ctx, op, sess)
 }
 
 const (

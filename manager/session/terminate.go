@@ -7,6 +7,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 )
@@ -16,7 +17,7 @@ import (
 // Asking again changes nothing.
 func (s *Service) TerminateSession(ctx context.Context, in TerminateSessionInput) (*SessionPayload, error) {
 	for range 5 { // the session may move on between our read and our write
-		sess, err := s.writable(ctx, in.ID)
+		sess, err := s.find(ctx, in.ID, access.Delete)
 		if err != nil {
 			return nil, err
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/policy"
 )
 
@@ -160,11 +161,17 @@ func (s *Service) checkPlace(ctx context.Context, v *viewer.Viewer, in CreateSes
 		q.Where(project.ID(v.Projects[0]))
 	}
 	p, err := q.Only(ctx)
-	if ent.IsNotFound(err) || err == nil && !v.MemberOf(p.ID) {
+	if err != nil {
+		return permit.Missing(err, "project", "project")
+	}
+	on := access.Object{Domain: p.DomainID, Project: p.ID}
+	if v.MemberOf(p.ID) {
+		on.Owner = v.User // what a member starts in his project is his
+	} else if !v.May(access.Create, access.Session, on) {
 		return problem.NotFound("project").WithField("project")
 	}
-	if err != nil {
-		return fmt.Errorf("find project: %w", err)
+	if _, err := permit.Check(ctx, access.Create, access.Session, on); err != nil {
+		return err
 	}
 	w.project, w.domain = p.ID, p.DomainID
 	w.group, err = s.checkGroup(ctx, v, in.ResourceGroup, w)

@@ -70,16 +70,18 @@ func (s *Service) CreateVfolder(ctx context.Context, in CreateVfolderInput) (*Vf
 	if err != nil {
 		return nil, err
 	}
+	on := access.Object{Domain: v.Domain, Owner: v.User}
 	domain, holder, kind := v.Domain, v.User, quotascope.KindUser
 	if in.Project != nil {
 		p, err := s.client.Project.Get(ctx, *in.Project)
-		if ent.IsNotFound(err) || err == nil && !v.ProjectAdminOf(p.ID) && !v.AdminOf(p.DomainID) {
-			return nil, problem.NotFound("project you administer").WithField("project")
-		}
 		if err != nil {
-			return nil, err
+			return nil, permit.Missing(err, "project", "project")
 		}
+		on = access.Object{Domain: p.DomainID, Project: p.ID}
 		domain, holder, kind = p.DomainID, p.ID, quotascope.KindProject
+	}
+	if _, err := permit.Check(ctx, access.Create, access.Vfolder, on); err != nil {
+		return nil, err
 	}
 	if err := s.allow(ctx, vol, domain, in.Project, access.VolumeCreate); err != nil {
 		return nil, err
@@ -254,27 +256,13 @@ func (s *Service) mark(ctx context.Context, f *ent.Vfolder) error {
 func (s *Service) writable(ctx context.Context, id uuid.UUID, op access.Operation, need access.VolumePermission) (*ent.Vfolder, error) {
 	f, err := s.client.Vfolder.Query().Where(vfolder.ID(id), vfolder.StatusEQ(vfolder.StatusReady)).
 		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).Only(ctx)
-	if ent.IsNotFound(err) {
-		return nil, problem.NotFound("folder").WithField("id")
-	}
 	if err != nil {
-		return nil, err
+		return nil, permit.Missing(err, "folder", "id")
 	}
-	if _, err := permit.Check(ctx, op, access.Vfolder, placeOf(f)); err != nil {
+	if err := permit.To(ctx, op, f); err != nil {
 		return nil, err
 	}
 	return f, s.Allow(ctx, f, need)
-}
-
-func placeOf(f *ent.Vfolder) access.Object {
-	on := access.Object{ID: f.ID, Domain: f.DomainID}
-	if f.OwnerID != nil {
-		on.Owner = *f.OwnerID
-	}
-	if f.ProjectID != nil {
-		on.Project = *f.ProjectID
-	}
-	return on
 }
 
 func checkName(name string) error {

@@ -1,6 +1,8 @@
-package role
+package permit
 
 import (
+	"context"
+	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -8,16 +10,9 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/access"
-	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 )
-
-// tables are those of the objects on which roles are granted, by their ids' kind.
-var tables = map[id.Kind]string{
-	id.Domain: "domains", id.Project: "projects", id.User: "users", id.Role: "roles", id.ResourcePolicy: "resource_policies",
-	id.ResourceGroup: "resource_groups", id.ResourcePreset: "resource_presets", id.Agent: "agents", id.Registry: "registries",
-	id.Image: "images", id.Volume: "volumes", id.Session: "sessions", id.Vfolder: "vfolders", id.Task: "tasks",
-}
 
 // Of returns what kind of object a row is and whom it belongs to; false for
 // rows that permissions are not about.
@@ -62,21 +57,55 @@ func Permissions(v *viewer.Viewer, n ent.Noder) []access.Operation {
 		return []access.Operation{}
 	}
 	u, isUser := n.(*ent.User)
-	above := isUser && u.ID != v.User && Above(v, u)
+	beyond := isUser && u.ID != v.User && above(v, u)
 	list := []access.Operation{}
 	for _, op := range access.Operations() {
 		// What is seen is read; by which rule is the rows' business.
-		if op == access.Read || !above && v.May(op, e, on) {
+		if op == access.Read || !beyond && v.May(op, e, on) {
 			list = append(list, op)
 		}
 	}
 	return list
 }
 
-// Above tells whether a user's built-in role is one that the viewer has no say
+// above tells whether a user's built-in role is one that the viewer has no say
 // over: superadmins and monitors are for superadmins.
-func Above(v *viewer.Viewer, u *ent.User) bool {
+func above(v *viewer.Viewer, u *ent.User) bool {
 	return !v.Superadmin() && slices.Contains([]user.Role{user.RoleSuperadmin, user.RoleMonitor}, u.Role)
+}
+
+// To is Check on a row that the viewer sees.
+func To(ctx context.Context, op access.Operation, row ent.Noder) error {
+	e, on, ok := Of(row)
+	if !ok {
+		return fmt.Errorf("permissions are not about %T", row)
+	}
+	_, err := Check(ctx, op, e, on)
+	return err
+}
+
+// Inside is nil when the viewer may see what is inside a row that he sees. To look
+// is to read, so a token needs no scope for it.
+func Inside(ctx context.Context, row ent.Noder) error {
+	if v := viewer.From(ctx); v != nil && v.Scopes != nil {
+		whole := *v
+		whole.Scopes = nil
+		ctx = viewer.With(ctx, &whole)
+	}
+	return To(ctx, access.Special, row)
+}
+
+// Missing explains why an object could not be read: that it is not there, or
+// not for this viewer, names the field of the input that asked for it. It is nil
+// when err is.
+func Missing(err error, what, field string) error {
+	if ent.IsNotFound(err) {
+		return problem.NotFound(what).WithField(field)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", what, err)
+	}
+	return nil
 }
 
 func value(u *uuid.UUID) uuid.UUID {
