@@ -24,7 +24,13 @@ export const groups: { label: string; pages: AdminPage[] }[] = [
     ],
   },
   { label: "Rules", pages: [{ to: "/admin/policies", label: "Policies", for: seesAll }] },
-  { label: "Trail", pages: [] },
+  {
+    label: "Trail",
+    pages: [
+      { to: "/admin/audit", label: "Audit log", for: seesDomain },
+      { to: "/admin/retention", label: "Retention", for: seesAll },
+    ],
+  },
   {
     label: "Machines",
     pages: [

@@ -1,0 +1,90 @@
+import { Autocomplete, Button, Select, TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { useEffect, useState } from "react";
+import { type TypedDocumentNode, gql } from "urql";
+import { useLiveQuery } from "../../../hooks/useLiveQuery";
+import { t } from "../../../i18n";
+import { UserPick } from "../Pickers";
+import { type TrailFilter, anyFailure, entities, results, wrongIn } from "./trail";
+
+/** The server itself knows which actions there are. */
+const ActionsQuery: TypedDocumentNode<{ __schema: { mutationType: { fields: { name: string }[] } } }, Record<string, never>> = gql`
+  query Actions { __schema { mutationType { fields { name } } } }
+`;
+/** What is in the trail besides mutations. */
+const others = ["authenticate", "enterSession", "exportAudit"];
+
+const spans = [
+  { label: "Last hour", hours: 1 },
+  { label: "Last day", hours: 24 },
+  { label: "Last week", hours: 168 },
+];
+
+/** As an input of the browser writes a moment. */
+const local = (at: Date) => new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+
+interface Props {
+  filter: TrailFilter;
+  /** E-mails of those who are filtered by, where they are known. */
+  emails: Record<string, string>;
+  onChange: (more: TrailFilter) => void;
+  onClear: () => void;
+}
+
+export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
+  const { data } = useLiveQuery({ query: ActionsQuery, variables: {} });
+  const actions = [...(data?.__schema.mutationType.fields ?? []).map((f) => f.name), ...others].sort();
+  const wrong = wrongIn(filter);
+  const why = (key: keyof TrailFilter) => wrong[key] && t(wrong[key]);
+  const since = (hours: number) => onChange({ from: local(new Date(Date.now() - hours * 3_600_000)), to: undefined });
+  const person = (id: string | undefined) => (id ? { value: id, label: emails[id] ?? id } : null);
+  return (
+    <section className="panel pad stack" aria-label={t("Filter")}>
+      <div className="filters">
+        <TextInput className="span" type="datetime-local" label={t("From")} value={filter.from ?? ""} error={why("from")} onChange={(e) => onChange({ from: e.currentTarget.value || undefined })} />
+        <TextInput className="span" type="datetime-local" label={t("Until")} value={filter.to ?? ""} error={why("to")} onChange={(e) => onChange({ to: e.currentTarget.value || undefined })} />
+        <UserPick key={`actor ${filter.actor} ${emails[filter.actor ?? ""]}`} label={t("Who")} placeholder={t("Anybody")} value={filter.actor ?? null} chosen={person(filter.actor)} error={why("actor")} onChange={(id) => onChange({ actor: id ?? undefined })} />
+        <UserPick key={`as ${filter.as} ${emails[filter.as ?? ""]}`} label={t("In the name of")} placeholder={t("Anybody")} value={filter.as ?? null} chosen={person(filter.as)} error={why("as")} onChange={(id) => onChange({ as: id ?? undefined })} />
+        <Typed label={t("Action")} value={filter.action} data={actions} onChange={(action) => onChange({ action })} />
+        <Select label={t("About")} placeholder={t("Anything")} clearable clearButtonProps={{ "aria-label": t("Choose none") }} value={filter.entity ?? null} onChange={(entity) => onChange({ entity: entity ?? undefined })}
+          data={entities.map((e) => ({ value: e, label: entityName(e) }))} />
+        <Select label={t("Result")} placeholder={t("Any")} clearable clearButtonProps={{ "aria-label": t("Choose none") }} value={filter.result ?? null} onChange={(result) => onChange({ result: result ?? undefined })}
+          data={[{ value: anyFailure, label: t("all but OK") }, ...results.map((r) => ({ value: r, label: r }))]} />
+        <Typed label={t("Request id")} value={filter.request} onChange={(request) => onChange({ request })} />
+      </div>
+      <div className="row">
+        <div className="chips" role="group" aria-label={t("Time")}>
+          {spans.map((s) => (
+            <button key={s.label} type="button" className="chip" onClick={() => since(s.hours)}>
+              {t(s.label)}
+            </button>
+          ))}
+        </div>
+        {Object.keys(filter).length > 0 ? (
+          <Button className="push" variant="subtle" onClick={onClear}>
+            {t("Clear the filter")}
+          </Button>
+        ) : null}
+      </div>
+    </section>
+  );
+}
+
+/** identity_provider → identity provider; vfolder is a word of the API only. */
+export const entityName = (entity: string) => (entity === "vfolder" ? t("folder") : entity.replaceAll("_", " "));
+
+/** A text that counts when one pauses. */
+function Typed({ label, value, data, onChange }: { label: string; value: string | undefined; data?: string[]; onChange: (value: string | undefined) => void }) {
+  const [text, setText] = useState(value ?? "");
+  useEffect(() => setText(value ?? ""), [value]);
+  const tell = useDebouncedCallback((typed: string) => onChange(typed.trim() || undefined), 300);
+  const type = (typed: string) => {
+    setText(typed);
+    tell(typed);
+  };
+  return data ? (
+    <Autocomplete size="xs" label={label} placeholder={t("Any")} data={data} limit={12} value={text} onChange={type} clearable clearButtonProps={{ "aria-label": t("Choose none") }} />
+  ) : (
+    <TextInput label={label} placeholder={t("Any")} value={text} onChange={(e) => type(e.currentTarget.value)} />
+  );
+}

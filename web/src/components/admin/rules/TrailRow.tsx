@@ -1,0 +1,68 @@
+import type { ResultOf } from "gql.tada";
+import type { ReactNode } from "react";
+import { graphql } from "../../../api/graphql";
+import { useLiveQuery } from "../../../hooks/useLiveQuery";
+import { language, t } from "../../../i18n";
+import { Copy } from "../../Note";
+import { SidePanel } from "../Panel";
+import { entityName } from "./TrailFilters";
+import { type AuditQuery, type TrailFilter, spent } from "./trail";
+
+export type Entry = NonNullable<NonNullable<NonNullable<ResultOf<typeof AuditQuery>["auditEntries"]["edges"]>[number]>["node"]>;
+
+const NamesQuery = graphql(`
+  query TrailNames($ids: [ID!]!) {
+    nodes(ids: $ids) {
+      id
+      ... on User { email } ... on Domain { name } ... on Project { name } ... on Role { name } ... on ResourcePolicy { name }
+      ... on ResourceGroup { name } ... on ResourcePreset { name } ... on Session { name } ... on Vfolder { name } ... on Agent { name }
+      ... on Image { name } ... on Registry { name } ... on Volume { name }
+    }
+  }
+`);
+
+/** Names of the objects of a row, as far as they are still there and in sight. */
+export function useNames(ids: (string | null | undefined)[]): Record<string, string> {
+  const wanted = [...new Set(ids.filter((id): id is string => Boolean(id)))];
+  const { data } = useLiveQuery({ query: NamesQuery, variables: { ids: wanted }, pause: wanted.length === 0 });
+  return Object.fromEntries((data?.nodes ?? []).flatMap((n) => (n ? [[n.id, "email" in n ? n.email : "name" in n ? n.name : ""]] : [])));
+}
+
+export const tone = (result: string) => (result === "OK" ? "tone-ok" : result === "PERMISSION_DENIED" || result === "UNAUTHENTICATED" ? "tone-bad" : "tone-wait");
+
+/** All that one row says, with ways to the rows beside it. */
+export function TrailRow({ entry: e, onFilter, onClose }: { entry: Entry; onFilter: (filter: TrailFilter) => void; onClose: () => void }) {
+  const names = useNames([e.entityId, e.domainId, e.projectId, e.actedAsId]);
+  const only = (label: string, filter: TrailFilter) => (
+    <button type="button" className="linkish" onClick={() => onFilter(filter)}>
+      {label}
+    </button>
+  );
+  const facts: [string, ReactNode][] = [
+    [t("At"), new Date(e.at).toLocaleString(language(), { dateStyle: "full", timeStyle: "medium" })],
+    [t("Who"), <>{e.actorEmail || t("nobody who is known")} {e.actorId ? only(t("only his"), { actor: e.actorId }) : null}</>],
+    [t("In the name of"), e.actedAsId ? <>{e.actedAs?.email ?? names[e.actedAsId] ?? <code>{e.actedAsId}</code>} {only(t("only those"), { as: e.actedAsId })}</> : null],
+    [t("Login, token or keypair"), e.credentialId ? <code>{e.credentialId}</code> : null],
+    [t("Action"), <><code>{e.action}</code> {only(t("only this"), { action: e.action })}</>],
+    [t("About"), e.entity ? <>{entityName(e.entity)} {e.entityId ? <><b>{names[e.entityId]}</b> <code>{e.entityId}</code></> : null}</> : null],
+    [t("Domain"), e.domainId ? (names[e.domainId] ?? <code>{e.domainId}</code>) : null],
+    [t("Project"), e.projectId ? (names[e.projectId] ?? <code>{e.projectId}</code>) : null],
+    [t("Result"), <b className={tone(e.result)}>{e.result}</b>],
+    [t("Message"), e.message || null],
+    [t("Took"), spent(e.durationUs)],
+    [t("From address"), e.clientAddress || null],
+    [t("Request id"), e.requestId ? <span className="row tight"><code>{e.requestId}</code> <Copy value={e.requestId} /> {only(t("all of this request"), { request: e.requestId })}</span> : null],
+  ];
+  return (
+    <SidePanel title={e.action} onClose={onClose}>
+      <dl className="facts">
+        {facts.map(([name, value]) => value === null ? null : (
+          <div key={name} style={{ display: "contents" }}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </SidePanel>
+  );
+}

@@ -1,0 +1,70 @@
+import { Button } from "@mantine/core";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
+import { TrailFilters, entityName } from "../../components/admin/rules/TrailFilters";
+import { type Entry, TrailRow, tone, useNames } from "../../components/admin/rules/TrailRow";
+import "../../components/admin/rules/rules.css";
+import { AuditQuery, type TrailFilter, exportUrl, notExported, spent, whereOf, wrongIn } from "../../components/admin/rules/trail";
+import { usePages } from "../../components/admin/usePages";
+import { clock, when } from "../../components/format";
+import { t } from "../../i18n";
+
+/** What the file cannot be narrowed to, as the filter's labels say it. */
+const labels: Record<keyof TrailFilter, string> = {
+  from: "From", to: "Until", actor: "Who", as: "In the name of", action: "Action", entity: "About", result: "Result", request: "Request id",
+};
+
+export function Audit() {
+  const filter = useSearch({ from: "/frame/admin/audit" });
+  const navigate = useNavigate({ from: "/admin/audit" });
+  const [open, setOpen] = useState<Entry | null>(null);
+  const narrow = (more: TrailFilter) => void navigate({ search: (old) => clean({ ...old, ...more }), replace: true });
+  const wrong = Object.keys(wrongIn(filter)).length > 0;
+  // What cannot be meant is shown at its input; the rows stay.
+  const [meant, setMeant] = useState(filter);
+  if (!wrong && meant !== filter) setMeant(filter);
+  const pages = usePages({ query: AuditQuery, variables: { where: whereOf(meant) }, pick: (data) => data.auditEntries });
+  const emails = useNames([filter.actor, filter.as]);
+  const without = notExported(meant);
+  const today = new Date().toDateString();
+
+  const columns: Column<Entry>[] = [
+    { head: t("When"), cell: (e) => <RowButton onOpen={() => setOpen(e)}><span className="nowrap">{new Date(e.at).toDateString() === today ? clock(e.at) : when(e.at)}</span></RowButton> },
+    { head: t("Who"), cell: (e) => <>{e.actorEmail || <span className="dim">{t("nobody")}</span>}{e.actedAsId ? <span className="dim"> {t("as {{email}}", { email: e.actedAs?.email ?? t("another") })}</span> : null}</> },
+    { head: t("Action"), cell: (e) => <code>{e.action}</code> },
+    { head: t("About"), wide: true, cell: (e) => entityName(e.entity) },
+    { head: t("Result"), cell: (e) => <span className={tone(e.result)} title={e.message}>{e.result}</span> },
+    { head: t("Took"), wide: true, num: true, cell: (e) => <span className="nowrap">{spent(e.durationUs)}</span> },
+    { head: t("From address"), wide: true, cell: (e) => <span className="mono dim">{e.clientAddress}</span> },
+  ];
+  return (
+    <>
+      <div className="page-head">
+        <h1>{t("Audit log")}</h1>
+        <span className="dim" role="status">{pages.total === null ? "" : t("{{count}} rows", { count: pages.total })}</span>
+        <div className="push row">
+          <Button variant="default" loading={pages.loading} onClick={pages.reload}>
+            {t("Read again")}
+          </Button>
+          {without.length === 0 ? (
+            <Button component="a" variant="default" href={exportUrl(meant)} download="audit.csv">
+              {t("Download CSV")}
+            </Button>
+          ) : null}
+        </div>
+      </div>
+      <TrailFilters filter={filter} emails={emails} onChange={narrow} onClear={() => void navigate({ search: {}, replace: true })} />
+      {without.length > 0 ? (
+        <p className="dim links">
+          {t("A file cannot be narrowed by: {{fields}}.", { fields: without.map((key) => t(labels[key])).join(", ") })}{" "}
+          <a href={exportUrl(meant)} download="audit.csv">{t("Download it without")}</a>
+        </p>
+      ) : null}
+      <PagedTable label={t("Audit log")} pages={pages} columns={columns} selected={open?.id} empty={t("No row matches")} />
+      {open ? <TrailRow entry={open} onClose={() => setOpen(null)} onFilter={(more) => { setOpen(null); narrow(more); }} /> : null}
+    </>
+  );
+}
+
+const clean = (filter: TrailFilter): TrailFilter => Object.fromEntries(Object.entries(filter).filter(([, value]) => value));

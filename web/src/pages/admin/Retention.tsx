@@ -1,0 +1,102 @@
+import { Button, NumberInput } from "@mantine/core";
+import { useState } from "react";
+import { type ResultOf, graphql } from "../../api/graphql";
+import { byField } from "../../api/errors";
+import { isSuper } from "../../components/admin/nav";
+import { FailureNote } from "../../components/Note";
+import { when } from "../../components/format";
+import { useAction } from "../../hooks/useAction";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { toast } from "../../hooks/useToasts";
+import { useViewer } from "../../hooks/useViewer";
+import { t } from "../../i18n";
+
+const RetentionQuery = graphql(`query Retention { retention { category days sweptAt removed } }`);
+const SetRetention = graphql(`
+  mutation SetRetention($input: SetRetentionInput!) { setRetention(input: $input) { retention { category days } } }
+`);
+
+type Row = ResultOf<typeof RetentionQuery>["retention"][number];
+
+/** What people call a category, and for how long a new platform keeps it. */
+const known: Record<string, { label: string; usual: number }> = {
+  audit: { label: "Audit log", usual: 365 },
+  logins: { label: "Login history", usual: 365 },
+  sessions_history: { label: "History of sessions that ended", usual: 365 },
+  tasks: { label: "Tasks that ended", usual: 90 },
+  login_sessions: { label: "Logins that ended", usual: 30 },
+};
+
+const longest = 3650;
+
+export function Retention() {
+  const { data, failure, refetch } = useLiveQuery({ query: RetentionQuery });
+  return (
+    <>
+      <div className="page-head">
+        <h1>{t("Retention")}</h1>
+        <span className="dim">{t("what is older is removed within the hour")}</span>
+      </div>
+      <FailureNote failure={failure} />
+      <div className="panel scroll-x">
+        <table className="grid" aria-label={t("Retention")}>
+          <thead>
+            <tr>
+              <th scope="col">{t("Rows")}</th>
+              <th scope="col">{t("Kept for, in days")}</th>
+              <th scope="col" className="wide">{t("Usual")}</th>
+              <th scope="col" className="num wide">{t("Removed so far")}</th>
+              <th scope="col" className="wide">{t("Last looked at")}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {(data?.retention ?? []).map((row) => <Line key={row.category} row={row} onDone={refetch} />)}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+function Line({ row, onDone }: { row: Row; onDone: () => void }) {
+  const superadmin = isSuper(useViewer());
+  const { run, busy, failure, clear } = useAction(SetRetention);
+  const [days, setDays] = useState<string | number>(row.days);
+  const { field, rest } = byField(failure, ["days"]);
+  const name = t(known[row.category]?.label ?? row.category);
+  const usual = known[row.category]?.usual;
+  async function save(event: React.FormEvent) {
+    event.preventDefault();
+    if (!(await run({ input: { category: row.category, days: Number(days) } }))) return;
+    toast({ text: t("{{name}}: kept for {{days}} days from now on.", { name, days: Number(days) }) });
+    onDone();
+  }
+  const spoken = (n: number) => (n === 0 ? t("for ever") : t("{{count}} days", { count: n }));
+  return (
+    <tr>
+      <th scope="row" style={{ color: "var(--text)", fontSize: "inherit" }}>{name}</th>
+      <td>
+        {superadmin ? (
+          <form className="row" onSubmit={save} noValidate>
+            <NumberInput aria-label={t("Days that {{name}} is kept; 0 is for ever", { name })} w={110} allowDecimal={false} clampBehavior="none" value={days} max={longest}
+              error={field.days} onChange={(n) => { setDays(n); clear(); }} />
+            <Button type="submit" variant="default" loading={busy} disabled={days === "" || Number(days) === row.days} aria-label={t("Set how long {{name}} is kept", { name })}>
+              {t("Set")}
+            </Button>
+            <span className="dim">{Number(days) === 0 && days !== "" ? t("for ever") : null}</span>
+            <FailureNote failure={rest} />
+          </form>
+        ) : spoken(row.days)}
+      </td>
+      <td className="wide dim">
+        {usual === undefined ? null : superadmin && usual !== row.days ? (
+          <button type="button" className="linkish" onClick={() => { setDays(usual); clear(); }} aria-label={t("{{count}} days for {{name}}", { count: usual, name })}>
+            {spoken(usual)}
+          </button>
+        ) : spoken(usual)}
+      </td>
+      <td className="num wide">{row.removed}</td>
+      <td className="wide dim nowrap">{row.sweptAt ? when(row.sweptAt) : t("not yet")}</td>
+    </tr>
+  );
+}
