@@ -88,11 +88,8 @@ func (s *Service) named(ctx context.Context, who string) (*ent.User, error) {
 		q.Where(user.Email(strings.ToLower(who)))
 	}
 	u, err := q.Only(ctx)
-	if ent.IsNotFound(err) {
-		return nil, problem.NotFound("user").WithField(ActAsHeader)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read user to act as: %w", err)
+		return nil, permit.Missing(err, "user", ActAsHeader)
 	}
 	return u, nil
 }

@@ -245,11 +245,8 @@ func (s *Service) keypair(ctx context.Context, id uuid.UUID) (*ent.Keypair, acce
 		return nil, access.Object{}, err
 	}
 	k, err := s.client.Keypair.Get(ctx, id)
-	if ent.IsNotFound(err) {
-		return nil, access.Object{}, problem.NotFound("keypair").WithField("id")
-	}
 	if err != nil {
-		return nil, access.Object{}, fmt.Errorf("read keypair: %w", err)
+		return nil, access.Object{}, permit.Missing(err, "keypair", "id")
 	}
 	on, err := s.credentialOf(ctx, k.ID, k.UserID)
 	return k, on, err

@@ -62,11 +62,8 @@ func (s *Service) Logins(ctx context.Context, of *uuid.UUID) ([]*ent.LoginSessio
 			Order(loginsession.ByCreatedAt()).All(ctx)
 	}
 	u, err := s.client.User.Get(ctx, *of)
-	if ent.IsNotFound(err) {
-		return nil, problem.NotFound("user").WithField("user")
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read user: %w", err)
+		return nil, permit.Missing(err, "user", "user")
 	}
 	if on := credentialOf(u); !v.May(access.Delete, access.Credential, on) && !v.May(access.Read, access.Credential, on) {
 		return nil, problem.Forbidden("you may not see the logins of this user")

@@ -86,11 +86,8 @@ func (s *Service) DeleteSSHKey(ctx context.Context, in DeleteSSHKeyInput) (*Dele
 		return nil, err
 	}
 	k, err := s.client.SSHKey.Get(ctx, in.ID)
-	if ent.IsNotFound(err) {
-		return nil, problem.NotFound("SSH key").WithField("id")
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read ssh key: %w", err)
+		return nil, permit.Missing(err, "SSH key", "id")
 	}
 	on, err := s.credentialOf(ctx, k.ID, k.UserID)
 	if err != nil {

@@ -87,11 +87,8 @@ func (s *Service) RevokeAccessToken(ctx context.Context, in RevokeAccessTokenInp
 		return nil, err
 	}
 	token, err := s.client.AccessToken.Get(ctx, in.ID)
-	if ent.IsNotFound(err) {
-		return nil, problem.NotFound("access token").WithField("id")
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read access token: %w", err)
+		return nil, permit.Missing(err, "access token", "id")
 	}
 	on, err := s.credentialOf(ctx, token.ID, token.UserID)
 	if err != nil {

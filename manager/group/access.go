@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 )
 
 // Access says that a user or a project may use a group, and why.
@@ -65,12 +66,12 @@ func (s *Service) Access(ctx context.Context, group, who, where *uuid.UUID) ([]A
 		return s.ofGroup(ctx, *group)
 	case group == nil && who != nil && where == nil:
 		if _, err := s.client.User.Get(ctx, *who); err != nil {
-			return nil, missing(err, "user", "user")
+			return nil, permit.Missing(err, "user", "user")
 		}
 		return s.usable(ctx, whoUser, "u.id = ANY($1::uuid[])", *who)
 	case group == nil && who == nil && where != nil:
 		if _, err := s.client.Project.Get(ctx, *where); err != nil {
-			return nil, missing(err, "project", "project")
+			return nil, permit.Missing(err, "project", "project")
 		}
 		return s.usable(ctx, whoProject, "p.id = ANY($1::uuid[])", *where)
 	case group == nil && who == nil && where == nil:
@@ -95,7 +96,7 @@ func (s *Service) usable(ctx context.Context, query, where string, id uuid.UUID)
 
 func (s *Service) ofGroup(ctx context.Context, id uuid.UUID) ([]Access, error) {
 	if _, err := s.client.ResourceGroup.Get(ctx, id); err != nil {
-		return nil, missing(err, "resource group", "resourceGroup")
+		return nil, permit.Missing(err, "resource group", "resourceGroup")
 	}
 	users, err := s.client.User.Query().Where(user.StatusEQ(user.StatusActive)).IDs(ctx)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 )
 
 // GrantResourceGroupInput opens a group to exactly one domain, project, user or
@@ -115,7 +116,7 @@ func (s *Service) exists(ctx context.Context, in GrantResourceGroupInput) (err e
 		_, err = s.client.Keypair.Get(ctx, *in.Keypair)
 	}
 	if err != nil {
-		return missing(err, what, what)
+		return permit.Missing(err, what, what)
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ func (s *Service) permitted(ctx context.Context, op access.Operation, id uuid.UU
 	}
 	g, err := s.client.ResourceGroup.Query().Where(resourcegroup.ID(id)).Only(ctx)
 	if err != nil {
-		return nil, missing(err, "resource group", field)
+		return nil, permit.Missing(err, "resource group", field)
 	}
 	_, err = permit.Check(ctx, op, access.ResourceGroup, access.Object{ID: id})
 	return g, err
@@ -181,11 +181,4 @@ func check(name, description *string, sessionTypes []string) error {
 
 func taken(name string) error {
 	return problem.Exists("name", "a resource group is already named %q", name)
-}
-
-func missing(err error, what, field string) error {
-	if ent.IsNotFound(err) {
-		return problem.NotFound(what).WithField(field)
-	}
-	return fmt.Errorf("read %s: %w", what, err)
 }

@@ -64,7 +64,7 @@ func (s *Service) CreateProject(ctx context.Context, in CreateProjectInput) (*Pr
 func usableDomain(ctx context.Context, domains *ent.DomainClient, id uuid.UUID) (*ent.Domain, error) {
 	d, err := domains.Get(ctx, id)
 	if err != nil {
-		return nil, missing(err, "domain", "domain")
+		return nil, permit.Missing(err, "domain", "domain")
 	}
 	if !d.Active {
 		return nil, problem.Precondition("domain %s is not active", d.Name).WithField("domain")

@@ -107,7 +107,7 @@ func (s *Service) CreateIdentityProvider(ctx context.Context, in CreateIdentityP
 		return nil, err
 	}
 	if _, err := s.client.Domain.Get(ctx, in.Domain); err != nil {
-		return nil, missing(err, "domain", "domain")
+		return nil, permit.Missing(err, "domain", "domain")
 	}
 	if err := s.projectOf(ctx, in.Project, in.Domain); err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func (s *Service) changeable(ctx context.Context, op access.Operation, id uuid.U
 	}
 	p, err := s.client.IdentityProvider.Get(ctx, id)
 	if err != nil {
-		return nil, missing(err, "identity provider", "id")
+		return nil, permit.Missing(err, "identity provider", "id")
 	}
 	_, err = permit.Check(ctx, op, access.Provider, access.Object{ID: p.ID, Domain: p.DomainID})
 	return p, err
@@ -199,7 +199,7 @@ func (s *Service) projectOf(ctx context.Context, id *uuid.UUID, of uuid.UUID) er
 	}
 	p, err := s.client.Project.Get(ctx, *id)
 	if err != nil {
-		return missing(err, "project", "project")
+		return permit.Missing(err, "project", "project")
 	}
 	if p.DomainID != of {
 		return problem.NotFound("project of this domain").WithField("project")
@@ -271,11 +271,4 @@ func safe(u *url.URL) bool {
 func loopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return err == nil && a.IsLoopback()
-}
-
-func missing(err error, what, field string) error {
-	if ent.IsNotFound(err) {
-		return problem.NotFound(what).WithField(field)
-	}
-	return fmt.Errorf("read %s: %w", what, err)
 }

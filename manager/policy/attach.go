@@ -73,17 +73,17 @@ func (s *Service) AttachResourcePolicy(ctx context.Context, in AttachResourcePol
 	}
 	if in.ResourceGroup != nil {
 		if _, err := s.client.ResourceGroup.Get(ctx, *in.ResourceGroup); err != nil {
-			return nil, missing(err, "resource group", "resourceGroup")
+			return nil, permit.Missing(err, "resource group", "resourceGroup")
 		}
 	}
 	if in.WithinProject != nil {
 		if _, err := s.client.Project.Get(ctx, *in.WithinProject); err != nil {
-			return nil, missing(err, "project", "withinProject")
+			return nil, permit.Missing(err, "project", "withinProject")
 		}
 	}
 	if in.Policy != nil {
 		if _, err := s.client.ResourcePolicy.Get(ctx, *in.Policy); err != nil {
-			return nil, missing(err, "policy", "policy")
+			return nil, permit.Missing(err, "policy", "policy")
 		}
 	}
 	return s.bind(ctx, h, in)
@@ -96,13 +96,13 @@ func (s *Service) DetachResourcePolicy(ctx context.Context, in DetachResourcePol
 	}
 	a, err := s.client.PolicyAttachment.Get(ctx, in.ID)
 	if err != nil && (!ent.IsNotFound(err) || !viewer.From(ctx).Allows(access.TokenAdmin)) {
-		return nil, missing(err, "attachment", "id")
+		return nil, permit.Missing(err, "attachment", "id")
 	}
 	if a == nil {
 		// A keypair's attachment is out of sight for the admin who made it.
 		a, err = s.client.PolicyAttachment.Query().Where(policyattachment.ID(in.ID), policyattachment.KeypairIDNotNil()).Only(viewer.SystemContext(ctx))
 		if err != nil {
-			return nil, missing(err, "attachment", "id")
+			return nil, permit.Missing(err, "attachment", "id")
 		}
 	}
 	h, err := s.holder(ctx, a.DomainID, a.ProjectID, a.UserID, a.KeypairID)
@@ -113,7 +113,7 @@ func (s *Service) DetachResourcePolicy(ctx context.Context, in DetachResourcePol
 		return nil, err
 	}
 	if err := s.client.PolicyAttachment.DeleteOneID(in.ID).Exec(ctx); err != nil {
-		return nil, missing(err, "attachment", "id")
+		return nil, permit.Missing(err, "attachment", "id")
 	}
 	s.changed(ctx)
 	return &DetachResourcePolicyPayload{ID: in.ID}, nil
@@ -124,11 +124,11 @@ func (s *Service) holder(ctx context.Context, domain, project, person, key *uuid
 	switch {
 	case domain != nil:
 		_, err := s.client.Domain.Get(ctx, *domain)
-		return holder{ScopeDomain, *domain, *domain, true}, missing(err, "domain", "domain")
+		return holder{ScopeDomain, *domain, *domain, true}, permit.Missing(err, "domain", "domain")
 	case project != nil:
 		p, err := s.client.Project.Get(ctx, *project)
 		if err != nil {
-			return holder{}, missing(err, "project", "project")
+			return holder{}, permit.Missing(err, "project", "project")
 		}
 		return holder{ScopeProject, p.ID, p.DomainID, false}, nil
 	case person != nil:
@@ -137,7 +137,7 @@ func (s *Service) holder(ctx context.Context, domain, project, person, key *uuid
 	// Keypairs are in sight of their user only; whoever sees him may bind them.
 	k, err := s.client.Keypair.Query().Where(keypair.ID(*key)).Only(viewer.SystemContext(ctx))
 	if err != nil {
-		return holder{}, missing(err, "keypair", "keypair")
+		return holder{}, permit.Missing(err, "keypair", "keypair")
 	}
 	return s.person(ctx, holder{scope: ScopeKeypair, id: k.ID}, k.UserID, "keypair")
 }
@@ -145,7 +145,7 @@ func (s *Service) holder(ctx context.Context, domain, project, person, key *uuid
 func (s *Service) person(ctx context.Context, h holder, id uuid.UUID, what string) (holder, error) {
 	u, err := s.client.User.Get(ctx, id)
 	if err != nil {
-		return h, missing(err, what, what)
+		return h, permit.Missing(err, what, what)
 	}
 	h.domain, h.above = u.DomainID, u.Role == user.RoleSuperadmin || u.Role == user.RoleMonitor
 	return h, nil
@@ -202,7 +202,7 @@ func (s *Service) bind(ctx context.Context, h holder, in AttachResourcePolicyInp
 	if in.Policy != nil {
 		// Whoever deletes the policy waits for this row, and then counts it.
 		if out.Policy, err = tx.ResourcePolicy.Query().Where(resourcepolicy.ID(*in.Policy)).ForShare().Only(sys); err != nil {
-			return nil, missing(err, "policy", "policy")
+			return nil, permit.Missing(err, "policy", "policy")
 		}
 		out.Attachment, err = tx.PolicyAttachment.Create().SetPolicyID(*in.Policy).
 			SetNillableDomainID(in.Domain).SetNillableProjectID(in.Project).SetNillableUserID(in.User).SetNillableKeypairID(in.Keypair).
@@ -219,16 +219,6 @@ func (s *Service) bind(ctx context.Context, h holder, in AttachResourcePolicyInp
 		out.Policy, out.Attachment = out.Policy.Unwrap(), out.Attachment.Unwrap()
 	}
 	return out, nil
-}
-
-func missing(err error, what, field string) error {
-	if ent.IsNotFound(err) {
-		return problem.NotFound(what).WithField(field)
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", what, err)
-	}
-	return nil
 }
 
 func count(ids ...*uuid.UUID) (n int) {

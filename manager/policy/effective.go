@@ -13,6 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 )
 
 // EffectiveLimit is the limit of one thing that leaves least at a place.
@@ -92,14 +93,14 @@ func (s *Service) place(ctx context.Context, domain, project, user, group *uuid.
 	}
 	if group != nil {
 		if _, err := s.client.ResourceGroup.Get(ctx, *group); err != nil {
-			return at, missing(err, "resource group", "resourceGroup")
+			return at, permit.Missing(err, "resource group", "resourceGroup")
 		}
 		at.Group = *group
 	}
 	if user != nil {
 		u, err := s.client.User.Get(ctx, *user)
 		if err != nil {
-			return at, missing(err, "user", "user")
+			return at, permit.Missing(err, "user", "user")
 		}
 		if !v.May(access.Read, access.User, access.Object{ID: u.ID, Domain: u.DomainID, Owner: u.ID}) {
 			return at, problem.NotFound("user").WithField("user")
@@ -109,13 +110,13 @@ func (s *Service) place(ctx context.Context, domain, project, user, group *uuid.
 	if project != nil {
 		p, err := s.client.Project.Get(ctx, *project)
 		if err != nil {
-			return at, missing(err, "project", "project")
+			return at, permit.Missing(err, "project", "project")
 		}
 		at.Project, at.Domain = p.ID, p.DomainID // sessions count in their project's domain
 	}
 	if domain != nil {
 		if _, err := s.client.Domain.Get(ctx, *domain); err != nil {
-			return at, missing(err, "domain", "domain")
+			return at, permit.Missing(err, "domain", "domain")
 		}
 		if at.Domain != uuid.Nil && at.Domain != *domain {
 			return at, problem.Invalid("domain", "the project or user is in another domain")

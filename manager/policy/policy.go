@@ -157,11 +157,8 @@ func (s *Service) changes(ctx context.Context, op access.Operation, policy uuid.
 		return err
 	}
 	_, err := s.client.ResourcePolicy.Get(ctx, policy)
-	if ent.IsNotFound(err) {
-		return problem.NotFound("policy").WithField("id")
-	}
 	if err != nil {
-		return fmt.Errorf("read policy: %w", err)
+		return permit.Missing(err, "policy", "id")
 	}
 	_, err = permit.Check(ctx, op, access.ResourcePolicy, access.Object{ID: policy})
 	return err

@@ -128,11 +128,8 @@ func (s *Service) List(ctx context.Context, group *uuid.UUID) ([]*ent.ResourcePr
 
 func (s *Service) find(ctx context.Context, op access.Operation, id uuid.UUID) (*ent.ResourcePreset, error) {
 	p, err := s.client.ResourcePreset.Get(ctx, id)
-	if ent.IsNotFound(err) {
-		return nil, problem.NotFound("preset").WithField("id")
-	}
 	if err != nil {
-		return nil, err
+		return nil, permit.Missing(err, "preset", "id")
 	}
 	_, err = permit.Check(ctx, op, access.ResourcePreset, access.Object{ID: id})
 	return p, err

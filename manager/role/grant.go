@@ -94,18 +94,12 @@ func (s *Service) RevokeRole(ctx context.Context, in RevokeRoleInput) (*RevokeRo
 		return nil, err
 	}
 	g, err := s.client.RoleGrant.Get(ctx, in.ID)
-	if ent.IsNotFound(err) {
-		return nil, problem.NotFound("grant").WithField("id")
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read grant: %w", err)
+		return nil, permit.Missing(err, "grant", "id")
 	}
 	r, err := s.client.Role.Get(ctx, g.RoleID)
-	if ent.IsNotFound(err) {
-		return nil, problem.NotFound("grant").WithField("id")
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read role: %w", err)
+		return nil, permit.Missing(err, "grant", "id")
 	}
 	if _, err := permit.Check(ctx, access.Special, access.Role, access.Object{ID: r.ID}); err != nil {
 		return nil, err
@@ -119,11 +113,8 @@ func (s *Service) RevokeRole(ctx context.Context, in RevokeRoleInput) (*RevokeRo
 
 func holder(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 	u, err := tx.User.Get(ctx, id)
-	if ent.IsNotFound(err) {
-		return problem.NotFound("user").WithField("user")
-	}
 	if err != nil {
-		return fmt.Errorf("read user: %w", err)
+		return permit.Missing(err, "user", "user")
 	}
 	if u.Status == user.StatusDeleted {
 		return problem.Precondition("the user is deleted").WithField("user")
@@ -194,11 +185,8 @@ func has(v *viewer.Viewer, e access.Entity, list []access.Operation, at access.O
 }
 
 func scoped[T any](found T, err error) (T, error) {
-	if ent.IsNotFound(err) {
-		return found, problem.NotFound("scope").WithField("scopeId")
-	}
 	if err != nil {
-		return found, fmt.Errorf("read scope: %w", err)
+		return found, permit.Missing(err, "scope", "scopeId")
 	}
 	return found, nil
 }

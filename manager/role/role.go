@@ -168,11 +168,8 @@ func (s *Service) disconnect(ctx context.Context, users []uuid.UUID) {
 // locked reads a role and keeps it as it is until the transaction ends.
 func locked(ctx context.Context, tx *ent.Tx, id uuid.UUID, field string) (*ent.Role, error) {
 	r, err := tx.Role.Query().Where(entrole.ID(id)).ForUpdate().Only(ctx)
-	if ent.IsNotFound(err) {
-		return nil, problem.NotFound("role").WithField(field)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read role: %w", err)
+		return nil, permit.Missing(err, "role", field)
 	}
 	return r, nil
 }

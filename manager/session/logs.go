@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/permit"
 )
 
 // LogOptions say from where and how long a log is read.
@@ -55,11 +56,8 @@ func (s *Service) Logs(ctx context.Context, id uuid.UUID, opt LogOptions) (*Log,
 // Reach finds a kernel in the viewer's sight and the agent it is on.
 func (s *Service) Reach(ctx context.Context, id uuid.UUID) (*ent.Kernel, agentpb.AgentClient, error) {
 	k, err := s.Client.Kernel.Query().Where(kernel.ID(id)).WithAgent().Only(ctx)
-	if ent.IsNotFound(err) {
-		return nil, nil, problem.NotFound("kernel").WithField("kernel")
-	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, permit.Missing(err, "kernel", "kernel")
 	}
 	if k.AgentID == nil {
 		return nil, nil, problem.Precondition("the kernel is %s and on no machine yet", k.Status)

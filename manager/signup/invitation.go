@@ -55,7 +55,7 @@ func (s *Service) CreateInvitation(ctx context.Context, in CreateInvitationInput
 	}
 	d, err := s.client.Domain.Get(ctx, in.Domain)
 	if err != nil {
-		return nil, missing(err, "domain", "domain")
+		return nil, permit.Missing(err, "domain", "domain")
 	}
 	on := access.Object{Domain: d.ID}
 	if in.Project != nil {
@@ -64,7 +64,7 @@ func (s *Service) CreateInvitation(ctx context.Context, in CreateInvitationInput
 			err = problem.NotFound("project of this domain").WithField("project")
 		}
 		if err != nil {
-			return nil, missing(err, "project", "project")
+			return nil, permit.Missing(err, "project", "project")
 		}
 		on.Project = p.ID
 	}
@@ -106,7 +106,7 @@ func (s *Service) CreateInvitation(ctx context.Context, in CreateInvitationInput
 func (s *Service) RevokeInvitation(ctx context.Context, in RevokeInvitationInput) (*InvitationPayload, error) {
 	found, err := s.client.Invitation.Get(ctx, in.ID)
 	if err != nil {
-		return nil, missing(err, "invitation", "id")
+		return nil, permit.Missing(err, "invitation", "id")
 	}
 	on := access.Object{ID: found.ID, Domain: found.DomainID}
 	if found.ProjectID != nil {
@@ -121,7 +121,7 @@ func (s *Service) RevokeInvitation(ctx context.Context, in RevokeInvitationInput
 		return nil, fmt.Errorf("revoke invitation: %w", err)
 	}
 	if found, err = s.client.Invitation.Get(ctx, in.ID); err != nil {
-		return nil, missing(err, "invitation", "id")
+		return nil, permit.Missing(err, "invitation", "id")
 	}
 	if n == 0 && found.UsedAt != nil {
 		return nil, problem.Precondition("the invitation was used")
@@ -179,13 +179,6 @@ func (s *Service) byInvitation(ctx context.Context, in form) error {
 		return errInvitation() // has a user already
 	}
 	return err
-}
-
-func missing(err error, what, field string) error {
-	if ent.IsNotFound(err) {
-		return problem.NotFound(what).WithField(field)
-	}
-	return fmt.Errorf("read %s: %w", what, err)
 }
 
 func newSecret() string {
