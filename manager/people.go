@@ -28,7 +28,7 @@ func (m *Manager) wirePeople() error {
 	m.auth = auth.New(auth.Config{
 		Client: m.client, Bus: m.bus, Redis: m.redis, Passwords: hasher, Keys: m.keys, TrustedProxies: trusted, Logger: m.log,
 	})
-	m.identity = identity.New(identity.Config{Client: m.client, Passwords: hasher, Open: m.auth, Logger: m.log})
+	m.identity = identity.New(identity.Config{Client: m.client, Passwords: hasher, Logins: m.auth, Address: auth.AddressFrom, Logger: m.log})
 	m.providers = oidc.New(oidc.Config{Client: m.client, Keys: m.keys, Auth: m.auth, Redis: m.redis, Logger: m.log})
 	m.signups = signup.New(signup.Config{Client: m.client, Auth: m.auth, Passwords: hasher, Logger: m.log})
 	return nil

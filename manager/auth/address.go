@@ -39,8 +39,9 @@ func (s *Service) addressed(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), addressKey{}, s.ClientAddress(r)))
 }
 
-// addressFrom is the zero address, which is in no network, where nothing is known.
-func addressFrom(ctx context.Context) netip.Addr {
+// AddressFrom is where the request of a context comes from: the zero address,
+// which is in no network, where nothing is known.
+func AddressFrom(ctx context.Context) netip.Addr {
 	a, _ := ctx.Value(addressKey{}).(netip.Addr)
 	return a
 }

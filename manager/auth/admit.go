@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
@@ -21,9 +22,11 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// beginning is a login of a user who knew the password.
+// beginning is a login of a user who knew the password, or whom an identity
+// provider vouches for.
 type beginning struct {
-	user    *ent.User // as the password was checked
+	user    *ent.User // as he was looked at
+	method  loginsession.Method
 	code    string
 	force   bool
 	secret  string
@@ -47,16 +50,21 @@ func (s *Service) begin(r *http.Request, b *beginning) (loginattempt.Result, err
 	// The user's row first, and as it was checked: a password change or a
 	// deactivation at the same time either sees this login or refuses it, and two
 	// logins at once count each other.
-	u, err := tx.User.Query().
-		Where(user.ID(b.user.ID), user.PasswordHash(b.user.PasswordHash), user.StatusEQ(user.StatusActive)).
-		ForUpdate().Only(ctx)
-	if ent.IsNotFound(err) {
-		return loginattempt.ResultWrongCredentials, errLogin()
+	known := b.method == loginsession.MethodPassword
+	q := tx.User.Query().Where(user.ID(b.user.ID), user.StatusEQ(user.StatusActive), user.HasDomainWith(domain.Active(true)))
+	if known {
+		q.Where(user.PasswordHash(b.user.PasswordHash))
 	}
-	if err != nil {
+	u, err := q.ForUpdate().Only(ctx)
+	switch {
+	case ent.IsNotFound(err) && known:
+		return loginattempt.ResultWrongCredentials, errLogin()
+	case ent.IsNotFound(err):
+		return loginattempt.ResultNotActive, problem.Precondition("the user is not active")
+	case err != nil:
 		return "", err
 	}
-	if u.TotpEnabledAt != nil {
+	if known && u.TotpEnabledAt != nil { // else it is the provider's business
 		if b.code == "" {
 			return loginattempt.ResultCodeNeeded, problem.Unauthenticated("a code of your second factor is needed").WithField("code")
 		}
@@ -96,14 +104,14 @@ func (s *Service) record(ctx context.Context, tx *ent.Tx, r *http.Request, b *be
 	}
 	address, agent := s.origin(r)
 	l, err := tx.LoginSession.Create().
-		SetHash(hash(b.secret)).SetUserID(b.user.ID).SetExpiresAt(b.expires).SetClientAddress(address).SetUserAgent(agent).
+		SetHash(hash(b.secret)).SetUserID(b.user.ID).SetExpiresAt(b.expires).SetMethod(b.method).SetClientAddress(address).SetUserAgent(agent).
 		Save(ctx)
 	if err != nil {
 		return err
 	}
 	return tx.LoginAttempt.Create().
 		SetUserID(b.user.ID).SetDomainID(b.user.DomainID).SetEmail(b.user.Email).SetLoginID(l.ID).
-		SetResult(loginattempt.ResultSuccess).SetClientAddress(address).SetUserAgent(agent).
+		SetMethod(loginattempt.Method(b.method)).SetResult(loginattempt.ResultSuccess).SetClientAddress(address).SetUserAgent(agent).
 		Exec(ctx)
 }
 

@@ -358,7 +358,7 @@ func TestOldHashesAreMadeAgain(t *testing.T) {
 // newIdentity writes users as the manager does, with m closing connections.
 func newIdentity(client *ent.Client, m *manager) *identity.Service {
 	return identity.New(identity.Config{
-		Client: client, Passwords: identitytest.Hasher(), Open: m, Logger: slog.New(slog.DiscardHandler),
+		Client: client, Passwords: identitytest.Hasher(), Logins: m, Address: auth.AddressFrom, Logger: slog.New(slog.DiscardHandler),
 	})
 }
 

@@ -12,63 +12,30 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
-	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 )
 
 // BeginExternal logs in a user whom an identity provider vouches for: the
-// browser gets the cookie, the history a line. A user who may not log in now is
-// refused as a failed precondition, one from a wrong address as forbidden.
-func (s *Service) BeginExternal(w http.ResponseWriter, r *http.Request, u *ent.User) error {
+// browser gets the cookie, the history a line. With force the oldest login ends
+// where no more are allowed. A refusal has its result for RefuseExternal.
+func (s *Service) BeginExternal(w http.ResponseWriter, r *http.Request, u *ent.User, force bool) (loginattempt.Result, error) {
 	if !fromAllowed(u.AllowedAddresses, s.ClientAddress(r)) {
-		return problem.Forbidden("logins of this user are not taken from this address")
+		return loginattempt.ResultAddressRefused, problem.Forbidden("logins of this user are not taken from this address")
 	}
-	secret, expires := newCookie(), now().Add(loginLife)
-	if err := s.beginExternal(r, u, secret, expires); err != nil {
-		return fmt.Errorf("begin login: %w", err)
+	b := beginning{
+		user: u, method: loginsession.MethodOidc, force: force,
+		secret: newCookie(), expires: now().Add(loginLife), old: s.oldLogin(r),
 	}
-	s.setCookie(w, r, secret, int(loginLife.Seconds()))
-	return nil
-}
-
-func (s *Service) beginExternal(r *http.Request, u *ent.User, secret string, expires time.Time) error {
-	ctx := viewer.SystemContext(r.Context())
-	tx, err := s.client.Tx(ctx)
+	result, err := s.begin(r, &b)
 	if err != nil {
-		return err
+		return result, fmt.Errorf("begin login: %w", err)
 	}
-	defer tx.Rollback() // after a commit it does nothing
-	// the user's row first: a deactivation at the same time sees this login or refuses it
-	n, err := tx.User.Update().
-		Where(user.ID(u.ID), user.StatusEQ(user.StatusActive), user.HasDomainWith(domain.Active(true))).
-		SetLastLoginAt(now()).Save(ctx)
-	if err != nil {
-		return err
-	}
-	if n == 0 {
-		return problem.Precondition("the user is not active")
-	}
-	address, agent := s.origin(r)
-	login, err := tx.LoginSession.Create().
-		SetHash(hash(secret)).SetUserID(u.ID).SetExpiresAt(expires).SetMethod(loginsession.MethodOidc).
-		SetClientAddress(address).SetUserAgent(agent).
-		Save(ctx)
-	if err != nil {
-		return err
-	}
-	err = tx.LoginAttempt.Create().
-		SetUserID(u.ID).SetDomainID(u.DomainID).SetEmail(u.Email).SetLoginID(login.ID).
-		SetMethod(loginattempt.MethodOidc).SetResult(loginattempt.ResultSuccess).
-		SetClientAddress(address).SetUserAgent(agent).
-		Exec(ctx)
-	if err != nil {
-		return err
-	}
-	return tx.Commit()
+	s.cut(r.Context(), b.ended)
+	s.setCookie(w, r, b.secret, int(loginLife.Seconds()))
+	return result, nil
 }
 
 // ExternalRefusal is a login by an identity provider that failed. What is not

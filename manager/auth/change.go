@@ -26,7 +26,11 @@ func (s *Service) ChangePassword(ctx context.Context, in ChangePasswordInput) er
 	if err != nil {
 		return fmt.Errorf("read user: %w", err)
 	}
-	if err := s.acceptable(ctx, "new", in.New, u); err != nil {
+	rules, err := s.rules(ctx, u)
+	if err != nil {
+		return err
+	}
+	if err := rules.Check("new", in.New, u.Email, u.Username); err != nil {
 		return err
 	}
 	succeeded, wait := s.throttle.take(ctx, []bucket{{"change:" + v.User.String(), mostPair}})

@@ -83,7 +83,7 @@ func (s *Service) only(ctx context.Context, found []*credential, err error) (*cr
 	if err != nil {
 		return nil, err
 	}
-	if len(found) == 0 || !fromAllowed(found[0].addresses, addressFrom(ctx)) {
+	if len(found) == 0 || !fromAllowed(found[0].addresses, AddressFrom(ctx)) {
 		return nil, problem.Unauthenticated(refused)
 	}
 	s.touch(ctx, found[0])

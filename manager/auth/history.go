@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"entgo.io/ent/dialect/sql"
+	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/loginattempt"
@@ -101,6 +102,13 @@ func (s *Service) end(ctx context.Context, result loginattempt.Result, which ...
 	}
 	s.cut(ctx, list)
 	return nil
+}
+
+// EndLogins revokes all logins of a user in a transaction. What is open with them
+// is cut off by Disconnect, after the commit.
+func (s *Service) EndLogins(ctx context.Context, tx *ent.Tx, user uuid.UUID) error {
+	_, err := finish(viewer.SystemContext(ctx), tx, loginattempt.ResultRevoked, loginsession.UserID(user))
+	return err
 }
 
 // cut closes what is open with logins that ended.

@@ -78,7 +78,10 @@ func (s *Service) logIn(w http.ResponseWriter, r *http.Request) error {
 		s.note(r, u, in.Email, result)
 		return errLogin()
 	}
-	b := beginning{user: u, code: in.Code, force: in.Force, secret: newCookie(), expires: now().Add(loginLife), old: s.oldLogin(r)}
+	b := beginning{
+		user: u, method: loginsession.MethodPassword, code: in.Code, force: in.Force,
+		secret: newCookie(), expires: now().Add(loginLife), old: s.oldLogin(r),
+	}
 	if result, err = s.begin(r, &b); err != nil {
 		if result != "" {
 			s.note(r, u, in.Email, result)

@@ -46,11 +46,15 @@ func (s *Service) ResetUserPassword(ctx context.Context, in ResetUserPasswordInp
 	if err != nil {
 		return nil, err
 	}
+	rules, err := s.rules(ctx, u)
+	if err != nil {
+		return nil, err
+	}
 	out := &ResetUserPasswordPayload{}
 	if in.Password == nil {
-		made := password.Generate(resetLength)
+		made := password.Generate(max(resetLength, rules.MinLength))
 		in.Password, out.Password = &made, &made
-	} else if err := s.acceptable(ctx, "password", *in.Password, u); err != nil {
+	} else if err := rules.Check("password", *in.Password, u.Email, u.Username); err != nil {
 		return nil, err
 	}
 	hash, err := s.passwords.Hash(ctx, *in.Password)
@@ -123,13 +127,13 @@ func (s *Service) resettable(ctx context.Context, id uuid.UUID) (*ent.User, erro
 	return u, nil
 }
 
-// acceptable tells whether p can be a password of the user.
-func (s *Service) acceptable(ctx context.Context, field, p string, u *ent.User) error {
+// rules are what the user's domain asks of his password.
+func (s *Service) rules(ctx context.Context, u *ent.User) (password.Rules, error) {
 	d, err := s.client.Domain.Get(viewer.SystemContext(ctx), u.DomainID)
 	if err != nil {
-		return fmt.Errorf("read domain: %w", err)
+		return password.Rules{}, fmt.Errorf("read domain: %w", err)
 	}
-	return password.Rules{MinLength: d.PasswordMinLength}.Check(field, p, u.Email, u.Username)
+	return password.RulesOf(d), nil
 }
 
 // setPassword writes the hash and returns the logins it ended: all but keep.

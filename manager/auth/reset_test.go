@@ -85,6 +85,11 @@ func TestRulesOfTheDomain(t *testing.T) {
 	}
 	err := m.ChangePassword(ctx, auth.ChangePasswordInput{Current: identitytest.Password, New: "fourteen chars"})
 	code(t, err, "")
+	w.Client.Domain.UpdateOneID(w.A.ID).SetPasswordMinLength(40).ExecX(system)
+	made, err := m.ResetUserPassword(w.As(t, w.A.Admin), auth.ResetUserPasswordInput{User: w.A.Loner.ID})
+	if err != nil || len(*made.Password) != 40 {
+		t.Errorf("where 40 characters are asked for, made %v, %v", made, err)
+	}
 	due := func() bool {
 		_, body := m.tryLogin(t, w.A.Member.Email, "fourteen chars")
 		return strings.Contains(body, `"due":"password"`)

@@ -74,7 +74,7 @@ func (s *Service) holder(ctx context.Context, parts *signature.Parts) (*credenti
 			return nil, err
 		}
 	}
-	if ok := parts.Verify(string(secret)); !ok || len(found) == 0 || !fromAllowed(found[0].addresses, addressFrom(ctx)) {
+	if ok := parts.Verify(string(secret)); !ok || len(found) == 0 || !fromAllowed(found[0].addresses, AddressFrom(ctx)) {
 		return nil, problem.Unauthenticated(refused)
 	}
 	return found[0], nil

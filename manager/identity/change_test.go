@@ -230,7 +230,7 @@ func TestUpdateUserFields(t *testing.T) {
 func TestNobodyLocksHimselfOut(t *testing.T) {
 	w := identitytest.New(t)
 	s := identity.New(identity.Config{
-		Client: w.Client, Passwords: identitytest.Hasher(), Open: &cut{}, Logger: slog.New(slog.DiscardHandler),
+		Client: w.Client, Passwords: identitytest.Hasher(), Logins: newCut(w.Client), Logger: slog.New(slog.DiscardHandler),
 		Address: func(context.Context) netip.Addr { return netip.MustParseAddr("192.0.2.7") },
 	})
 	elsewhere := []string{"10.0.0.0/8"}

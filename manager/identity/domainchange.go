@@ -68,7 +68,7 @@ func (s *Service) UpdateDomain(ctx context.Context, in UpdateDomainInput) (*Doma
 		return nil, fmt.Errorf("change domain %s: %w", in.ID, err)
 	}
 	for _, one := range cut {
-		s.open.Disconnect(ctx, one)
+		s.logins.Disconnect(ctx, one)
 	}
 	return &DomainPayload{Domain: d.Unwrap()}, nil
 }

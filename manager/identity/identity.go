@@ -13,9 +13,13 @@ import (
 	"github.com/berthhq/berth/manager/identity/password"
 )
 
-// Disconnecter closes what was opened with a credential, or by a user, because
-// the rights it was opened with have changed. It is called after the commit.
-type Disconnecter interface {
+// Logins ends what people have open because the rights it was opened with have
+// changed.
+type Logins interface {
+	// EndLogins revokes the logins of a user in a transaction.
+	EndLogins(ctx context.Context, tx *ent.Tx, user uuid.UUID) error
+	// Disconnect closes what is open with a credential or by a user. It is called
+	// after the commit.
 	Disconnect(ctx context.Context, credentialOrUser uuid.UUID)
 }
 
@@ -27,7 +31,7 @@ type Address func(ctx context.Context) netip.Addr
 type Config struct {
 	Client    *ent.Client
 	Passwords *password.Hasher
-	Open      Disconnecter
+	Logins    Logins
 	Address   Address // nil: never known
 	Logger    *slog.Logger
 }
@@ -36,7 +40,7 @@ type Config struct {
 type Service struct {
 	client    *ent.Client
 	passwords *password.Hasher
-	open      Disconnecter
+	logins    Logins
 	address   Address
 	log       *slog.Logger
 	// quick hashes generated passwords: with more than 110 bits they need no slow
@@ -50,7 +54,7 @@ func New(cfg Config) *Service {
 		cfg.Address = func(context.Context) netip.Addr { return netip.Addr{} }
 	}
 	return &Service{
-		client: cfg.Client, passwords: cfg.Passwords, open: cfg.Open, address: cfg.Address, log: cfg.Logger,
+		client: cfg.Client, passwords: cfg.Passwords, logins: cfg.Logins, address: cfg.Address, log: cfg.Logger,
 		quick: password.NewHasher(password.Cost{Memory: 64, Time: 1, Threads: 1}),
 	}
 }

@@ -2,6 +2,7 @@ package identity_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -11,18 +12,27 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/membership"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// cut notes whose connections were closed.
+// cut is who ends logins; it notes whose connections were closed.
 type cut struct {
+	*auth.Service
 	sync.Mutex
 	ids []uuid.UUID
+}
+
+func newCut(client *ent.Client) *cut {
+	log := slog.New(slog.DiscardHandler)
+	return &cut{Service: auth.New(auth.Config{Client: client, Bus: event.New(nil, log), Passwords: identitytest.Hasher(), Logger: log})}
 }
 
 func (c *cut) Disconnect(_ context.Context, id uuid.UUID) {
@@ -32,9 +42,9 @@ func (c *cut) Disconnect(_ context.Context, id uuid.UUID) {
 }
 
 func service(client *ent.Client) (*identity.Service, *cut) {
-	open := &cut{}
+	open := newCut(client)
 	return identity.New(identity.Config{
-		Client: client, Passwords: identitytest.Hasher(), Open: open, Logger: slog.New(slog.DiscardHandler),
+		Client: client, Passwords: identitytest.Hasher(), Logins: open, Logger: slog.New(slog.DiscardHandler),
 	}), open
 }
 
@@ -152,6 +162,33 @@ func TestCreateUser(t *testing.T) {
 	want(t, err, problem.CodeUnauthenticated, "")
 }
 
+// One rule decides wherever a password is given, and it is the domain's.
+func TestPasswordsOfTheDomain(t *testing.T) {
+	w := identitytest.New(t)
+	s, _ := service(w.Client)
+	system := viewer.SystemContext(t.Context())
+	for least, words := range map[int]struct{ short, enough string }{
+		8:  {"seven77", "eight888"},
+		14: {"thirteen char", "fourteen chars"},
+	} {
+		w.Client.Domain.UpdateOneID(w.A.ID).SetPasswordMinLength(least).ExecX(system)
+		name := fmt.Sprint("least-", least)
+		create := func(p string) error {
+			_, err := s.CreateUser(w.As(t, w.A.Admin), identity.CreateUserInput{Email: name + "@example.org", Password: p, Domain: w.A.ID})
+			return err
+		}
+		want(t, create(words.short), problem.CodeInvalidArgument, "password")
+		want(t, create(strings.ToUpper(name)+"@example.org"), problem.CodeInvalidArgument, "password")
+		want(t, create("passwordpassword"), problem.CodeInvalidArgument, "password")
+		want(t, create(words.enough), "", "")
+		out, err := s.ImportUsers(w.As(t, w.A.Admin), identity.ImportUsersInput{Domain: w.A.ID, CSV: fmt.Sprintf(
+			"email,password\ns%s@example.org,%s\ne%s@example.org,%s\n", name, words.short, name, words.enough)})
+		if err != nil || out.Failed != 1 || out.Created != 1 || *out.Results[0].Field != "password" {
+			t.Errorf("import with at least %d characters: %v, %v", least, out, err)
+		}
+	}
+}
+
 func TestUpdateUserDecides(t *testing.T) {
 	w := identitytest.New(t)
 	s, _ := service(w.Client)
@@ -228,6 +265,10 @@ func TestDeactivationEndsLogins(t *testing.T) {
 	}
 	if w.Client.LoginSession.GetX(system, login.ID).RevokedAt == nil {
 		t.Error("the login goes on")
+	}
+	line := w.Client.LoginAttempt.Query().Where(loginattempt.UserID(w.A.Member.ID)).OnlyX(system)
+	if line.Result != loginattempt.ResultRevoked || *line.LoginID != login.ID {
+		t.Errorf("the history says %v", line)
 	}
 	if !slices.Contains(open.ids, w.A.Member.ID) {
 		t.Error("open connections go on")

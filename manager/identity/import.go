@@ -125,7 +125,6 @@ func (im *importer) taken(ctx context.Context, rows []row) error {
 	var emails, names []string
 	for _, r := range rows {
 		in := im.user(r)
-		in.Password = "not looked at yet"
 		if in.normalise() == nil {
 			emails, names = append(emails, in.Email), append(names, in.Username)
 		}
@@ -213,7 +212,7 @@ func (im *importer) checked(ctx context.Context, r row) (in CreateUserInput, gen
 	if err := in.normalise(); err != nil {
 		return in, false, err
 	}
-	if err := in.longEnough(im.domain); err != nil {
+	if err := password.RulesOf(im.domain).Check("password", in.Password, in.Email, in.Username); err != nil {
 		return in, false, err
 	}
 	if err := mayGrant(viewer.From(ctx), im.domain.ID, *in.Role); err != nil {

@@ -61,7 +61,7 @@ func (s *Service) SetMembership(ctx context.Context, in SetMembershipInput) (*Me
 	if err != nil {
 		return nil, fmt.Errorf("set membership: %w", err)
 	}
-	s.open.Disconnect(ctx, in.User)
+	s.logins.Disconnect(ctx, in.User)
 	return &MembershipPayload{Project: p.Unwrap()}, nil
 }
 
@@ -91,7 +91,7 @@ func (s *Service) RemoveMembership(ctx context.Context, in RemoveMembershipInput
 	if err != nil {
 		return nil, fmt.Errorf("remove membership: %w", err)
 	}
-	s.open.Disconnect(ctx, in.User)
+	s.logins.Disconnect(ctx, in.User)
 	return &MembershipPayload{Project: p.Unwrap()}, nil
 }
 

@@ -105,7 +105,7 @@ func (s *Service) PurgeProject(ctx context.Context, in PurgeProjectInput) (*Purg
 		return nil, fmt.Errorf("purge project %s: %w", in.ID, err)
 	}
 	for _, one := range members {
-		s.open.Disconnect(ctx, one)
+		s.logins.Disconnect(ctx, one)
 	}
 	return &PurgePayload{ID: in.ID}, nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/domain"
-	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/access"
@@ -38,7 +37,7 @@ func (s *Service) UpdateUser(ctx context.Context, in UpdateUserInput) (*UserPayl
 	}
 	if before.Role != after.Role || before.Status != after.Status || in.AllowedAddresses != nil ||
 		before.PasswordChangeRequired != after.PasswordChangeRequired {
-		s.open.Disconnect(ctx, in.ID)
+		s.logins.Disconnect(ctx, in.ID)
 	}
 	return &UserPayload{User: after.Unwrap()}, nil
 }
@@ -89,7 +88,7 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, in UpdateUserInput) (b
 	if after.Status == user.StatusActive || before.Status != user.StatusActive {
 		return before, after, nil
 	}
-	return before, after, endLogins(viewer.SystemContext(ctx), tx, in.ID)
+	return before, after, s.logins.EndLogins(ctx, tx, in.ID)
 }
 
 // allowed decides on a user whom the viewer sees.
@@ -115,15 +114,6 @@ func (s *Service) allowed(ctx context.Context, in *UpdateUserInput, u *ent.User)
 	}
 	if in.Role != nil && *in.Role != u.Role {
 		return mayGrant(v, u.DomainID, *in.Role)
-	}
-	return nil
-}
-
-// endLogins revokes every login of a user.
-func endLogins(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
-	err := tx.LoginSession.Update().Where(loginsession.UserID(id), loginsession.RevokedAtIsNil()).SetRevokedAt(now()).Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("end logins: %w", err)
 	}
 	return nil
 }

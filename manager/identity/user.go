@@ -6,7 +6,6 @@ import (
 	"net/mail"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -57,7 +56,7 @@ func (s *Service) CreateUser(ctx context.Context, in CreateUserInput) (*UserPayl
 	if err := mayGrant(viewer.From(ctx), d.ID, *in.Role); err != nil {
 		return nil, err
 	}
-	if err := in.longEnough(d); err != nil {
+	if err := password.RulesOf(d).Check("password", in.Password, in.Email, in.Username); err != nil {
 		return nil, err
 	}
 	hash, err := s.passwords.Hash(ctx, in.Password)
@@ -118,14 +117,6 @@ func addUser(ctx context.Context, tx *ent.Tx, in CreateUserInput, hash string, c
 	return u, nil
 }
 
-// longEnough checks the password against the domain's rule.
-func (in *CreateUserInput) longEnough(d *ent.Domain) error {
-	if n := d.PasswordMinLength; utf8.RuneCountInString(in.Password) < n {
-		return problem.Invalid("password", "must have at least %d characters", n).WithLimit(fmt.Sprint(n))
-	}
-	return nil
-}
-
 // handleOf makes a username of what stands before the @ of an address, with a
 // dash for every character that cannot be in one.
 func handleOf(email string) string {
@@ -139,7 +130,8 @@ func handleOf(email string) string {
 	return strings.Trim(local[:min(len(local), naming.MaxName)], "._-")
 }
 
-// normalise checks the input and brings it into the form that is stored.
+// normalise checks the input, but for the password, and brings it into the form
+// that is stored.
 func (in *CreateUserInput) normalise() error {
 	email, err := Email(in.Email)
 	if err != nil {
@@ -157,12 +149,6 @@ func (in *CreateUserInput) normalise() error {
 		if err := naming.Line("fullName", *in.FullName, maxFullName); err != nil {
 			return err
 		}
-	}
-	if err := password.Validate("password", in.Password); err != nil {
-		return err
-	}
-	if strings.EqualFold(in.Password, in.Email) || strings.EqualFold(in.Password, in.Username) {
-		return problem.Invalid("password", "must not be the e-mail or the username")
 	}
 	if in.Role == nil {
 		role := user.RoleUser

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/containerd/errdefs"
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
@@ -33,6 +32,7 @@ type refusal struct {
 	cause  error
 	person *ent.User
 	email  string
+	result loginattempt.Result // for the history; empty: the credentials
 }
 
 func (r *refusal) Error() string { return fmt.Sprintf("%s: %v", r.code, r.cause) }
@@ -50,6 +50,7 @@ const (
 	codeUnknown    = "unknown_user" // nobody here, and none is made
 	codeInactive   = "inactive"
 	codeAddress    = "address"
+	codeTooMany    = "too_many_logins" // of this user: the oldest must end first
 	codeThrottled  = "throttled"
 	codeInternal   = "internal"
 )
@@ -77,6 +78,7 @@ func (s *Service) start(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	st := newState(p.ID, local(r.URL.Query().Get("return")))
+	st.Force = r.URL.Query().Get("force") == "true"
 	s.keep(w, r, &st)
 	to := client.AuthCodeURL(st.State, oidc.Nonce(st.Nonce), oauth2.S256ChallengeOption(st.Verifier))
 	http.Redirect(w, r, to, http.StatusSeeOther)
@@ -104,7 +106,7 @@ func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
 	}
 	u, err := s.identify(r, p, st)
 	if err == nil {
-		err = s.begin(w, r, u)
+		err = s.begin(w, r, u, st.Force)
 	}
 	if err != nil {
 		s.end(w, r, p, err)
@@ -162,15 +164,19 @@ func (s *Service) identify(r *http.Request, p *ent.IdentityProvider, st state) (
 	return s.resolve(r.Context(), p, c)
 }
 
-func (s *Service) begin(w http.ResponseWriter, r *http.Request, u *ent.User) error {
-	err := s.auth.BeginExternal(w, r, u)
-	switch {
-	case errdefs.IsFailedPrecondition(err):
-		return &refusal{code: codeInactive, cause: err, person: u}
-	case errdefs.IsPermissionDenied(err):
-		return &refusal{code: codeAddress, cause: err, person: u}
+func (s *Service) begin(w http.ResponseWriter, r *http.Request, u *ent.User, force bool) error {
+	result, err := s.auth.BeginExternal(w, r, u, force)
+	if code, ok := refusals[result]; ok {
+		return &refusal{code: code, cause: err, person: u, result: result}
 	}
 	return err
+}
+
+// refusals are the words for what keeps a known user out.
+var refusals = map[loginattempt.Result]string{
+	loginattempt.ResultNotActive:      codeInactive,
+	loginattempt.ResultAddressRefused: codeAddress,
+	loginattempt.ResultTooManyLogins:  codeTooMany,
 }
 
 // end sends the browser to the login page with a word about what went wrong.
@@ -182,11 +188,8 @@ func (s *Service) end(w http.ResponseWriter, r *http.Request, p *ent.IdentityPro
 		"request", id, "address", s.auth.ClientAddress(r), "error", ref.cause)
 	if p != nil && r.URL.Query().Has("state") { // an attempt is what came back
 		x := auth.ExternalRefusal{Domain: p.DomainID, Email: ref.email, Result: loginattempt.ResultWrongCredentials}
-		switch ref.code {
-		case codeInactive:
-			x.Result = loginattempt.ResultNotActive
-		case codeAddress:
-			x.Result = loginattempt.ResultAddressRefused
+		if ref.result != "" {
+			x.Result = ref.result
 		}
 		if ref.person != nil {
 			x.User, x.Email = ref.person.ID, ref.person.Email

@@ -16,12 +16,16 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/loginattempt"
+	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
@@ -117,6 +121,8 @@ type setup struct {
 	url      string
 	browser  *http.Client
 	provider *ent.IdentityProvider
+	auth     *auth.Service
+	query    string // more of it for the start
 }
 
 func newSetup(t *testing.T) *setup {
@@ -128,6 +134,7 @@ func newSetup(t *testing.T) *setup {
 		t.Fatal(err)
 	}
 	a := auth.New(auth.Config{Client: s.Client, Passwords: identitytest.Hasher(), Bus: event.New(nil, log), Logger: log})
+	s.auth = a
 	s.service = oidc.New(oidc.Config{Client: s.Client, Keys: keys, Auth: a, Logger: log})
 	mux := http.NewServeMux()
 	s.service.Register(mux)
@@ -168,7 +175,7 @@ func (s *setup) get(t *testing.T, address string) *http.Response {
 // start returns the address of the callback as the issuer would call it.
 func (s *setup) start(t *testing.T) string {
 	t.Helper()
-	resp := s.get(t, s.url+"/auth/oidc/corp/start?return="+url.QueryEscape("//evil.example"))
+	resp := s.get(t, s.url+"/auth/oidc/corp/start?return="+url.QueryEscape("//evil.example")+s.query)
 	to, err := resp.Location()
 	if err != nil {
 		t.Fatal(resp.Status, err)
@@ -216,6 +223,50 @@ func TestProvisionsThenKnows(t *testing.T) {
 	s.Client.User.UpdateOne(u).SetStatus(user.StatusInactive).ExecX(ctx)
 	if got := outcome(s.get(t, s.start(t))); got != "/login inactive" {
 		t.Errorf("an inactive user: %q", got)
+	}
+}
+
+// A login by a provider counts like any other.
+func TestLoginsAreLimited(t *testing.T) {
+	s := newSetup(t)
+	ctx := viewer.SystemContext(t.Context())
+	p := s.Client.ResourcePolicy.Create().SetName("two logins").SetMaxLogins(2).SaveX(ctx)
+	s.Client.PolicyAttachment.Create().SetPolicy(p).SetDomain(s.A.Domain).ExecX(ctx)
+	for range 2 {
+		if got := outcome(s.get(t, s.start(t))); got != "" {
+			t.Fatal(got)
+		}
+		s.browser.Jar, _ = cookiejar.New(nil) // another browser
+	}
+	first := s.Client.LoginSession.Query().Order(loginsession.ByCreatedAt()).FirstX(ctx)
+	v := &viewer.Viewer{User: first.UserID, Credential: first.ID}
+	open := s.auth.Watch(t.Context(), v)
+	if got := outcome(s.get(t, s.start(t))); got != "/login too_many_logins" {
+		t.Fatalf("a third login: %q", got)
+	}
+	if n := s.Client.LoginSession.Query().Where(loginsession.RevokedAtIsNil()).CountX(ctx); n != 2 {
+		t.Fatalf("%d logins go on, want 2", n)
+	}
+	s.query = "&force=true"
+	if got := outcome(s.get(t, s.start(t))); got != "" {
+		t.Fatalf("a third login that ends the oldest: %q", got)
+	}
+	select {
+	case <-open:
+	case <-time.After(5 * time.Second):
+		t.Error("what was open with the oldest login goes on")
+	}
+	want := []string{"success", "success", "too_many_logins", "success", "evicted"}
+	var got []string
+	for _, a := range s.Client.LoginAttempt.Query().Order(loginattempt.ByAt(), loginattempt.ByID()).AllX(ctx) {
+		if got = append(got, string(a.Result)); a.Method != loginattempt.MethodOidc || a.UserID == nil || *a.UserID != first.UserID {
+			t.Errorf("the history has %v", a)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/externalidentity"
+	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/viewer"
@@ -57,7 +58,7 @@ func (s *Service) known(ctx context.Context, p *ent.IdentityProvider, c claims) 
 
 func usable(u *ent.User) (*ent.User, error) {
 	if u.Status != user.StatusActive || !u.Edges.Domain.Active {
-		return nil, &refusal{code: codeInactive, cause: fmt.Errorf("the user is %s", u.Status), person: u}
+		return nil, &refusal{code: codeInactive, cause: fmt.Errorf("the user is %s", u.Status), person: u, result: loginattempt.ResultNotActive}
 	}
 	return u, nil
 }

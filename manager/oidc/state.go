@@ -28,6 +28,7 @@ type state struct {
 	Nonce    string    `json:"n"`
 	Verifier string    `json:"v"`
 	Return   string    `json:"r"`
+	Force    bool      `json:"f,omitempty"` // end the oldest login where no more are allowed
 	Expires  time.Time `json:"e"`
 }
 

@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/domain"
@@ -192,15 +191,8 @@ func (s *Service) check(ctx context.Context, in form, d *ent.Domain) (Person, er
 	if err := naming.Line("fullName", p.FullName, maxFullName); err != nil {
 		return p, err
 	}
-	if err := password.Validate("password", in.Password); err != nil {
+	if err := password.RulesOf(d).Check("password", in.Password, p.Email, p.Username); err != nil {
 		return p, err
-	}
-	if utf8.RuneCountInString(in.Password) < d.PasswordMinLength {
-		return p, problem.Invalid("password", "must have at least %d characters", d.PasswordMinLength).
-			WithLimit(fmt.Sprint(d.PasswordMinLength))
-	}
-	if strings.EqualFold(in.Password, p.Email) || strings.EqualFold(in.Password, p.Username) {
-		return p, problem.Invalid("password", "must not be the e-mail or the username")
 	}
 	p.PasswordHash, err = s.passwords.Hash(ctx, in.Password)
 	return p, err

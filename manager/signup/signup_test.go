@@ -103,8 +103,11 @@ func TestApproval(t *testing.T) {
 	if code, body := s.post("/auth/login", login); code != http.StatusOK {
 		t.Errorf("approved: %d %s", code, body)
 	}
-	if code, _ := s.post("/auth/signup", map[string]string{"email": "x@example.org", "password": "short"}); code != http.StatusBadRequest {
-		t.Errorf("a short password: %d", code)
+	for least, p := range map[int]string{8: "seven77", 16: identitytest.Password} {
+		s.Client.Domain.UpdateOne(s.A.Domain).SetPasswordMinLength(least).ExecX(ctx)
+		if code, _ := s.post("/auth/signup", map[string]string{"email": "x@example.org", "password": p}); code != http.StatusBadRequest {
+			t.Errorf("a password of less than %d characters: %d", least, code)
+		}
 	}
 	if code, _ := s.post("/auth/signup", map[string]string{"email": "x@example.org", "password": identitytest.Password, "role": "superadmin"}); code != http.StatusBadRequest {
 		t.Errorf("with a role: %d", code)

@@ -56,9 +56,6 @@ func NewHasher(cost Cost) *Hasher {
 	return h
 }
 
-// Validate tells whether p can be a password where no domain asks for more.
-func Validate(field, p string) error { return Rules{}.Check(field, p) }
-
 // Hash returns the PHC string of p.
 func (h *Hasher) Hash(ctx context.Context, p string) (string, error) {
 	if err := h.slots.Acquire(ctx, 1); err != nil {

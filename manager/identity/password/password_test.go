@@ -84,7 +84,7 @@ func TestUnknownUserTakesAsLong(t *testing.T) {
 	}
 }
 
-func TestValidate(t *testing.T) {
+func TestRulesOfNoDomain(t *testing.T) {
 	for password, ok := range map[string]bool{
 		"0123456789":             true,
 		"012345678":              false,
@@ -94,7 +94,7 @@ func TestValidate(t *testing.T) {
 		"0123456789\x00":         false,
 		"0123456789\xff":         false,
 	} {
-		if err := Validate("password", password); (err == nil) != ok || err != nil && !errdefs.IsInvalidArgument(err) {
+		if err := (Rules{}).Check("password", password); (err == nil) != ok || err != nil && !errdefs.IsInvalidArgument(err) {
 			t.Errorf("%q: %v", password, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/problem"
 )
 
@@ -14,6 +15,9 @@ import (
 type Rules struct {
 	MinLength int // characters; 0 is MinLength
 }
+
+// RulesOf returns the rules of a domain.
+func RulesOf(d *ent.Domain) Rules { return Rules{MinLength: d.PasswordMinLength} }
 
 // Check tells whether p can be a password of somebody who is known by some
 // names, such as his e-mail.
