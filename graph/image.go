@@ -9,7 +9,7 @@ import (
 )
 
 func (r queryResolver) Images(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) (*ent.ImageConnection, error) {
-	return r.Client.Image.Query().Paginate(ctx, after, first, before, last, ent.WithImageOrder(orderBy), ent.WithImageFilter(where.Filter))
+	return r.Client.Image.Query().Where(image.Open(ctx)).Paginate(ctx, after, first, before, last, ent.WithImageOrder(orderBy), ent.WithImageFilter(where.Filter))
 }
 
 func (r queryResolver) Registries(ctx context.Context) ([]*ent.Registry, error) {

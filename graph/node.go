@@ -2,14 +2,19 @@ package graph
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/graph/model"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/image"
 )
 
 // tables maps the kind in an id to the table that holds it, for the kinds
@@ -31,11 +36,33 @@ func (r queryResolver) Node(ctx context.Context, nodeID uuid.UUID) (ent.Noder, e
 	if !ok {
 		return nil, nil
 	}
+	if shut, err := r.shut(ctx, []uuid.UUID{nodeID}); err != nil || shut[nodeID] {
+		return nil, err
+	}
 	n, err := r.Client.Noder(ctx, nodeID, ent.WithFixedNodeType(table))
 	if ent.IsNotFound(err) {
 		return nil, nil
 	}
 	return n, err
+}
+
+// shut returns those of the ids that are images which are not open to the viewer.
+// Their rows are seen all the same, with sessions that were started from them.
+func (r queryResolver) shut(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]bool, error) {
+	m := map[uuid.UUID]bool{}
+	for _, one := range ids {
+		if id.KindOf(one) == id.Image {
+			m[one] = true
+		}
+	}
+	if len(m) == 0 || viewer.From(ctx).SeesAll() {
+		return nil, nil
+	}
+	open, err := r.Client.Image.Query().Where(entimage.IDIn(slices.Collect(maps.Keys(m))...), image.Open(ctx)).IDs(ctx)
+	for _, one := range open {
+		delete(m, one)
+	}
+	return m, err
 }
 
 const maxNodes = 100
@@ -45,11 +72,15 @@ func (r queryResolver) Nodes(ctx context.Context, ids []uuid.UUID) ([]ent.Noder,
 	if len(ids) > maxNodes {
 		return nil, problem.Invalid("ids", "%d ids at once", len(ids)).WithLimit("100")
 	}
+	shut, err := r.shut(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
 	nodes := make([]ent.Noder, len(ids))
 	var known []uuid.UUID
 	var places []int
 	for i, one := range ids {
-		if _, ok := tables[id.KindOf(one)]; ok {
+		if _, ok := tables[id.KindOf(one)]; ok && !shut[one] {
 			known, places = append(known, one), append(places, i)
 		}
 	}

@@ -28,7 +28,7 @@ func (s *Service) Resolve(ctx context.Context, ref string) (*ent.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := s.client.Image.Query().Where(open(ctx)).Order(entimage.ByReference(), entimage.ByArchitecture())
+	q := s.client.Image.Query().Where(Open(ctx)).Order(entimage.ByReference(), entimage.ByArchitecture())
 	if r.host == "" {
 		q.Where(entimage.Name(r.name()))
 	} else {
@@ -64,11 +64,12 @@ func preferred(rows []*ent.Image) *ent.Image {
 	return rows[0]
 }
 
-// open is true for images of registries that the viewer's domain is open to: all,
-// unless it is restricted to some.
-func open(ctx context.Context) predicate.Image {
+// Open is true for images of registries that are open to the viewer's domain: all,
+// unless it is restricted to some. Who sees everything sees them all. Those that
+// are not open are still seen with the sessions that were started from them.
+func Open(ctx context.Context) predicate.Image {
 	v := viewer.From(ctx)
-	if v == nil || v.IsSystem() {
+	if v == nil || v.SeesAll() {
 		return func(*sql.Selector) {}
 	}
 	return entimage.Or(
@@ -89,7 +90,7 @@ func (s *Service) unknown(ctx context.Context, r reference, asked string, gone b
 	if gone {
 		return problem.NotFound(fmt.Sprintf("image %q (gone from its registry)", asked)).WithField(imageField)
 	}
-	like := s.client.Image.Query().Where(open(ctx), entimage.NameHasPrefix(r.path+":"), entimage.StatusEQ(entimage.StatusAlive))
+	like := s.client.Image.Query().Where(Open(ctx), entimage.NameHasPrefix(r.path+":"), entimage.StatusEQ(entimage.StatusAlive))
 	known, err := like.Order(entimage.ByName()).Limit(hints).Select(entimage.FieldName).Strings(ctx)
 	if err != nil {
 		return fmt.Errorf("look up similar images: %w", err)
