@@ -3,7 +3,6 @@ package identity
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
@@ -117,6 +116,3 @@ func joinable(ctx context.Context, tx *ent.Tx, p *ent.Project, id uuid.UUID) err
 	}
 	return nil
 }
-
-// now is in microseconds and UTC, which is what PostgreSQL keeps.
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
