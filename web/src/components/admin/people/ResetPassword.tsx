@@ -1,0 +1,48 @@
+import { Button, Modal, PasswordInput, SegmentedControl } from "@mantine/core";
+import { useState } from "react";
+import { graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { t } from "../../../i18n";
+import { Cli } from "../../Note";
+import { Form } from "../Form";
+
+const Reset = graphql(`
+  mutation ResetPasswordOf($input: ResetUserPasswordInput!) {
+    resetUserPassword(input: $input) { password user { id account { passwordChangeRequired passwordChangedAt } } }
+  }
+`);
+
+/** Gives somebody a password that he must change; a generated one is shown once. */
+export function ResetPassword({ user, onClose }: { user: { id: string; email: string }; onClose: () => void }) {
+  const { run, busy, failure } = useAction(Reset);
+  const [how, setHow] = useState("generated");
+  const [password, setPassword] = useState("");
+  const [done, setDone] = useState<{ made: string | null } | null>(null);
+  return (
+    <Modal opened onClose={onClose} closeOnClickOutside={!done} title={<h2>{t("Reset the password of {{name}}", { name: user.email })}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
+      {done ? (
+        <div className="stack" role="status">
+          <p>{done.made ? t("Give him this password. It is shown only now, and he must choose his own when he logs in.") : t("The password is set. He must choose his own when he logs in.")}</p>
+          {done.made ? <Cli line={done.made} /> : null}
+          <div className="row" style={{ justifyContent: "flex-end" }}>
+            <Button data-autofocus onClick={onClose}>{t("Done")}</Button>
+          </div>
+        </div>
+      ) : (
+        <Form failure={failure} fields={["password"]} submit={t("Reset")} busy={busy} disabled={how === "typed" && !password} onCancel={onClose}
+          onSubmit={async () => {
+            const result = await run({ input: { user: user.id, password: how === "typed" ? password : null } });
+            if (result) setDone({ made: result.resetUserPassword.password });
+          }}>
+          {(wrong) => (
+            <>
+              <p>{t("All his logins end at once, and he must choose a new password when he logs in again.")}</p>
+              <SegmentedControl aria-label={t("Which password")} value={how} onChange={setHow} data={[{ value: "generated", label: t("Generate one") }, { value: "typed", label: t("Type one") }]} />
+              {how === "typed" ? <PasswordInput label={t("New password")} autoComplete="new-password" required value={password} error={wrong.password} onChange={(e) => setPassword(e.currentTarget.value)} /> : null}
+            </>
+          )}
+        </Form>
+      )}
+    </Modal>
+  );
+}

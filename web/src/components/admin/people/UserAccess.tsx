@@ -1,0 +1,136 @@
+import { Button } from "@mantine/core";
+import { useState } from "react";
+import { graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { useLiveQuery } from "../../../hooks/useLiveQuery";
+import { toast } from "../../../hooks/useToasts";
+import { useViewer } from "../../../hooks/useViewer";
+import { t } from "../../../i18n";
+import { Confirm } from "../../Confirm";
+import { FailureNote } from "../../Note";
+import { when } from "../../format";
+import { Part } from "../Panel";
+import { isSuper, seesAll } from "../nav";
+import { nodesOf } from "../usePages";
+import { ResetPassword } from "./ResetPassword";
+import type { OneUser } from "./UserPanel";
+
+const LoginsQuery = graphql(`
+  query LoginsOf($user: ID!) { loginSessions(user: $user) { id createdAt lastSeenAt clientAddress userAgent current } }
+`);
+const EndLogin = graphql(`mutation EndLogin($input: RevokeLoginSessionInput!) { revokeLoginSession(input: $input) { id } }`);
+const KeypairsQuery = graphql(`
+  query KeypairsOf($user: ID!) { keypairs(user: $user, first: 100) { edges { node { id accessKey name active isDefault createdAt lastUsedAt } } } }
+`);
+const UpdateKeypair = graphql(`mutation SwitchKeypair($input: UpdateKeypairInput!) { updateKeypair(input: $input) { keypair { id active } } }`);
+const ResetTotp = graphql(`mutation ResetTotpOf($input: ResetTotpInput!) { resetTotp(input: $input) { user { id account { totpEnabledAt } } } }`);
+
+interface Props {
+  user: OneUser;
+  editable: boolean;
+  onChanged: () => void;
+}
+
+/** How a user gets in, and how to help him, or to keep somebody out. */
+export function UserAccess({ user, editable, onChanged }: Props) {
+  const viewer = useViewer();
+  const self = user.id === viewer.user.id;
+  return (
+    <div className="stack side">
+      <Secrets user={user} editable={editable && !self} onChanged={onChanged} />
+      <Logins user={user.id} mayEnd={editable} />
+      {seesAll(viewer) ? <Keypairs user={user.id} mayChange={isSuper(viewer)} /> : null}
+    </div>
+  );
+}
+
+function Secrets({ user, editable, onChanged }: Props) {
+  const [asking, ask] = useState<"password" | "totp" | null>(null);
+  const totp = useAction(ResetTotp);
+  const on = user.account?.totpEnabledAt ?? null;
+  return (
+    <Part title={t("Password and two-step login")}>
+      <dl className="facts">
+        <dt>{t("Password changed")}</dt>
+        <dd className="row">
+          {user.account?.passwordChangedAt ? when(user.account.passwordChangedAt) : t("never")}
+          {user.account?.passwordChangeRequired ? <span className="tone-wait">{t("a new one is due")}</span> : null}
+          {editable ? <Button variant="default" size="compact-xs" onClick={() => ask("password")}>{t("Reset password")}</Button> : null}
+        </dd>
+        <dt>{t("Two-step login")}</dt>
+        <dd className="row">
+          {on ? t("on since {{at}}", { at: when(on) }) : t("off")}
+          {editable && on ? <Button variant="default" size="compact-xs" onClick={() => ask("totp")}>{t("Reset two-step login")}</Button> : null}
+        </dd>
+      </dl>
+      {asking === "password" ? <ResetPassword user={user} onClose={() => { ask(null); onChanged(); }} /> : null}
+      <Confirm opened={asking === "totp"} title={t("Reset the two-step login of {{name}}?", { name: user.email })} action={t("Reset")} busy={totp.busy} failure={totp.failure}
+        onConfirm={async () => { if (await totp.run({ input: { user: user.id } })) { ask(null); toast({ text: t("The two-step login is off.") }); } }}
+        onClose={() => { ask(null); totp.clear(); }}>
+        <p>{t("His authenticator app and his recovery codes count no more; the password alone lets him in. Make sure that it is he who asks.")}</p>
+      </Confirm>
+    </Part>
+  );
+}
+
+function Logins({ user, mayEnd }: { user: string; mayEnd: boolean }) {
+  const { data, failure, refetch } = useLiveQuery({ query: LoginsQuery, variables: { user } });
+  const end = useAction(EndLogin, true);
+  const logins = data?.loginSessions ?? [];
+  return (
+    <Part title={t("Logged in now")}>
+      <FailureNote failure={failure} />
+      {data && logins.length === 0 ? <p className="dim">{t("Nowhere.")}</p> : null}
+      {logins.length > 0 ? (
+        <ul className="rows">
+          {logins.map((l) => (
+            <li key={l.id}>
+              <span style={{ minWidth: 0, flex: 1 }}>
+                <span className="mono">{l.clientAddress}</span> <span className="dim">{t("seen {{at}}", { at: when(l.lastSeenAt) })}</span>
+                <div className="dim clip" title={l.userAgent}>{l.userAgent}</div>
+              </span>
+              {l.current ? <span className="dim">{t("this one")}</span> : mayEnd ? (
+                <Button variant="subtle" color="red" size="compact-xs" aria-label={t("End the login from {{at}}", { at: l.clientAddress })}
+                  onClick={async () => { if (await end.run({ input: { id: l.id } })) refetch(); }}>
+                  {t("End")}
+                </Button>
+              ) : null}
+            </li>
+          ))}
+        </ul>
+      ) : null}
+    </Part>
+  );
+}
+
+function Keypairs({ user, mayChange }: { user: string; mayChange: boolean }) {
+  const { data, failure } = useLiveQuery({ query: KeypairsQuery, variables: { user } });
+  const update = useAction(UpdateKeypair, true);
+  const keypairs = nodesOf(data?.keypairs);
+  return (
+    <Part title={t("Keypairs")}>
+      <FailureNote failure={failure} />
+      {data && keypairs.length === 0 ? <p className="dim">{t("None.")}</p> : null}
+      {keypairs.length > 0 ? (
+        <ul className="rows">
+          {keypairs.map((k) => (
+            <li key={k.id}>
+              <span style={{ minWidth: 0, flex: 1 }}>
+                <b>{k.name}</b> <span className="mono">{k.accessKey}</span>
+                <div className="dim">
+                  {k.active ? t("active") : t("inactive")}{k.isDefault ? `, ${t("default")}` : ""}, {k.lastUsedAt ? t("used {{at}}", { at: when(k.lastUsedAt) }) : t("never used")}
+                </div>
+              </span>
+              {mayChange ? (
+                <Button variant="default" size="compact-xs" aria-label={k.active ? t("Deactivate {{name}}", { name: k.name }) : t("Activate {{name}}", { name: k.name })}
+                  onClick={() => void update.run({ input: { id: k.id, active: !k.active } })}>
+                  {k.active ? t("Deactivate") : t("Activate")}
+                </Button>
+              ) : null}
+            </li>
+          ))}
+        </ul>
+      ) : null}
+    </Part>
+  );
+}

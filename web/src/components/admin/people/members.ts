@@ -1,0 +1,8 @@
+import { graphql } from "../../../api/graphql";
+
+export const SetMembership = graphql(`
+  mutation SetMember($input: SetMembershipInput!) { setMembership(input: $input) { project { id memberships { id admin user { id } } } } }
+`);
+export const RemoveMembership = graphql(`
+  mutation RemoveMember($input: RemoveMembershipInput!) { removeMembership(input: $input) { project { id memberships { id } } } }
+`);

@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import { type Known, changed, changesOf, draftOf } from "./userdraft";
+
+const ada: Known = {
+  id: "u1", username: "ada", fullName: "Ada Kim", role: "user",
+  account: { allowedAddresses: ["10.0.0.0/8"], containerUid: 1000, containerGid: 1000, containerGids: [20, 30], passwordChangeRequired: false },
+};
+
+it("sends nothing when nothing changed", () => {
+  const { input, wrong } = changesOf(ada, draftOf(ada));
+  expect(wrong).toEqual({});
+  expect(changed(input)).toBe(false);
+});
+
+it("sends only what changed", () => {
+  const draft = { ...draftOf(ada), fullName: " Ada K. ", role: "admin" as const, allowedAddresses: "10.0.0.0/8\n192.168.1.5", containerGids: "" };
+  expect(changesOf(ada, draft).input).toEqual({ id: "u1", fullName: "Ada K.", role: "admin", allowedAddresses: ["10.0.0.0/8", "192.168.1.5"], containerGids: [] });
+});
+
+it("takes the container's ids away only together", () => {
+  const none = { ...draftOf(ada), containerUid: "", containerGid: "", containerGids: "" };
+  expect(changesOf(ada, none).input).toEqual({ id: "u1", clearContainer: true });
+  const { input, wrong } = changesOf(ada, { ...none, containerGid: "1000" });
+  expect(input).toBeNull();
+  expect(Object.keys(wrong)).toEqual(["containerUid"]);
+});
+
+it("names numbers that are none", () => {
+  const { input, wrong } = changesOf(ada, { ...draftOf(ada), containerUid: "root", containerGids: "20 -3" });
+  expect(input).toBeNull();
+  expect(Object.keys(wrong)).toEqual(["containerUid", "containerGids"]);
+});
