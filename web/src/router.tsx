@@ -118,6 +118,12 @@ const policies = createRoute({
   getParentRoute: () => admin,
   path: "policies",
   component: lazyRouteComponent(() => import("./pages/admin/Policies"), "Policies"),
+  validateSearch: (search): { view?: "who"; user?: string; project?: string; group?: string } => ({
+    view: search.view === "who" ? "who" : undefined,
+    user: text(search.user),
+    project: text(search.project),
+    group: text(search.group),
+  }),
 });
 const images = createRoute({
   getParentRoute: () => admin,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseCount, parseSize, parseSlot, parseTime, printSize, printTime, readSlots, shown, textsOf } from "./amounts";
+import { parseCount, parseSize, parseSlot, parseTime, printSize, printTime, readSlots, shown, textsOf, whatOf } from "./amounts";
 
 const gib = 1024 ** 3;
 
@@ -42,4 +42,10 @@ it("shows effective limits in their units", () => {
   expect(shown("scope bytes", String(5 * gib))).toBe("5 GiB");
   expect(shown("idle timeout", "1800")).toBe("30 min");
   expect(shown("sessions", "3")).toBe("3");
+});
+
+it("names effective limits", () => {
+  expect(whatOf("cuda.shares")).toEqual(["cuda"]);
+  expect(whatOf("pending mem")).toEqual(["{{slot}}, waiting", { slot: "Memory" }]);
+  expect(whatOf("pending sessions")).toEqual(["Waiting sessions"]);
 });

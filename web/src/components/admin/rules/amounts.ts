@@ -1,4 +1,4 @@
-import { amount, bytes, isMemory, parseBytes, trim } from "../../format";
+import { amount, bytes, isMemory, parseBytes, slotName, trim } from "../../format";
 
 /** How a limit is typed and shown. */
 export type Kind = "count" | "seconds" | "bytes";
@@ -99,3 +99,18 @@ export function shown(what: string, decimal: string): string {
   if (what === "session lifetime" || what === "idle timeout") return printTime(Number(decimal));
   return amount(what.replace(/^pending /, ""), decimal);
 }
+
+const plain: Record<string, string> = {
+  sessions: "Sessions at once", "pending sessions": "Waiting sessions", "containers per session": "Containers per session", priority: "Highest priority",
+  "session lifetime": "Session lifetime", "idle timeout": "Idle timeout", folders: "Folders", "scope bytes": "Storage, fullest folder owner",
+  "customized images": "Customised images", replicas: "Replicas of a service", logins: "Logins at once", networks: "Networks", "SSH sessions": "SSH sessions",
+};
+
+/** What a limit of effectiveLimits is about, as a phrase to translate. */
+export function whatOf(what: string): [key: string, values?: Record<string, string>] {
+  if (plain[what]) return [plain[what]];
+  return what.startsWith("pending ") ? ["{{slot}}, waiting", { slot: slotName(what.slice("pending ".length)) }] : [slotName(what)];
+}
+
+/** Limits that bound each thing by itself: nothing of them is used up. */
+export const each = new Set(["containers per session", "priority", "session lifetime", "idle timeout"]);

@@ -1,0 +1,61 @@
+import { useState } from "react";
+import { graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { useViewer } from "../../../hooks/useViewer";
+import { t } from "../../../i18n";
+import { FormDialog } from "../Form";
+import { GroupPick, PolicyPick, ProjectPick } from "../Pickers";
+import { isSuper } from "../nav";
+import { type Holder, HolderPick } from "./HolderPick";
+import { AttachmentFields } from "./attachment";
+
+const Attach = graphql(`
+  mutation AttachResourcePolicy($input: AttachResourcePolicyInput!) { attachResourcePolicy(input: $input) { attachment { ...AttachmentFields } } }
+`, [AttachmentFields]);
+
+interface Props {
+  /** Null lets one choose; then none takes away what is attached. */
+  policy: { id: string; name: string } | null;
+  holder?: Holder & { name: string };
+  onClose: () => void;
+  onDone: () => void;
+}
+
+/** Binds somebody by a policy, in place of what bound him with the same narrowing. */
+export function AttachDialog({ policy, holder: fixed, onClose, onDone }: Props) {
+  const superadmin = isSuper(useViewer());
+  const { run, busy, failure } = useAction(Attach);
+  const [chosen, setChosen] = useState<string | null>(policy?.id ?? null);
+  const [holder, setHolder] = useState<Holder>(fixed ?? { kind: "user", id: null });
+  const [resourceGroup, setGroup] = useState<string | null>(null);
+  const [withinProject, setWithin] = useState<string | null>(null);
+
+  async function submit() {
+    const narrowed = { resourceGroup, ...(holder.kind === "user" ? { withinProject } : {}) };
+    if (!(await run({ input: { policy: chosen, [holder.kind]: holder.id, ...narrowed } }))) return;
+    onDone();
+    onClose();
+  }
+  return (
+    <FormDialog title={fixed ? t("Policy for {{name}}", { name: fixed.name }) : t("Attach {{name}}", { name: policy?.name ?? "" })} onClose={onClose} onSubmit={() => void submit()}
+      submit={chosen ? t("Attach") : t("Take away")} busy={busy} failure={failure} disabled={!holder.id}
+      fields={["policy", "domain", "project", "user", "keypair", "resourceGroup", "withinProject"]}>
+      {(wrong) => (
+        <>
+          {policy ? null : (
+            <PolicyPick label={t("Policy")} placeholder={t("None: take away what is attached")} value={chosen} error={wrong.policy} onChange={setChosen} />
+          )}
+          {fixed && fixed.kind !== "keypair" ? null : (
+            <HolderPick label={t("To whom")} kinds={superadmin ? ["domain", "project", "user", "keypair"] : ["project", "user", "keypair"]} value={holder} wrong={wrong}
+              onChange={(h) => { setHolder(h); if (h.kind !== "user") setWithin(null); }} />
+          )}
+          <GroupPick label={t("Only in the resource group")} placeholder={t("All")} value={resourceGroup} error={wrong.resourceGroup} onChange={setGroup} />
+          {holder.kind === "user" ? (
+            <ProjectPick label={t("Only within the project")} placeholder={t("All of his")} value={withinProject} error={wrong.withinProject} onChange={setWithin} />
+          ) : null}
+          <p className="dim">{t("It takes the place of a policy that is attached with the same narrowing. What runs goes on.")}</p>
+        </>
+      )}
+    </FormDialog>
+  );
+}

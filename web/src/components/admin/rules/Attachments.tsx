@@ -1,0 +1,59 @@
+import { Button } from "@mantine/core";
+import { useState } from "react";
+import { graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { useViewer } from "../../../hooks/useViewer";
+import { t } from "../../../i18n";
+import { Confirm } from "../../Confirm";
+import { isSuper } from "../nav";
+import { type Attachment, holderOf } from "./attachment";
+
+const Detach = graphql(`mutation DetachResourcePolicy($input: DetachResourcePolicyInput!) { detachResourcePolicy(input: $input) { id } }`);
+
+const kinds: Record<string, string> = { domain: "domain {{name}}", project: "project {{name}}", user: "user {{name}}", keypair: "keypair {{name}}" };
+
+interface Props {
+  label: string;
+  list: Attachment[];
+  /** What a row begins with: whom it binds, or by which policy. */
+  first: "holder" | "policy";
+  onDone: () => void;
+}
+
+/** Where policies are attached, each with its way off. */
+export function Attachments({ label, list, first, onDone }: Props) {
+  const viewer = useViewer();
+  const { run, busy, failure, clear } = useAction(Detach);
+  const [going, setGoing] = useState<Attachment | null>(null);
+  // A domain's limits bound its admins.
+  const mayDetach = (a: Attachment) => isSuper(viewer) || (viewer.user.role === "admin" && !a.domain);
+  const spoken = (a: Attachment) => t(kinds[holderOf(a).kind]!, { name: holderOf(a).name });
+  async function detach() {
+    if (!going || !(await run({ input: { id: going.id } }))) return;
+    setGoing(null);
+    onDone();
+  }
+  return (
+    <>
+      <ul className="rows" aria-label={label}>
+        {list.map((a) => (
+          <li key={a.id}>
+            <span>
+              {first === "policy" ? <><b>{a.policy.name}</b> <span className="dim">{t("on {{holder}}", { holder: spoken(a) })}</span></> : spoken(a)}
+              {a.resourceGroup ? <span className="dim"> {t("only in group {{name}}", { name: a.resourceGroup.name })}</span> : null}
+              {a.withinProject ? <span className="dim"> {t("only within project {{name}}", { name: a.withinProject.name })}</span> : null}
+            </span>
+            {mayDetach(a) ? (
+              <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Detach {{policy}} from {{holder}}", { policy: a.policy.name, holder: spoken(a) })} onClick={() => { clear(); setGoing(a); }}>
+                {t("Detach")}
+              </Button>
+            ) : null}
+          </li>
+        ))}
+      </ul>
+      <Confirm opened={going !== null} title={t("Detach the policy?")} action={t("Detach")} busy={busy} failure={failure} onClose={() => setGoing(null)} onConfirm={() => void detach()}>
+        {going ? t("{{policy}} no longer limits {{holder}}.", { policy: going.policy.name, holder: spoken(going) }) : null}
+      </Confirm>
+    </>
+  );
+}

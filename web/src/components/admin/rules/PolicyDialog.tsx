@@ -1,0 +1,70 @@
+import { SegmentedControl, TextInput } from "@mantine/core";
+import { useState } from "react";
+import { graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { t } from "../../../i18n";
+import { FormDialog } from "../Form";
+import { SlotsInput, wrongSlots } from "./SlotsInput";
+import { type Policy, PolicyFields, changeOf, draftOf, limits, readDraft } from "./policy";
+
+const CreatePolicy = graphql(`
+  mutation CreatePolicy($input: CreateResourcePolicyInput!) { createResourcePolicy(input: $input) { policy { ...PolicyFields } } }
+`, [PolicyFields]);
+const UpdatePolicy = graphql(`
+  mutation UpdatePolicy($input: UpdateResourcePolicyInput!) { updateResourcePolicy(input: $input) { policy { ...PolicyFields } } }
+`, [PolicyFields]);
+
+const units = { count: "", seconds: "12h, 2d", bytes: "GiB" } as const;
+
+export function PolicyDialog({ policy, onClose, onDone }: { policy: Policy | null; onClose: () => void; onDone: () => void }) {
+  const [draft, setDraft] = useState(draftOf(policy));
+  const create = useAction(CreatePolicy);
+  const update = useAction(UpdatePolicy);
+  const { limits: read, wrong } = readDraft(draft);
+  const slots = (field: "totalSlots" | "maxPendingSlots") => [field, ...Object.keys(draft[field]).map((slot) => `${field}.${slot}`)];
+  const set = (more: Partial<typeof draft>) => {
+    create.clear();
+    update.clear();
+    setDraft({ ...draft, ...more });
+  };
+  const typed = Object.fromEntries(Object.entries(wrong).map(([key, why]) => [key, t(why)]));
+
+  async function submit() {
+    const name = draft.name.trim();
+    const done = policy ? await update.run({ input: { id: policy.id, name, ...changeOf(read) } }) : await create.run({ input: { name, ...read } });
+    if (!done) return;
+    onDone();
+    onClose();
+  }
+  return (
+    <FormDialog title={policy ? t("Change {{name}}", { name: policy.name }) : t("New policy")} size="lg" onClose={onClose} onSubmit={() => void submit()} submit={policy ? t("Save") : t("Create")}
+      busy={create.busy || update.busy} failure={create.failure ?? update.failure} disabled={Object.keys(wrong).length > 0 || !draft.name.trim()}
+      fields={["name", ...slots("totalSlots"), "unlistedSlots", ...slots("maxPendingSlots"), ...limits.map((l) => l.key), "maxSshSessions"]}>
+      {(refused) => (
+        <>
+          <TextInput label={t("Name")} required data-autofocus value={draft.name} error={refused.name} onChange={(e) => set({ name: e.currentTarget.value })} />
+          <p className="dim">{t("What is left empty is not limited.")}</p>
+          <SlotsInput legend={t("Held at once")} value={draft.totalSlots} wrong={wrongSlots("totalSlots", refused, typed)} free onChange={(totalSlots) => set({ totalSlots })} />
+          <fieldset className="legendless">
+            <legend>{t("Slots that are not named above")}</legend>
+            <SegmentedControl aria-label={t("Slots that are not named above")} value={draft.unlistedSlots} onChange={(value) => set({ unlistedSlots: value as typeof draft.unlistedSlots })}
+              data={[{ value: "unlimited", label: t("unlimited") }, { value: "zero", label: t("zero") }]} />
+          </fieldset>
+          <SlotsInput legend={t("Asked for by waiting sessions")} value={draft.maxPendingSlots} wrong={wrongSlots("maxPendingSlots", refused, typed)} free onChange={(maxPendingSlots) => set({ maxPendingSlots })} />
+          {(["sessions", "rest"] as const).map((part) => (
+            <fieldset key={part} className="legendless">
+              <legend>{part === "sessions" ? t("Sessions") : t("Everything else")}</legend>
+              <div className="pairs">
+                {limits.filter((l) => l.part === part).map((l) => (
+                  <TextInput key={l.key} label={t(l.label)} placeholder={t("no limit")} value={draft.plain[l.key]} error={typed[l.key] ?? refused[l.key] ?? (l.key === "maxSSHSessions" ? refused.maxSshSessions : undefined)}
+                    rightSection={units[l.kind] ? <span className="dim">{units[l.kind]}</span> : null} rightSectionWidth={units[l.kind] ? 58 : 0} rightSectionPointerEvents="none"
+                    onChange={(e) => set({ plain: { ...draft.plain, [l.key]: e.currentTarget.value } })} />
+                ))}
+              </div>
+            </fieldset>
+          ))}
+        </>
+      )}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,15 @@
+import { t } from "../../../i18n";
+import { type Policy, words } from "./policy";
+
+/** What a policy limits, in words. */
+export function PolicyWords({ policy }: { policy: Policy }) {
+  const all = words(policy);
+  if (all.length === 0) return <span className="dim">{t("nothing")}</span>;
+  return (
+    <ul className="tags">
+      {all.map(([key, values]) => (
+        <li key={key + JSON.stringify(values)}>{t(key, values)}</li>
+      ))}
+    </ul>
+  );
+}

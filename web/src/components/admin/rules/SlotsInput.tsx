@@ -1,0 +1,64 @@
+import { Button, TextInput } from "@mantine/core";
+import { useState } from "react";
+import { graphql } from "../../../api/graphql";
+import { useLiveQuery } from "../../../hooks/useLiveQuery";
+import { t } from "../../../i18n";
+import { bySlot, isMemory } from "../../format";
+import type { SlotTexts } from "./amounts";
+
+const SlotTypesQuery = graphql(`query SlotTypes { slotTypes { id name displayName unit } }`);
+
+interface Props {
+  legend: string;
+  hint?: string;
+  value: SlotTexts;
+  /** What is wrong, by slot; "" is about all. */
+  wrong: Record<string, string | undefined>;
+  /** Whether slots that no machine has yet may be named. */
+  free?: boolean;
+  onChange: (value: SlotTexts) => void;
+}
+
+/** An amount per slot, each in its own unit; empty is none. */
+export function SlotsInput({ legend, hint, value, wrong, free, onChange }: Props) {
+  const { data } = useLiveQuery({ query: SlotTypesQuery });
+  const [another, setAnother] = useState("");
+  const types = new Map((data?.slotTypes ?? []).map((s) => [s.name, s]));
+  const slots = [...new Set([...types.keys(), ...Object.keys(value)])].sort(bySlot);
+  const name = another.trim();
+  function add() {
+    if (!name) return;
+    onChange({ ...value, [name]: value[name] ?? "" });
+    setAnother("");
+  }
+  return (
+    <fieldset className="legendless stack small">
+      <legend>{legend}</legend>
+      {hint ? <p className="dim">{hint}</p> : null}
+      <div className="pairs">
+        {slots.map((slot) => {
+          const unit = isMemory(slot) ? "GiB" : (types.get(slot)?.unit ?? "");
+          return (
+            <TextInput key={slot} label={types.get(slot)?.displayName || slot} aria-label={`${legend}: ${slot}`} title={slot} value={value[slot] ?? ""} error={wrong[slot]}
+              rightSection={unit ? <span className="dim">{unit}</span> : null} rightSectionWidth={unit ? 8 * unit.length + 14 : 0} rightSectionPointerEvents="none"
+              onChange={(e) => onChange({ ...value, [slot]: e.currentTarget.value })} />
+          );
+        })}
+      </div>
+      {wrong[""] ? <p className="bad" role="alert">{wrong[""]}</p> : null}
+      {free ? (
+        <div className="row">
+          <TextInput aria-label={t("Another slot, {{legend}}", { legend })} placeholder={t("Another slot, such as cuda.shares")} w={250} value={another}
+            onChange={(e) => setAnother(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Enter") { e.preventDefault(); add(); } }} />
+          <Button variant="default" disabled={!name} onClick={add}>
+            {t("Add")}
+          </Button>
+        </div>
+      ) : null}
+    </fieldset>
+  );
+}
+
+/** Failures about slots, by slot, out of those by field. */
+export const wrongSlots = (field: string, ...all: Record<string, string | undefined>[]): Record<string, string | undefined> =>
+  Object.fromEntries(all.flatMap((wrong) => Object.entries(wrong).flatMap(([key, why]) => key === field ? [["", why]] : key.startsWith(`${field}.`) ? [[key.slice(field.length + 1), why]] : [])));

@@ -1,0 +1,119 @@
+import { Button } from "@mantine/core";
+import { useState } from "react";
+import { graphql } from "../../../api/graphql";
+import { useLiveQuery } from "../../../hooks/useLiveQuery";
+import { useViewer } from "../../../hooks/useViewer";
+import { t } from "../../../i18n";
+import { Empty, FailureNote } from "../../Note";
+import { GroupPick, ProjectPick, UserPick } from "../Pickers";
+import { isSuper } from "../nav";
+import { AttachDialog } from "./AttachDialog";
+import { Attachments } from "./Attachments";
+import type { HolderKind } from "./HolderPick";
+import { each, shown, whatOf } from "./amounts";
+import { type Attachment, AttachmentFields } from "./attachment";
+
+const LimitsQuery = graphql(`
+  query WhatBinds($user: ID, $project: ID, $resourceGroup: ID, $holders: [ID!]!) {
+    effectiveLimits(user: $user, project: $project, resourceGroup: $resourceGroup) {
+      what limit used assignable scope holder policy resourceGroup withinProject
+    }
+    nodes(ids: $holders) {
+      id
+      ... on User { email domain { id name policies { ...AttachmentFields } } policies { ...AttachmentFields } }
+      ... on Project { name domain { id name policies { ...AttachmentFields } } policies { ...AttachmentFields } }
+    }
+  }
+`, [AttachmentFields]);
+
+export interface Place {
+  user?: string;
+  project?: string;
+  group?: string;
+}
+
+/** The limits that hold for one user in one project on one group, and where they come from. */
+export function WhatBinds({ place, onChange }: { place: Place; onChange: (more: Place) => void }) {
+  const viewer = useViewer();
+  const [adding, setAdding] = useState<{ kind: HolderKind; id: string; name: string } | null>(null);
+  const holders = [place.user, place.project].filter((id): id is string => Boolean(id));
+  const { data, failure, refetch } = useLiveQuery({
+    query: LimitsQuery, pause: holders.length === 0,
+    variables: { user: place.user ?? null, project: place.project ?? null, resourceGroup: place.group ?? null, holders },
+  });
+  const nodes = holders.length === 0 ? [] : (data?.nodes ?? []).flatMap((n) => (n && "policies" in n ? [n] : []));
+  const names = new Map(nodes.map((n) => [n.id, "email" in n ? n.email : n.name]));
+  const chosen = (id: string | undefined) => (id ? { value: id, label: names.get(id) ?? "" } : null);
+  const attached = new Map<string, Attachment>();
+  for (const n of nodes) for (const a of [...n.policies, ...n.domain.policies]) attached.set(a.id, a);
+  const domain = nodes[0]?.domain;
+  const mayBind = isSuper(viewer) || viewer.user.role === "admin";
+  const bind: { kind: HolderKind; id: string; name: string }[] = [
+    ...nodes.map((n) => ("email" in n ? { kind: "user" as const, id: n.id, name: n.email } : { kind: "project" as const, id: n.id, name: n.name })),
+    ...(domain && isSuper(viewer) ? [{ kind: "domain" as const, id: domain.id, name: domain.name }] : []),
+  ];
+  return (
+    <>
+      <section className="panel pad filters" aria-label={t("Whose limits")}>
+        <UserPick key={`u ${names.get(place.user ?? "")}`} label={t("User")} value={place.user ?? null} chosen={chosen(place.user)} onChange={(id) => onChange({ user: id ?? undefined })} />
+        <ProjectPick key={`p ${names.get(place.project ?? "")}`} label={t("In the project")} placeholder={t("Any")} value={place.project ?? null} chosen={chosen(place.project)} onChange={(id) => onChange({ project: id ?? undefined })} />
+        <GroupPick label={t("On the resource group")} placeholder={t("Any")} value={place.group ?? null} onChange={(id) => onChange({ group: id ?? undefined })} />
+      </section>
+      <FailureNote failure={failure} />
+      {holders.length === 0 ? <div className="panel"><Empty title={t("Whose limits?")}>{t("Choose a user, a project, or both.")}</Empty></div> : null}
+      {data && nodes.length > 0 ? (
+        <>
+          <section className="panel" aria-label={t("Attached policies")}>
+            <div className="panel-head">
+              <h2>{t("Attached")}</h2>
+              {mayBind ? (
+                <div className="push row">
+                  {bind.map((h) => (
+                    <Button key={h.id} variant="default" size="compact-xs" onClick={() => setAdding(h)}>
+                      {t("Policy for {{name}}", { name: h.name })}
+                    </Button>
+                  ))}
+                </div>
+              ) : null}
+            </div>
+            {attached.size > 0 ? <Attachments label={t("Attached policies")} list={[...attached.values()]} first="policy" onDone={refetch} /> : <p className="pad-line dim">{t("No policy is attached to them or to their domain.")}</p>}
+          </section>
+          <section className="panel scroll-x" aria-label={t("What binds")}>
+            <div className="panel-head">
+              <h2>{t("What binds")}</h2>
+              <span className="dim">{t("of several limits, the one that leaves least")}</span>
+            </div>
+            {data.effectiveLimits.length === 0 ? <p className="pad-line dim">{t("Nothing: only the size of the cluster.")}</p> : (
+              <table className="grid">
+                <thead>
+                  <tr>
+                    <th scope="col">{t("What")}</th>
+                    <th scope="col" className="num">{t("Used")}</th>
+                    <th scope="col" className="num">{t("Limit")}</th>
+                    <th scope="col" className="num">{t("Still to have")}</th>
+                    <th scope="col">{t("By the policy")}</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {data.effectiveLimits.map((l) => (
+                    <tr key={l.what}>
+                      <td>{t(...whatOf(l.what))}</td>
+                      <td className="num nowrap">{each.has(l.what) ? <span className="dim">{t("each")}</span> : shown(l.what, l.used)}</td>
+                      <td className="num nowrap">{shown(l.what, l.limit)}</td>
+                      <td className={Number(l.assignable) === 0 ? "num nowrap tone-wait" : "num nowrap"}>{each.has(l.what) ? "" : shown(l.what, l.assignable)}</td>
+                      <td>
+                        <b>{l.policy}</b> <span className="dim">{t("of {{scope}} {{holder}}", { scope: t(l.scope), holder: l.holder })}
+                          {l.resourceGroup ? ` ${t("only in group {{name}}", { name: l.resourceGroup })}` : ""}{l.withinProject ? ` ${t("only within project {{name}}", { name: l.withinProject })}` : ""}</span>
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            )}
+          </section>
+        </>
+      ) : null}
+      {adding ? <AttachDialog policy={null} holder={adding} onClose={() => setAdding(null)} onDone={refetch} /> : null}
+    </>
+  );
+}
