@@ -266,7 +266,8 @@ async function admin() {
     await look(`admin-${name.toLowerCase()}`);
   }
   await page.goto("/account");
-  await heading("Tokens and logins");
+  await heading("Profile");
+  await page.getByRole("navigation", { name: "Account pages" }).getByRole("link", { name: "Logins" }).click();
   await page.getByText("this one").waitFor();
   await look("account");
 }

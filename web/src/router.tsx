@@ -1,5 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
-import { keepInvitation, session } from "./api/auth";
+import { invited, keepInvitation, session } from "./api/auth";
 import { Frame } from "./components/Frame";
 import { filterOf } from "./components/admin/rules/trail";
 import { Home } from "./pages/Home";
@@ -29,6 +29,7 @@ const signup = createRoute({
   // The secret leaves the address bar, and with it the history, before anything is shown.
   beforeLoad: ({ location }) => {
     if (keepInvitation(location.hash)) throw redirect({ to: "/signup", replace: true });
+    return { invited: invited() };
   },
 });
 
@@ -87,7 +88,41 @@ const cluster = createRoute({
 const account = createRoute({
   getParentRoute: () => frame,
   path: "/account",
-  component: lazyRouteComponent(() => import("./pages/Account"), "Account"),
+  component: lazyRouteComponent(() => import("./pages/account/Account"), "Account"),
+});
+
+const accountStart = createRoute({
+  getParentRoute: () => account,
+  path: "/",
+  beforeLoad: () => {
+    throw redirect({ to: "/account/profile" });
+  },
+});
+
+const profile = createRoute({
+  getParentRoute: () => account,
+  path: "profile",
+  component: lazyRouteComponent(() => import("./pages/account/Profile"), "Profile"),
+});
+const password = createRoute({
+  getParentRoute: () => account,
+  path: "password",
+  component: lazyRouteComponent(() => import("./pages/account/Password"), "Password"),
+});
+const secondStep = createRoute({
+  getParentRoute: () => account,
+  path: "second-step",
+  component: lazyRouteComponent(() => import("./pages/account/SecondStep"), "SecondStep"),
+});
+const logins = createRoute({
+  getParentRoute: () => account,
+  path: "logins",
+  component: lazyRouteComponent(() => import("./pages/account/Logins"), "Logins"),
+});
+const tokens = createRoute({
+  getParentRoute: () => account,
+  path: "tokens",
+  component: lazyRouteComponent(() => import("./pages/account/Tokens"), "Tokens"),
 });
 
 const admin = createRoute({
@@ -159,7 +194,7 @@ export const router = createRouter({
       data,
       folder,
       cluster,
-      account,
+      account.addChildren([accountStart, profile, password, secondStep, logins, tokens]),
       admin.addChildren([adminStart, users, projects, policies, images, agents, audit, retention]),
     ]),
   ]),

@@ -10,9 +10,9 @@ const embedded = () => null;
 
 /** Objects without an id: the cache keeps them inside their parent. */
 const withoutId = [
-  "AgentPlugin", "AgentProbe", "DeviceHolder", "DroppedAgents", "EventStep", "File", "FileList", "FileResult",
-  "KernelStats", "LimitReached", "LogChunk", "Metric", "NearestFit", "PendingReport", "ScanResult", "Server",
-  "UploadTarget", "UsageEntry", "Viewer",
+  "AgentPlugin", "AgentProbe", "DeviceHolder", "DroppedAgents", "EffectiveLimit", "EventStep", "File", "FileList", "FileResult",
+  "KernelStats", "LimitReached", "LogChunk", "LoginProvider", "Metric", "NearestFit", "PendingReport", "ResourceGroupAccess",
+  "RolePermission", "ScanResult", "Server", "UploadTarget", "UsageEntry", "UserAccount", "Viewer",
 ];
 
 const cache = cacheExchange({

@@ -7,6 +7,7 @@ import { useLaunch } from "../hooks/useLaunch";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
+import { pages as account } from "./account/nav";
 import { groups } from "./admin/nav";
 import { rank } from "./rank";
 
@@ -37,7 +38,7 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
     { label: t("Launch a session"), kind: t("action"), run: () => launch() },
     ...["Home", "Sessions", "Data", "Cluster"].map((p) => ({ label: t(p), kind: t("page"), run: go(p === "Home" ? "/" : `/${p.toLowerCase()}`) })),
     ...groups.flatMap((g) => g.pages.filter((p) => p.for(viewer))).map((p) => ({ label: `${t("Admin")}: ${t(p.label)}`, kind: t("page"), run: go(p.to) })),
-    { label: t("Tokens and logins"), kind: t("page"), run: go("/account") },
+    ...account.map((p) => ({ label: `${t("Account")}: ${t(p.label)}`, kind: t("page"), run: go(p.to) })),
     ...(data?.sessions.edges ?? []).flatMap((e) =>
       e?.node ? [{ label: e.node.name, kind: `${t("session")} · ${t(e.node.status)}`, run: go(`/sessions/${e.node.id}`) }] : [],
     ),

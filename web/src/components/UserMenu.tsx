@@ -26,7 +26,7 @@ export function UserMenu({ onPassword, onHelp }: { onPassword: () => void; onHel
         <Menu.Label>
           {user.email} · {user.role}
         </Menu.Label>
-        <Menu.Item onClick={() => void navigate({ to: "/account" })}>{t("Tokens and logins")}</Menu.Item>
+        <Menu.Item onClick={() => void navigate({ to: "/account" })}>{t("Account")}</Menu.Item>
         <Menu.Item onClick={onPassword}>{t("Change password")}</Menu.Item>
         <Menu.Item onClick={onHelp}>{t("Keyboard")}</Menu.Item>
         <Menu.Divider />

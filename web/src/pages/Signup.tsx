@@ -1,7 +1,7 @@
 import { Button, PasswordInput, TextInput } from "@mantine/core";
-import { Link, useRouter } from "@tanstack/react-router";
+import { Link, useRouteContext, useRouter } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
-import { invited, login, signUp, signUpMode } from "../api/auth";
+import { login, signUp, signUpMode } from "../api/auth";
 import { type Failure, byField } from "../api/errors";
 import { Mark } from "../components/Mark";
 import { FailureNote } from "../components/Note";
@@ -12,10 +12,12 @@ import { t } from "../i18n";
 type Mode = "asking" | "off" | "invitation" | "open" | "domain" | "invited" | "pending" | "active";
 
 export function Signup() {
-  const [mode, setMode] = useState<Mode>(invited() ? "invited" : "asking");
+  const { invited } = useRouteContext({ from: "/signup" });
+  const [mode, setMode] = useState<Mode>("asking");
   useEffect(() => {
-    if (!invited()) void signUpMode().then(setMode);
-  }, []);
+    if (invited) setMode("invited");
+    else void signUpMode().then(setMode);
+  }, [invited]);
   return (
     <main className="login">
       <div className="card">

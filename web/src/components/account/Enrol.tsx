@@ -15,7 +15,7 @@ const ConfirmTotp = graphql(`mutation ConfirmTotp($input: ConfirmTotpInput!) { c
 const quiet = 4;
 
 /** Turns the second factor on: scan, prove, keep the recovery codes. */
-export function Enrol({ begin, done, onDone }: { begin: string; done: string; onDone: () => void }) {
+export function Enrol({ begin, done, onBegin, onDone }: { begin: string; done: string; onBegin?: () => void; onDone: () => void }) {
   const start = useAction(StartTotp);
   const confirm = useAction(ConfirmTotp);
   const [made, setMade] = useState<{ secret: string; url: string } | null>(null);
@@ -31,7 +31,9 @@ export function Enrol({ begin, done, onDone }: { begin: string; done: string; on
         <div>
           <Button loading={start.busy} autoFocus onClick={async () => {
             const result = await start.run({});
-            if (result) setMade(result.startTotp);
+            if (!result) return;
+            onBegin?.();
+            setMade(result.startTotp);
           }}>
             {begin}
           </Button>

@@ -1,0 +1,59 @@
+import { SegmentedControl } from "@mantine/core";
+import { useEffect, useState } from "react";
+import { type VariablesOf, graphql } from "../../api/graphql";
+import { useViewer } from "../../hooks/useViewer";
+import { t } from "../../i18n";
+import { PagedTable } from "../admin/Table";
+import { usePages } from "../admin/usePages";
+import { when } from "../format";
+import { Outcome } from "./Outcome";
+import { agentName } from "./agent";
+import { loginResults, refusals } from "./trail";
+
+const LoginHistoryQuery = graphql(`
+  query LoginHistory($first: Int!, $after: Cursor, $where: LoginAttemptWhereInput) {
+    loginAttempts(first: $first, after: $after, where: $where, orderBy: [{ field: AT, direction: DESC }]) {
+      totalCount
+      pageInfo { hasNextPage endCursor }
+      edges { node { id at method result clientAddress userAgent } }
+    }
+  }
+`);
+
+type Where = NonNullable<VariablesOf<typeof LoginHistoryQuery>["where"]>;
+
+/** Who came in as me, who was refused, and how logins ended. */
+export function LoginHistory({ turn }: { turn: number }) {
+  const { user } = useViewer();
+  const [show, setShow] = useState("all");
+  const where: Where = { userID: user.id, ...(show === "refused" ? { resultIn: [...refusals] } : {}) };
+  const pages = usePages({ query: LoginHistoryQuery, variables: { where }, pick: (data) => data.loginAttempts });
+  useEffect(() => {
+    if (turn > 0) pages.reload();
+  }, [turn]);
+  return (
+    <>
+      <div className="row">
+        <h2>{t("History")}</h2>
+        <span className="push" />
+        <SegmentedControl aria-label={t("Which part of the history")} value={show} onChange={setShow}
+          data={[{ value: "all", label: t("All") }, { value: "refused", label: t("Refused") }]} />
+      </div>
+      <PagedTable label={t("History")} pages={pages} empty={show === "refused" ? t("Nobody was refused") : t("Nothing yet")}
+        columns={[
+          { head: t("When"), cell: (a) => <span className="nowrap">{when(a.at)}</span> },
+          { head: t("What"), cell: (a) => {
+            const { text, tone } = loginResults[a.result];
+            return <Outcome tone={tone}>{text}</Outcome>;
+          } },
+          { head: t("From where"), cell: (a) => a.clientAddress },
+          { head: t("With"), cell: (a) => (
+            <span className="dim" title={a.userAgent}>
+              {agentName(a.userAgent)}
+              {a.method === "oidc" ? ` · ${t("identity provider")}` : ""}
+            </span>
+          ) },
+        ]} />
+    </>
+  );
+}

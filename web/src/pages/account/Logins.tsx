@@ -1,0 +1,86 @@
+import { Button } from "@mantine/core";
+import { useState } from "react";
+import { type ResultOf, graphql } from "../../api/graphql";
+import { Confirm } from "../../components/Confirm";
+import { FailureNote } from "../../components/Note";
+import { LoginHistory } from "../../components/account/LoginHistory";
+import { agentName } from "../../components/account/agent";
+import { when } from "../../components/format";
+import { useAction } from "../../hooks/useAction";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { toast } from "../../hooks/useToasts";
+import { t } from "../../i18n";
+
+const LoginsQuery = graphql(`query Logins { loginSessions { id createdAt lastSeenAt expiresAt clientAddress userAgent current } }`);
+const RevokeLogin = graphql(`mutation RevokeLogin($input: RevokeLoginSessionInput!) { revokeLoginSession(input: $input) { id } }`);
+
+type Login = ResultOf<typeof LoginsQuery>["loginSessions"][number];
+
+export function Logins() {
+  const { data, failure, refetch } = useLiveQuery({ query: LoginsQuery, requestPolicy: "network-only" });
+  const revoke = useAction(RevokeLogin);
+  const [ending, setEnding] = useState<Login[]>([]);
+  const [busy, setBusy] = useState(false);
+  const [turn, setTurn] = useState(0);
+  const logins = [...(data?.loginSessions ?? [])].sort((a, b) => Number(b.current) - Number(a.current) || b.lastSeenAt.localeCompare(a.lastSeenAt));
+  const others = logins.filter((l) => !l.current);
+
+  async function end() {
+    setBusy(true);
+    let ended = 0;
+    for (const login of ending) {
+      if (!(await revoke.run({ input: { id: login.id } }))) break;
+      ended++;
+    }
+    setBusy(false);
+    refetch();
+    setTurn(turn + 1);
+    if (ended < ending.length) return;
+    toast({ text: t("{{count}} logins have ended.", { count: ended }) });
+    setEnding([]);
+  }
+  return (
+    <>
+      <div className="page-head">
+        <h1>{t("Logins")}</h1>
+        <span className="dim">{t("browsers that are logged in as you")}</span>
+        {others.length > 0 ? (
+          <Button className="push" variant="default" onClick={() => setEnding(others)}>
+            {t("End all others")}
+          </Button>
+        ) : null}
+      </div>
+      <FailureNote failure={failure} />
+      <section className="panel" aria-label={t("Open logins")}>
+        <ul className="rows">
+          {logins.map((l) => (
+            <li key={l.id}>
+              <div className="entry">
+                <div title={l.userAgent}>
+                  <b>{agentName(l.userAgent) || t("unknown browser")}</b> <span className="dim">{l.clientAddress}</span>
+                </div>
+                <div className="dim">
+                  {t("seen {{at}}", { at: when(l.lastSeenAt) })} · {t("since {{at}}", { at: when(l.createdAt) })} · {t("ends {{at}}", { at: when(l.expiresAt) })}
+                </div>
+              </div>
+              {l.current ? <span className="tag on">{t("this one")}</span> : (
+                <Button variant="subtle" color="red" size="compact-xs" aria-label={t("End the login from {{address}}, seen {{at}}", { address: l.clientAddress, at: when(l.lastSeenAt) })}
+                  onClick={() => setEnding([l])}>
+                  {t("End")}
+                </Button>
+              )}
+            </li>
+          ))}
+        </ul>
+      </section>
+      <LoginHistory turn={turn} />
+      <Confirm opened={ending.length > 0} title={t("End {{count}} logins?", { count: ending.length })} action={t("End")} busy={busy} failure={revoke.failure} onConfirm={() => void end()}
+        onClose={() => {
+          revoke.clear();
+          setEnding([]);
+        }}>
+        {t("Whoever uses them has to log in again; terminals in them close at once. Sessions go on.")}
+      </Confirm>
+    </>
+  );
+}

@@ -1,0 +1,132 @@
+import { Button, Modal, PasswordInput, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useState } from "react";
+import { byField } from "../../api/errors";
+import { graphql } from "../../api/graphql";
+import { FailureNote } from "../../components/Note";
+import { Enrol } from "../../components/account/Enrol";
+import { RecoveryCodes } from "../../components/account/RecoveryCodes";
+import { when } from "../../components/format";
+import { useAction } from "../../hooks/useAction";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { toast } from "../../hooks/useToasts";
+import { t } from "../../i18n";
+
+const TotpQuery = graphql(`query Totp { viewer { totpEnabledAt user { id domain { id totpRequired } } } }`);
+const Regenerate = graphql(`
+  mutation RegenerateRecoveryCodes($input: RegenerateRecoveryCodesInput!) { regenerateRecoveryCodes(input: $input) { codes } }
+`);
+const DisableTotp = graphql(`mutation DisableTotp($input: DisableTotpInput!) { disableTotp(input: $input) { viewer { totpEnabledAt user { id } } } }`);
+
+export function SecondStep() {
+  const { data, failure, refetch } = useLiveQuery({ query: TotpQuery });
+  const since = data?.viewer.totpEnabledAt;
+  const required = data?.viewer.user.domain.totpRequired ?? false;
+  const [enrolling, setEnrolling] = useState(false);
+  return (
+    <>
+      <div className="page-head">
+        <h1>{t("Two-step login")}</h1>
+        {data ? <span className={`tag${since ? " on" : ""}`}>{since ? t("on since {{at}}", { at: when(since) }) : t("off")}</span> : null}
+      </div>
+      <FailureNote failure={failure} />
+      <p>{t("Besides the password, a login then asks for a code that your phone shows. Who learns your password alone cannot get in.")}</p>
+      {data && (!since || enrolling) ? (
+        <section className="panel pad" aria-label={t("Turn on")}>
+          <Enrol begin={t("Set up")} done={t("Done")} onBegin={() => setEnrolling(true)} onDone={() => {
+            setEnrolling(false);
+            refetch();
+          }} />
+        </section>
+      ) : null}
+      {since && !enrolling ? <Renew /> : null}
+      {since && !enrolling ? <Disable required={required} onDone={refetch} /> : null}
+    </>
+  );
+}
+
+function Renew() {
+  const { run, busy, failure } = useAction(Regenerate);
+  const { field, rest } = byField(failure, ["code"]);
+  const [code, setCode] = useState("");
+  const [codes, setCodes] = useState<string[] | null>(null);
+  if (codes) return <RecoveryCodes codes={codes} done={t("Done")} onDone={() => setCodes(null)} />;
+  return (
+    <section className="panel" aria-labelledby="renew">
+      <div className="panel-head">
+        <h2 id="renew">{t("Recovery codes")}</h2>
+      </div>
+      <form className="body stack narrow" onSubmit={async (event) => {
+        event.preventDefault();
+        const done = await run({ input: { code: code.trim() } });
+        setCode("");
+        if (done) setCodes(done.regenerateRecoveryCodes.codes);
+      }}>
+        <p className="dim">{t("They let you in without the phone. New ones replace all old ones.")}</p>
+        <CodeInput value={code} error={field.code} onChange={setCode} />
+        <FailureNote failure={rest} />
+        <div>
+          <Button type="submit" variant="default" loading={busy} disabled={!code.trim()}>
+            {t("Make new codes")}
+          </Button>
+        </div>
+      </form>
+    </section>
+  );
+}
+
+function Disable({ required, onDone }: { required: boolean; onDone: () => void }) {
+  const [opened, { open, close }] = useDisclosure(false);
+  const { run, busy, failure, clear } = useAction(DisableTotp);
+  const { field, rest } = byField(failure, ["password", "code"]);
+  const [password, setPassword] = useState("");
+  const [code, setCode] = useState("");
+  function end() {
+    setPassword("");
+    setCode("");
+    clear();
+    close();
+  }
+  return (
+    <section className="panel" aria-labelledby="disable">
+      <div className="panel-head">
+        <h2 id="disable">{t("Turn off")}</h2>
+      </div>
+      <div className="body stack">
+        <p className="dim">{required ? t("Your domain requires a second step: after turning it off you set it up anew at once.") : t("For a new phone, turn it off and set it up again.")}</p>
+        <div>
+          <Button variant="light" color="red" onClick={open}>
+            {t("Turn off…")}
+          </Button>
+        </div>
+      </div>
+      <Modal opened={opened} onClose={end} title={<h2>{t("Turn off two-step login?")}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
+        <form className="stack" onSubmit={async (event) => {
+          event.preventDefault();
+          const done = await run({ input: { password, code: code.trim() } });
+          setCode("");
+          if (!done) return;
+          toast({ text: t("Two-step login is off.") });
+          onDone();
+          end();
+        }}>
+          <p>{t("From then on your password alone lets in. The recovery codes end with it.")}</p>
+          <PasswordInput label={t("Password")} autoComplete="current-password" required data-autofocus value={password} error={field.password}
+            onChange={(e) => setPassword(e.currentTarget.value)} />
+          <CodeInput value={code} error={field.code} onChange={setCode} />
+          <FailureNote failure={rest} />
+          <Button type="submit" color="red" loading={busy} disabled={!password || !code.trim()}>
+            {t("Turn off")}
+          </Button>
+        </form>
+      </Modal>
+    </section>
+  );
+}
+
+function CodeInput({ value, error, onChange }: { value: string; error?: string; onChange: (code: string) => void }) {
+  return (
+    <TextInput label={t("Code of your authenticator app, or a recovery code")} autoComplete="one-time-code" autoCapitalize="off" spellCheck={false} required
+      value={value} error={error} onChange={(e) => onChange(e.currentTarget.value)} />
+  );
+}
