@@ -257,6 +257,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		return discovery.Announce(ctx, m.etcd, managersKey, m.id, m.ClusterAddress())
 	})
 	g.Go(func() error { m.watchManagers(ctx); return nil })
+	g.Go(func() error { m.folders.Guard(ctx); return nil })
 	g.Go(func() error { m.campaign(ctx); return nil })
 	err := g.Wait()
 	if errors.Is(err, context.Canceled) {

@@ -42,6 +42,7 @@ func (s *service) Watch(q *storagepb.WatchRequest, out grpc.ServerStreamingServe
 		return err
 	}
 	defer leave()
+	s.p.http.Bar(barred(q.BarredUsers))
 	if s.learn != nil {
 		s.learn(q.Managers...)
 	}
@@ -61,6 +62,17 @@ func (s *service) Watch(q *storagepb.WatchRequest, out grpc.ServerStreamingServe
 			return out.Context().Err()
 		}
 	}
+}
+
+// barred names users as tickets do.
+func barred(ids [][]byte) []string {
+	var list []string
+	for _, b := range ids {
+		if id, err := uuid.FromBytes(b); err == nil {
+			list = append(list, id.String())
+		}
+	}
+	return list
 }
 
 func (s *service) report() *storagepb.Report {

@@ -79,7 +79,13 @@ func (s *Service) nextTell() context.Context {
 }
 
 func (s *Service) watch(ctx context.Context, name string, p *proxy) error {
-	stream, err := p.rpc.Watch(ctx, &storagepb.WatchRequest{Managers: s.managers(), TicketKeys: [][]byte{s.signer.PublicKey()}})
+	barred, err := s.barred(ctx)
+	if err != nil {
+		return err
+	}
+	stream, err := p.rpc.Watch(ctx, &storagepb.WatchRequest{
+		Managers: s.managers(), TicketKeys: [][]byte{s.signer.PublicKey()}, BarredUsers: barred,
+	})
 	for err == nil {
 		var r *storagepb.Report
 		if r, err = stream.Recv(); err == nil {

@@ -144,7 +144,10 @@ type WatchRequest struct {
 	Managers []string               `protobuf:"bytes,2,rep,name=managers,proto3" json:"managers,omitempty"`
 	// Ed25519 public keys (32 bytes) that sign tickets for the HTTP side; a
 	// ticket names its key by the first 8 bytes of its SHA-256, in hex.
-	TicketKeys    [][]byte `protobuf:"bytes,3,rep,name=ticket_keys,json=ticketKeys,proto3" json:"ticket_keys,omitempty"`
+	TicketKeys [][]byte `protobuf:"bytes,3,rep,name=ticket_keys,json=ticketKeys,proto3" json:"ticket_keys,omitempty"`
+	// Users (16 bytes of a uuid each) whose tickets are refused from now on, and
+	// whose transfers end. It replaces the list of the watch before.
+	BarredUsers   [][]byte `protobuf:"bytes,4,rep,name=barred_users,json=barredUsers,proto3" json:"barred_users,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -196,6 +199,13 @@ func (x *WatchRequest) GetManagers() []string {
 func (x *WatchRequest) GetTicketKeys() [][]byte {
 	if x != nil {
 		return x.TicketKeys
+	}
+	return nil
+}
+
+func (x *WatchRequest) GetBarredUsers() [][]byte {
+	if x != nil {
+		return x.BarredUsers
 	}
 	return nil
 }
@@ -1256,12 +1266,13 @@ var File_storage_storagepb_storage_proto protoreflect.FileDescriptor
 
 const file_storage_storagepb_storage_proto_rawDesc = "" +
 	"\n" +
-	"\x1fstorage/storagepb/storage.proto\x12\x10berth.storage.v1\"a\n" +
+	"\x1fstorage/storagepb/storage.proto\x12\x10berth.storage.v1\"\x84\x01\n" +
 	"\fWatchRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1a\n" +
 	"\bmanagers\x18\x02 \x03(\tR\bmanagers\x12\x1f\n" +
 	"\vticket_keys\x18\x03 \x03(\fR\n" +
-	"ticketKeys\"\xab\x01\n" +
+	"ticketKeys\x12!\n" +
+	"\fbarred_users\x18\x04 \x03(\fR\vbarredUsers\"\xab\x01\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12 \n" +

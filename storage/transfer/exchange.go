@@ -15,6 +15,7 @@ type exchange struct {
 	kind     string
 	began    time.Time
 	claims   ticket.Claims
+	patience *patience
 	status   int
 	sent     int64
 	received int64

@@ -16,7 +16,7 @@ type patience struct {
 	control *http.ResponseController
 
 	mu    sync.Mutex
-	ended bool
+	cause error // why it ended
 }
 
 func newPatience(w http.ResponseWriter) *patience {
@@ -28,7 +28,7 @@ func newPatience(w http.ResponseWriter) *patience {
 func (p *patience) more() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.ended {
+	if p.cause == nil {
 		_ = p.control.SetReadDeadline(time.Now().Add(idle))
 	}
 }
@@ -38,22 +38,22 @@ func (p *patience) more() {
 func (p *patience) over() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.ended {
+	if p.cause == nil {
 		_ = p.control.SetReadDeadline(time.Time{})
 	}
 }
 
-// gone tells whether somebody ended it.
-func (p *patience) gone() bool {
+// gone is why somebody ended it, nil when nobody did.
+func (p *patience) gone() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.ended
+	return p.cause
 }
 
 // end makes a pending read, and every later one, fail now.
-func (p *patience) end() {
+func (p *patience) end(cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ended = true
+	p.cause = cause
 	_ = p.control.SetReadDeadline(time.Now())
 }

@@ -13,8 +13,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-
-	"github.com/containerd/errdefs"
 )
 
 // checksumNames are the algorithms of the checksum extension: sha1 because
@@ -106,8 +104,8 @@ func (x *session) copy(body io.Reader, sum *checksum) (received int64, err error
 			x.patience.over()
 			return received, nil
 		}
-		if rerr != nil && x.patience.gone() {
-			return received, fmt.Errorf("another request took the upload over: %w", errdefs.ErrConflict)
+		if cause := x.patience.gone(); rerr != nil && cause != nil {
+			return received, cause
 		}
 		if rerr != nil {
 			// Nobody is there to answer; the client asks for the offset.

@@ -37,6 +37,7 @@ type Server struct {
 	metrics *metrics
 	locks   locks
 	ledger  ledger
+	barred  barred
 }
 
 // New returns a server; Run sweeps its leftovers.
@@ -81,7 +82,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !requestID.MatchString(id) {
 		id = uuid.NewString()
 	}
-	x := &exchange{ResponseWriter: w, request: id, began: time.Now()}
+	x := &exchange{ResponseWriter: w, request: id, began: time.Now(), patience: newPatience(w)}
 	if m := r.Header.Get("X-HTTP-Method-Override"); m != "" && r.Method == http.MethodPost {
 		r.Method = m // tus, for clients behind old proxies
 	}
@@ -91,6 +92,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.cors(h, r)
 	// Also for a handler that aborts the connection by panicking.
 	defer s.ended(x, r)
+	defer s.barred.leave(x)
 	s.mux.ServeHTTP(x, r)
 }
 
@@ -155,8 +157,9 @@ func (s *Server) claims(w http.ResponseWriter, r *http.Request, operation string
 	if err != nil {
 		return c, err
 	}
-	w.(*exchange).claims = c
-	return c, nil
+	x := w.(*exchange)
+	x.claims = c
+	return c, s.barred.enter(x)
 }
 
 // folder opens the folder a ticket is for.

@@ -86,6 +86,10 @@ type session struct {
 	release  func()
 }
 
+func errTaken() error {
+	return fmt.Errorf("another request took the upload over: %w", errdefs.ErrConflict)
+}
+
 // hold finds an upload by id, checks that the ticket is for it and takes it
 // from whatever request holds it.
 func (s *Server) hold(w http.ResponseWriter, r *http.Request, id string) (*session, error) {
@@ -104,8 +108,8 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request, id string) (*sessi
 	if err != nil {
 		return nil, err
 	}
-	x := &session{upload: &upload{id: id}, staging: st, patience: newPatience(w)}
-	if x.release, err = s.locks.take(r.Context(), id, x.patience.end); err != nil {
+	x := &session{upload: &upload{id: id}, staging: st, patience: w.(*exchange).patience}
+	if x.release, err = s.locks.take(r.Context(), id, func() { x.patience.end(errTaken()) }); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	if err := x.open(c); err != nil {
