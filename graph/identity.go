@@ -59,7 +59,7 @@ func (r queryResolver) Projects(ctx context.Context, first *int, after *ent.Curs
 }
 
 func (r queryResolver) Users(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.UserOrder, where *ent.UserWhereInput) (*ent.UserConnection, error) {
-	return r.Client.User.Query().Paginate(ctx, after, first, before, last, ent.WithUserOrder(orderBy), ent.WithUserFilter(where.Filter))
+	return r.Client.User.Query().Where(identity.Present()).Paginate(ctx, after, first, before, last, ent.WithUserOrder(orderBy), ent.WithUserFilter(where.Filter))
 }
 
 func (r domainResolver) Occupied(ctx context.Context, d *ent.Domain) (resource.Slots, error) {

@@ -86,6 +86,7 @@ var matrix = map[string]cell{
 
 	"updateDomain":  func(f *fixture) vars { return vars{"id": f.domain.ID, "description": f.name()} },
 	"purgeDomain":   func(f *fixture) vars { return vars{"id": f.domain.ID, "name": f.domain.Name} },
+	"purgeUser":     func(f *fixture) vars { return vars{"id": f.owner.ID} },
 	"updateProject": func(f *fixture) vars { return vars{"id": f.project.ID, "description": f.name()} },
 	"purgeProject": func(f *fixture) vars {
 		p := f.Client.Project.Create().SetName(f.name()).SetDomain(f.domain).SaveX(f.System(f.t))
@@ -196,7 +197,7 @@ func (f *fixture) policy() *ent.ResourcePolicy {
 
 func (f *fixture) image() *ent.Image {
 	ctx := f.System(f.t)
-	r := f.Client.Registry.Create().SetName(f.name() + "i").SetHost(f.name() + "i.example.org").SaveX(ctx)
+	r := f.Client.Registry.Create().SetName(f.name() + "i").SetHost(f.name() + "i.example.org").AddDomains(f.domain).SaveX(ctx)
 	return f.Client.Image.Create().SetReference(f.name() + "i.example.org/i:1").SetName("i:1").SetArchitecture("x86_64").
 		SetDigest("-").SetRegistry(r).SaveX(ctx)
 }

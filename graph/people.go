@@ -7,6 +7,7 @@ import (
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity"
+	"github.com/berthhq/berth/manager/task"
 )
 
 // Account is the user again, for those who may see the rest of him. The field is
@@ -33,6 +34,10 @@ func (r mutationResolver) UpdateProject(ctx context.Context, input identity.Upda
 
 func (r mutationResolver) PurgeProject(ctx context.Context, input identity.PurgeProjectInput) (*identity.PurgePayload, error) {
 	return r.Identity.PurgeProject(ctx, input)
+}
+
+func (r mutationResolver) PurgeUser(ctx context.Context, input identity.PurgeUserInput) (*task.TaskPayload, error) {
+	return r.Identity.PurgeUser(ctx, input)
 }
 
 func (r mutationResolver) UpdateProfile(ctx context.Context, input identity.UpdateProfileInput) (*identity.UserPayload, error) {

@@ -5,8 +5,13 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/identity/password"
@@ -28,10 +33,22 @@ func (m *Manager) wirePeople() error {
 	m.auth = auth.New(auth.Config{
 		Client: m.client, Bus: m.bus, Redis: m.redis, Passwords: hasher, Keys: m.keys, TrustedProxies: trusted, Logger: m.log,
 	})
-	m.identity = identity.New(identity.Config{Client: m.client, Passwords: hasher, Logins: m.auth, Address: auth.AddressFrom, Logger: m.log})
+	m.identity = identity.New(identity.Config{
+		Client: m.client, Passwords: hasher, Logins: m.auth, Address: auth.AddressFrom,
+		Tasks: m.tasks, Sessions: m.sessions, Folders: m.folders, Purged: m.purged, Logger: m.log,
+	})
 	m.providers = oidc.New(oidc.Config{Client: m.client, Keys: m.keys, Auth: m.auth, Redis: m.redis, Logger: m.log})
 	m.signups = signup.New(signup.Config{Client: m.client, Auth: m.auth, Passwords: hasher, Logger: m.log})
 	return nil
+}
+
+// purged leaves in the trail that a user is gone, in the name of who asked for it.
+func (m *Manager) purged(ctx context.Context, by uuid.UUID, who *ent.User) {
+	e := audit.Entry{Action: "purgeUser.done", Entity: access.User, ID: who.ID, Domain: who.DomainID, Message: who.Email}
+	if u, err := m.client.User.Get(viewer.SystemContext(ctx), by); err == nil {
+		ctx = viewer.With(ctx, &viewer.Viewer{User: u.ID, Email: u.Email, Domain: u.DomainID, Role: viewer.Role(u.Role)})
+	}
+	m.audit.Record(ctx, e)
 }
 
 // InitialPassword tells whether the user still has the generated password.

@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
@@ -158,7 +159,7 @@ func (s *Service) PurgeDomain(ctx context.Context, in PurgeDomainInput) (*PurgeP
 }
 
 func purgeDomain(ctx context.Context, tx *ent.Tx, d *ent.Domain) error {
-	users, err := tx.User.Query().Where(user.DomainID(d.ID)).Count(ctx)
+	users, err := tx.User.Query().Where(user.DomainID(d.ID), Present()).Count(ctx)
 	if err != nil {
 		return fmt.Errorf("count users: %w", err)
 	}
@@ -174,6 +175,13 @@ func purgeDomain(ctx context.Context, tx *ent.Tx, d *ent.Domain) error {
 	}
 	if _, err := tx.RoleGrant.Delete().Where(rolegrant.ScopeID(d.ID)).Exec(ctx); err != nil {
 		return fmt.Errorf("remove grants: %w", err)
+	}
+	// Without projects nothing names purged users any more but folders that are gone.
+	if _, err := tx.Vfolder.Delete().Where(vfolder.DomainID(d.ID), vfolder.StatusEQ(vfolder.StatusDeleted)).Exec(ctx); err != nil {
+		return fmt.Errorf("remove folders: %w", err)
+	}
+	if _, err := tx.User.Delete().Where(user.DomainID(d.ID)).Exec(ctx); err != nil {
+		return fmt.Errorf("remove purged users: %w", err)
 	}
 	return tx.Domain.DeleteOne(d).Exec(ctx)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/manager/identity/password"
+	"github.com/berthhq/berth/manager/task"
 )
 
 // Logins ends what people have open because the rights it was opened with have
@@ -33,6 +34,10 @@ type Config struct {
 	Passwords *password.Hasher
 	Logins    Logins
 	Address   Address // nil: never known
+	Tasks     *task.Service
+	Sessions  Sessions
+	Folders   Folders
+	Purged    Purged // nil: nobody is told
 	Logger    *slog.Logger
 }
 
@@ -42,6 +47,10 @@ type Service struct {
 	passwords *password.Hasher
 	logins    Logins
 	address   Address
+	tasks     *task.Service
+	sessions  Sessions
+	folders   Folders
+	purged    Purged
 	log       *slog.Logger
 	// quick hashes generated passwords: with more than 110 bits they need no slow
 	// hash, and the first login hashes what is chosen instead anyway.
@@ -53,10 +62,18 @@ func New(cfg Config) *Service {
 	if cfg.Address == nil {
 		cfg.Address = func(context.Context) netip.Addr { return netip.Addr{} }
 	}
-	return &Service{
+	if cfg.Purged == nil {
+		cfg.Purged = func(context.Context, uuid.UUID, *ent.User) {}
+	}
+	s := &Service{
 		client: cfg.Client, passwords: cfg.Passwords, logins: cfg.Logins, address: cfg.Address, log: cfg.Logger,
+		tasks: cfg.Tasks, sessions: cfg.Sessions, folders: cfg.Folders, purged: cfg.Purged,
 		quick: password.NewHasher(password.Cost{Memory: 64, Time: 1, Threads: 1}),
 	}
+	if s.tasks != nil {
+		s.tasks.Register(purgeKind, purger{s})
+	}
+	return s
 }
 
 // inTx runs f in a transaction and commits when it returns nil.

@@ -71,8 +71,8 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, in UpdateUserInput) (b
 			return nil, nil, err
 		}
 	}
-	if before.Username == tombstone(before.ID) && in.Status != nil && *in.Status != user.StatusDeleted {
-		return nil, nil, problem.Precondition("the user was purged and cannot come back").WithField("status")
+	if err := notPurged(ctx, tx, before); err != nil {
+		return nil, nil, err
 	}
 	if err := bindable(ctx, tx, in.Policy); err != nil {
 		return nil, nil, err
@@ -155,6 +155,3 @@ func notLast(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 	}
 	return nil
 }
-
-// tombstone is what a purged user is called whom the history still names.
-func tombstone(id uuid.UUID) string { return "deleted-" + id.String() }

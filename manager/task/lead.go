@@ -128,6 +128,10 @@ func (s *Service) settle(ctx context.Context, p *Progress, failure error) error 
 			up.SetStatus(task.StatusDone).SetMessage("").SetEndedAt(now())
 			return
 		}
+		if w := (*waiting)(nil); errors.As(failure, &w) {
+			up.SetStatus(task.StatusWaiting).SetMessage(w.what).AddAttempt(-1).SetRetryAt(now().Add(w.after))
+			return
+		}
 		said, known := problem.From(failure)
 		s.Logger.WarnContext(ctx, "task failed", "task", p.task.ID, "kind", p.task.Kind, "attempt", p.task.Attempt, "error", failure)
 		up.SetMessage(said.Message)
@@ -145,6 +149,19 @@ func hopeless(code string) bool {
 		problem.CodePermissionDenied, problem.CodeAlreadyExists}, code)
 }
 
+// Wait is what a run returns when it can only go on later: what it waits for is
+// the task's message meanwhile, and the run is no failed attempt.
+func Wait(after time.Duration, format string, args ...any) error {
+	return &waiting{after: after, what: fmt.Sprintf(format, args...)}
+}
+
+type waiting struct {
+	after time.Duration
+	what  string
+}
+
+func (w *waiting) Error() string { return w.what }
+
 // errStopped ends the run of a task that was cancelled.
 var errStopped = errors.New("the task was cancelled")
 
@@ -153,6 +170,14 @@ type Progress struct {
 	s     *Service
 	task  *ent.Task
 	epoch int64
+}
+
+// By is who enqueued the task; zero for the platform itself.
+func (p *Progress) By() uuid.UUID {
+	if p.task.CreatorID == nil {
+		return uuid.Nil
+	}
+	return *p.task.CreatorID
 }
 
 // State reads what was saved last into v, and leaves v alone before the first save.

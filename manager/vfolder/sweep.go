@@ -71,7 +71,19 @@ func (s *Service) deleteOne(ctx context.Context, f *ent.Vfolder) error {
 	if err != nil {
 		return err
 	}
-	stream, err := p.rpc.DeleteFolder(ctx, folderRef(f))
+	if err := remove(ctx, p, folderRef(f)); err != nil {
+		return err
+	}
+	if err := s.client.Vfolder.UpdateOne(f).SetStatus(vfolder.StatusDeleted).Exec(ctx); err != nil {
+		return err
+	}
+	s.changed(ctx, f.ID)
+	return nil
+}
+
+// remove deletes the bytes of a folder.
+func remove(ctx context.Context, p *proxy, f *storagepb.FolderRef) error {
+	stream, err := p.rpc.DeleteFolder(ctx, f)
 	for err == nil {
 		var progress *storagepb.Progress
 		if progress, err = stream.Recv(); err == nil && progress.Finished {
@@ -81,9 +93,5 @@ func (s *Service) deleteOne(ctx context.Context, f *ent.Vfolder) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return errgrpc.ToNative(err)
 	}
-	if err := s.client.Vfolder.UpdateOne(f).SetStatus(vfolder.StatusDeleted).Exec(ctx); err != nil {
-		return err
-	}
-	s.changed(ctx, f.ID)
 	return nil
 }

@@ -160,26 +160,32 @@ func (s *Service) scope(ctx context.Context, vol *ent.Volume, kind quotascope.Ki
 
 // materialise makes scope and directory at the proxy and notes the path.
 func (s *Service) materialise(ctx context.Context, f *ent.Vfolder, scope *ent.QuotaScope, vol *ent.Volume) error {
-	p, err := s.reach(vol.Name)
+	p, err := s.materialiseScope(ctx, scope, vol)
 	if err != nil {
 		return err
-	}
-	limit, err := s.bytesLimit(ctx, scope)
-	if err != nil {
-		return err
-	}
-	made, err := p.rpc.CreateScope(ctx, &storagepb.ScopeRequest{Volume: vol.Name, Scope: scope.HolderID.String(), LimitBytes: limit})
-	if err != nil {
-		return fmt.Errorf("make quota scope: %w", errgrpc.ToNative(err))
 	}
 	dir, err := p.rpc.CreateFolder(ctx, ref(vol, scope, f))
 	if err != nil {
 		return fmt.Errorf("make folder: %w", errgrpc.ToNative(err))
 	}
-	if err := s.client.QuotaScope.UpdateOneID(scope.ID).SetEnforcement(made.Enforcement).Exec(ctx); err != nil {
-		return err
-	}
 	return s.client.Vfolder.UpdateOne(f).SetPath(dir.Path).Exec(ctx)
+}
+
+// materialiseScope makes a scope at the proxy of its volume, and returns the proxy.
+func (s *Service) materialiseScope(ctx context.Context, scope *ent.QuotaScope, vol *ent.Volume) (*proxy, error) {
+	p, err := s.reach(vol.Name)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := s.bytesLimit(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	made, err := p.rpc.CreateScope(ctx, &storagepb.ScopeRequest{Volume: vol.Name, Scope: scope.HolderID.String(), LimitBytes: limit})
+	if err != nil {
+		return nil, fmt.Errorf("make quota scope: %w", errgrpc.ToNative(err))
+	}
+	return p, s.client.QuotaScope.UpdateOneID(scope.ID).SetEnforcement(made.Enforcement).Exec(ctx)
 }
 
 func ref(vol *ent.Volume, scope *ent.QuotaScope, f *ent.Vfolder) *storagepb.FolderRef {
@@ -233,15 +239,8 @@ func (s *Service) mark(ctx context.Context, f *ent.Vfolder) error {
 	if _, err := tx.Vfolder.Query().Where(vfolder.ID(f.ID)).ForUpdate().OnlyID(sys); err != nil {
 		return fmt.Errorf("lock folder: %w", err)
 	}
-	mounts, err := tx.SessionMount.Query().
-		Where(sessionmount.VfolderID(f.ID), sessionmount.HasSessionWith(session.TerminatedAtIsNil())).
-		WithSession().All(sys)
-	if err != nil {
-		return fmt.Errorf("look for mounts: %w", err)
-	}
-	if len(mounts) > 0 {
-		return problem.Precondition("folder %s is mounted by %d live sessions, %s among them",
-			f.Name, len(mounts), mounts[0].Edges.Session.Name).WithField("id")
+	if err := unmounted(sys, tx, f); err != nil {
+		return err
 	}
 	err = tx.Vfolder.Update().Where(vfolder.ID(f.ID), vfolder.StatusEQ(vfolder.StatusReady)).
 		SetStatus(vfolder.StatusDeleting).SetDeletedAt(now()).Exec(ctx)
@@ -249,6 +248,21 @@ func (s *Service) mark(ctx context.Context, f *ent.Vfolder) error {
 		return fmt.Errorf("mark folder for deletion: %w", err)
 	}
 	return tx.Commit()
+}
+
+// unmounted refuses a folder that live sessions mount.
+func unmounted(ctx context.Context, tx *ent.Tx, f *ent.Vfolder) error {
+	mounts, err := tx.SessionMount.Query().
+		Where(sessionmount.VfolderID(f.ID), sessionmount.HasSessionWith(session.TerminatedAtIsNil())).
+		WithSession().All(ctx)
+	if err != nil {
+		return fmt.Errorf("look for mounts: %w", err)
+	}
+	if len(mounts) > 0 {
+		return problem.Precondition("folder %s is mounted by %d live sessions, %s among them",
+			f.Name, len(mounts), mounts[0].Edges.Session.Name).WithField("id")
+	}
+	return nil
 }
 
 // writable returns a folder that the viewer may change, and that its volume
@@ -265,9 +279,11 @@ func (s *Service) writable(ctx context.Context, id uuid.UUID, op access.Operatio
 	return f, s.Allow(ctx, f, need)
 }
 
+const maxName = 64
+
 func checkName(name string) error {
-	if name == "" || len(name) > 64 {
-		return problem.Invalid("name", "must have 1 to 64 characters").WithLimit("1..64")
+	if name == "" || len(name) > maxName {
+		return problem.Invalid("name", "must have 1 to %d characters", maxName).WithLimit(fmt.Sprintf("1..%d", maxName))
 	}
 	dots := true
 	for i := range len(name) {

@@ -1,0 +1,177 @@
+package identity
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/predicate"
+	enttask "github.com/berthhq/berth/ent/task"
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/task"
+)
+
+// PurgeUserInput names a user who may not log in any more, and what becomes of
+// the folders that he owns: another user of the domain gets them, or they are
+// deleted. Who owns folders is purged with exactly one of the two.
+type PurgeUserInput struct {
+	ID            uuid.UUID
+	FoldersTo     *uuid.UUID
+	DeleteFolders *bool
+}
+
+// Purged is told who asked for it, and of a user as he was, once he is gone.
+type Purged func(ctx context.Context, by uuid.UUID, who *ent.User)
+
+// purgeKind names the tasks that remove users.
+const purgeKind = "purge_user"
+
+// PurgeUser has a user removed by a task: his live sessions and all credentials
+// end, his folders go where the input says, and his rows with them. What others
+// did to him and what he used stays, under his id and name.
+func (s *Service) PurgeUser(ctx context.Context, in PurgeUserInput) (*task.TaskPayload, error) {
+	if _, err := permit.Writer(ctx); err != nil {
+		return nil, err
+	}
+	if in.FoldersTo != nil && isTrue(in.DeleteFolders) {
+		return nil, problem.Invalid("deleteFolders", "cannot be combined with foldersTo")
+	}
+	var t *ent.Task
+	err := s.inTx(ctx, func(tx *ent.Tx) error {
+		u, err := s.purgeable(ctx, tx, in)
+		if err != nil {
+			return err
+		}
+		t, err = s.tasks.Enqueue(ctx, tx, task.Wanted{
+			Kind: purgeKind, Title: "Purge " + known(u), Input: in, Subject: u.ID, Domain: u.DomainID,
+		})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("purge user %s: %w", in.ID, err)
+	}
+	s.tasks.Wake(ctx, t.ID)
+	return &task.TaskPayload{Task: t.Unwrap()}, nil
+}
+
+// purgeable reads and locks a user whom the viewer may purge, and names all that
+// stands in the way.
+func (s *Service) purgeable(ctx context.Context, tx *ent.Tx, in PurgeUserInput) (*ent.User, error) {
+	if err := lockSuperadmins(ctx, tx); err != nil {
+		return nil, err
+	}
+	u, err := tx.User.Query().Where(user.ID(in.ID)).ForUpdate().Only(ctx)
+	if err != nil {
+		return nil, missing(err, "user", "id")
+	}
+	v, err := permit.Check(ctx, access.Delete, access.User, access.Object{ID: u.ID, Domain: u.DomainID, Owner: u.ID})
+	if err != nil {
+		return nil, err
+	}
+	if err := mayGrant(v, u.DomainID, u.Role); err != nil {
+		return nil, err
+	}
+	if err := notPurged(ctx, tx, u); err != nil {
+		return nil, err
+	}
+	if err := notLast(ctx, tx, u.ID); err != nil {
+		return nil, err
+	}
+	if in.FoldersTo != nil {
+		if err := heir(ctx, tx, u, *in.FoldersTo); err != nil {
+			return nil, err
+		}
+	}
+	return u, unobstructed(viewer.SystemContext(ctx), tx, u, in)
+}
+
+// unobstructed lists at once what must be decided or done before a purge.
+func unobstructed(ctx context.Context, tx *ent.Tx, u *ent.User, in PurgeUserInput) error {
+	var list []string
+	field := ""
+	if u.Status == user.StatusActive {
+		list, field = append(list, "the user is active: deactivate or delete him first"), "id"
+	}
+	if in.FoldersTo == nil && !isTrue(in.DeleteFolders) {
+		n, err := tx.Vfolder.Query().Where(owned(u.ID)).Count(ctx)
+		if err != nil {
+			return fmt.Errorf("count folders: %w", err)
+		}
+		if n > 0 {
+			list = append(list, fmt.Sprintf("the user owns %s: say who gets them (foldersTo), or that they are deleted (deleteFolders)", counted(n, "folder")))
+			field = cmp.Or(field, "foldersTo")
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return problem.Precondition("%s", strings.Join(list, "; ")).WithField(field)
+}
+
+// heir checks that somebody may get another's folders.
+func heir(ctx context.Context, tx *ent.Tx, of *ent.User, id uuid.UUID) error {
+	to, err := tx.User.Query().Where(user.ID(id)).Only(ctx)
+	if err != nil {
+		return missing(err, "user", "foldersTo")
+	}
+	switch {
+	case to.ID == of.ID:
+		return problem.Invalid("foldersTo", "is the user who is purged")
+	case to.DomainID != of.DomainID:
+		return problem.Invalid("foldersTo", "must be of the same domain")
+	case to.Status != user.StatusActive:
+		return problem.Precondition("who gets the folders must be active").WithField("foldersTo")
+	}
+	return nil
+}
+
+// notPurged refuses changes of a user who is gone, or on his way.
+func notPurged(ctx context.Context, tx *ent.Tx, u *ent.User) error {
+	if gone(u) {
+		return problem.Precondition("the user was purged").WithField("id")
+	}
+	busy, err := tx.Task.Query().Where(enttask.Kind(purgeKind), enttask.SubjectID(u.ID),
+		enttask.StatusIn(enttask.StatusWaiting, enttask.StatusRunning)).Exist(viewer.SystemContext(ctx))
+	if err != nil {
+		return fmt.Errorf("look for a purge: %w", err)
+	}
+	if busy {
+		return problem.Precondition("the user is being purged; cancel that task first").WithField("id")
+	}
+	return nil
+}
+
+// owned are the folders of a user that are there.
+func owned(id uuid.UUID) predicate.Vfolder {
+	return vfolder.And(vfolder.OwnerID(id), vfolder.StatusEQ(vfolder.StatusReady))
+}
+
+// tombstone is what a purged user is called whom the history still names.
+func tombstone(id uuid.UUID) string { return "deleted-" + id.String() }
+
+func gone(u *ent.User) bool { return u.Username == tombstone(u.ID) }
+
+// Present leaves out the purged users whom the history still names.
+func Present() predicate.User {
+	return func(s *sql.Selector) {
+		s.Where(sql.ExprP(s.C(user.FieldUsername) + " <> 'deleted-' || " + s.C(user.FieldID) + "::text"))
+	}
+}
+
+// known is who a user is to people: his full name and e-mail address.
+func known(u *ent.User) string {
+	if u.FullName == "" {
+		return u.Email
+	}
+	return fmt.Sprintf("%s <%s>", u.FullName, u.Email)
+}

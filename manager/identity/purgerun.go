@@ -1,0 +1,297 @@
+package identity
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/accesstoken"
+	"github.com/berthhq/berth/ent/externalidentity"
+	"github.com/berthhq/berth/ent/groupgrant"
+	"github.com/berthhq/berth/ent/keypair"
+	"github.com/berthhq/berth/ent/loginsession"
+	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/policyattachment"
+	"github.com/berthhq/berth/ent/recoverycode"
+	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sshkey"
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/ent/volumegrant"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/task"
+)
+
+// Sessions ends what a user runs.
+type Sessions interface {
+	// EndOwned asks for the end of a user's live sessions and tells how many have
+	// not ended yet.
+	EndOwned(ctx context.Context, owner uuid.UUID, why string) (left int, err error)
+}
+
+// Folders takes away what a user owns. Every method may be called again.
+type Folders interface {
+	// HandOver gives a folder to another user of its domain.
+	HandOver(ctx context.Context, folder, to uuid.UUID) error
+	// Discard marks a folder for deletion.
+	Discard(ctx context.Context, folder uuid.UUID) error
+	// Forget removes what a user without folders leaves on volumes, and tells how
+	// many folders are still being deleted.
+	Forget(ctx context.Context, owner uuid.UUID) (left int, err error)
+}
+
+const lookAgain = 2 * time.Second // for sessions that end and folders that are deleted
+
+// purger runs the tasks that remove users. It looks at what is left rather than
+// remembering what it did, so it may be cut anywhere and run again.
+type purger struct{ *Service }
+
+// purgeState is what the rows do not tell.
+type purgeState struct {
+	Folders int       // that have gone their way
+	Moving  uuid.UUID // the bytes of this one may have moved before its row
+}
+
+// A purge is done in as many steps besides one for each folder.
+const purgeSteps = 4 // credentials, sessions, what is left on volumes, rows
+
+// Run removes a user.
+func (p purger) Run(ctx context.Context, at *task.Progress, input []byte) error {
+	ctx = viewer.SystemContext(ctx)
+	var in PurgeUserInput
+	if err := json.Unmarshal(input, &in); err != nil {
+		return fmt.Errorf("read input: %w", err)
+	}
+	var state purgeState
+	if err := at.State(&state); err != nil {
+		return err
+	}
+	u, err := p.client.User.Get(ctx, in.ID)
+	if ent.IsNotFound(err) || err == nil && gone(u) {
+		return nil // cut after the last step
+	}
+	if err != nil {
+		return fmt.Errorf("read user: %w", err)
+	}
+	if err := p.endCredentials(ctx, u.ID); err != nil {
+		return err
+	}
+	if err := p.note(ctx, at, state, u.ID, 1); err != nil {
+		return err
+	}
+	left, err := p.sessions.EndOwned(ctx, u.ID, "its owner is purged")
+	if err != nil {
+		return fmt.Errorf("end sessions: %w", err)
+	}
+	if left > 0 {
+		return task.Wait(lookAgain, "%s to end", counted(left, "session"))
+	}
+	if err := p.note(ctx, at, state, u.ID, 2); err != nil {
+		return err
+	}
+	if err := p.emptyHands(ctx, at, in, &state); err != nil {
+		return err
+	}
+	if left, err = p.folders.Forget(ctx, u.ID); err != nil {
+		return err
+	}
+	if left > 0 {
+		return task.Wait(lookAgain, "%s to be deleted", counted(left, "folder"))
+	}
+	if err := p.note(ctx, at, state, u.ID, 3); err != nil {
+		return err
+	}
+	return p.remove(ctx, u.ID, at.By())
+}
+
+// note saves how far the purge is.
+func (p purger) note(ctx context.Context, at *task.Progress, state purgeState, id uuid.UUID, steps int) error {
+	left, err := p.client.Vfolder.Query().Where(owned(id)).Count(ctx)
+	if err != nil {
+		return fmt.Errorf("count folders: %w", err)
+	}
+	return at.Save(ctx, state, int64(state.Folders+steps), int64(state.Folders+left+purgeSteps))
+}
+
+// endCredentials takes away everything that lets a user in.
+func (p purger) endCredentials(ctx context.Context, id uuid.UUID) error {
+	err := p.inTx(ctx, func(tx *ent.Tx) error {
+		if _, err := lockInactive(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := p.logins.EndLogins(ctx, tx, id); err != nil {
+			return err
+		}
+		return removeAll(ctx, credentialsOf(tx, id))
+	})
+	if err != nil {
+		return fmt.Errorf("end credentials: %w", err)
+	}
+	p.logins.Disconnect(ctx, id)
+	return nil
+}
+
+// emptyHands sends each folder of a user where the input says.
+func (p purger) emptyHands(ctx context.Context, at *task.Progress, in PurgeUserInput, state *purgeState) error {
+	list, err := p.client.Vfolder.Query().Where(owned(in.ID)).Order(vfolder.ByCreatedAt()).IDs(ctx)
+	if err != nil {
+		return fmt.Errorf("list folders: %w", err)
+	}
+	if in.FoldersTo == nil && !isTrue(in.DeleteFolders) && len(list) > 0 {
+		return problem.Precondition("the user owns %s: purge him again and say what becomes of them", counted(len(list), "folder"))
+	}
+	if state.Moving != uuid.Nil && in.FoldersTo != nil {
+		if err := p.folders.HandOver(ctx, state.Moving, *in.FoldersTo); err != nil {
+			return fmt.Errorf("hand over folder %s: %w", state.Moving, err)
+		}
+	}
+	for _, one := range list {
+		if one != state.Moving {
+			if err := p.send(ctx, at, in, state, one); err != nil {
+				return err
+			}
+		}
+		state.Folders, state.Moving = state.Folders+1, uuid.Nil
+		if err := p.note(ctx, at, *state, in.ID, 2); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send hands one folder over or has it deleted.
+func (p purger) send(ctx context.Context, at *task.Progress, in PurgeUserInput, state *purgeState, folder uuid.UUID) error {
+	if in.FoldersTo == nil {
+		if err := p.folders.Discard(ctx, folder); err != nil {
+			return fmt.Errorf("delete folder %s: %w", folder, err)
+		}
+		return nil
+	}
+	state.Moving = folder
+	if err := p.note(ctx, at, *state, in.ID, 2); err != nil {
+		return err
+	}
+	if err := p.folders.HandOver(ctx, folder, *in.FoldersTo); err != nil {
+		return fmt.Errorf("hand over folder %s: %w", folder, err)
+	}
+	return nil
+}
+
+// remove deletes the user's rows. A user whom sessions or folders still name
+// stays as a row that says who he was and lets nobody in.
+func (p purger) remove(ctx context.Context, id, by uuid.UUID) error {
+	var u *ent.User
+	err := p.inTx(ctx, func(tx *ent.Tx) (err error) {
+		if u, err = lockInactive(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := emptyHanded(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := removeAll(ctx, append(credentialsOf(tx, id), tiesOf(tx, id)...)); err != nil {
+			return err
+		}
+		named, err := tx.Session.Query().Where(session.OwnerID(id)).Exist(ctx)
+		if err != nil {
+			return err
+		}
+		if !named {
+			named, err = tx.Vfolder.Query().Where(vfolder.Or(vfolder.CreatorID(id), vfolder.OwnerID(id))).Exist(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if !named {
+			return tx.User.DeleteOneID(id).Exec(ctx)
+		}
+		return bury(tx, u).Exec(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("remove rows: %w", err)
+	}
+	p.logins.Disconnect(ctx, id)
+	p.purged(ctx, by, u)
+	return nil
+}
+
+// lockInactive reads and locks a user who may be purged.
+func lockInactive(ctx context.Context, tx *ent.Tx, id uuid.UUID) (*ent.User, error) {
+	u, err := tx.User.Query().Where(user.ID(id)).ForUpdate().Only(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lock user: %w", err)
+	}
+	if u.Status == user.StatusActive {
+		return nil, problem.Precondition("the user is active again")
+	}
+	return u, nil
+}
+
+// emptyHanded is an error while something is left that a request under way made
+// after its step was done; the purge then begins again.
+func emptyHanded(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
+	live, err := tx.Session.Query().Where(session.OwnerID(id), session.TerminatedAtIsNil()).Count(ctx)
+	if err != nil {
+		return fmt.Errorf("count sessions: %w", err)
+	}
+	folders, err := tx.Vfolder.Query().Where(vfolder.OwnerID(id), vfolder.StatusNEQ(vfolder.StatusDeleted)).Count(ctx)
+	if err != nil {
+		return fmt.Errorf("count folders: %w", err)
+	}
+	if live+folders > 0 {
+		return task.Wait(lookAgain, "%s and %s came late", counted(live, "live session"), counted(folders, "folder"))
+	}
+	return nil
+}
+
+// bury makes the row of a user one that nobody can use, and frees his names.
+func bury(tx *ent.Tx, u *ent.User) *ent.UserUpdateOne {
+	return tx.User.UpdateOneID(u.ID).
+		SetUsername(tombstone(u.ID)).SetEmail(tombstone(u.ID) + "@purged.invalid").SetFullName(known(u)).
+		SetStatus(user.StatusDeleted).SetRole(user.RoleUser).SetPasswordHash("none").
+		SetAllowedAddresses([]string{}).SetContainerGids([]int{}).ClearContainerUID().ClearContainerGid().
+		ClearTotpSealed().ClearTotpEnabledAt()
+}
+
+// removal deletes the rows of one table.
+type removal struct {
+	what string
+	exec func(context.Context) (int, error)
+}
+
+func removeAll(ctx context.Context, list []removal) error {
+	for _, r := range list {
+		if _, err := r.exec(ctx); err != nil {
+			return fmt.Errorf("remove %s: %w", r.what, err)
+		}
+	}
+	return nil
+}
+
+// credentialsOf are what lets a user in.
+func credentialsOf(tx *ent.Tx, id uuid.UUID) []removal {
+	return []removal{
+		{"logins", tx.LoginSession.Delete().Where(loginsession.UserID(id)).Exec},
+		{"access tokens", tx.AccessToken.Delete().Where(accesstoken.UserID(id)).Exec},
+		{"keypairs", tx.Keypair.Delete().Where(keypair.UserID(id)).Exec},
+		{"SSH keys", tx.SSHKey.Delete().Where(sshkey.UserID(id)).Exec},
+		{"recovery codes", tx.RecoveryCode.Delete().Where(recoverycode.UserID(id)).Exec},
+		{"external identities", tx.ExternalIdentity.Delete().Where(externalidentity.UserID(id)).Exec},
+	}
+}
+
+// tiesOf are what binds others and a user.
+func tiesOf(tx *ent.Tx, id uuid.UUID) []removal {
+	return []removal{
+		{"memberships", tx.Membership.Delete().Where(membership.UserID(id)).Exec},
+		{"policies", tx.PolicyAttachment.Delete().Where(policyattachment.UserID(id)).Exec},
+		{"roles", tx.RoleGrant.Delete().Where(rolegrant.Or(rolegrant.UserID(id), rolegrant.ScopeID(id))).Exec},
+		{"resource groups", tx.GroupGrant.Delete().Where(groupgrant.UserID(id)).Exec},
+		{"volumes", tx.VolumeGrant.Delete().Where(volumegrant.UserID(id)).Exec},
+	}
+}

@@ -1,0 +1,184 @@
+package vfolder
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/storage/storagepb"
+)
+
+// HandOver gives a user's folder to another user of its domain: first its bytes
+// move into the other's quota scope, then its row. A name that he has already
+// gets a number. Called again after any interruption it goes on.
+func (s *Service) HandOver(ctx context.Context, folder, to uuid.UUID) error {
+	ctx = viewer.SystemContext(ctx)
+	f, err := s.client.Vfolder.Query().Where(vfolder.ID(folder)).
+		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).Only(ctx)
+	if err != nil {
+		return fmt.Errorf("read folder: %w", err)
+	}
+	from := f.Edges.QuotaScope
+	if from.HolderID == to {
+		return nil
+	}
+	if err := s.movable(ctx, f); err != nil {
+		return err
+	}
+	scope, err := s.scope(ctx, from.Edges.Volume, quotascope.KindUser, to, f.DomainID)
+	if err != nil {
+		return err
+	}
+	p, err := s.materialiseScope(ctx, scope, from.Edges.Volume)
+	if err != nil {
+		return err
+	}
+	moved, err := p.rpc.MoveFolder(ctx, &storagepb.MoveFolderRequest{Folder: folderRef(f), ToScope: to.String()})
+	if err = errgrpc.ToNative(err); errdefs.IsNotFound(err) && f.Status != vfolder.StatusReady {
+		return nil // it was deleted before it moved
+	}
+	if err != nil {
+		return fmt.Errorf("move folder: %w", err)
+	}
+	after, err := s.rehouse(ctx, f.ID, scope, moved.Path)
+	if err != nil {
+		return err
+	}
+	if after.Status != vfolder.StatusReady {
+		// Somebody deleted it while it moved: the sweep looks for it in the old
+		// scope and finds nothing there.
+		return remove(ctx, p, ref(from.Edges.Volume, scope, f))
+	}
+	s.changed(ctx, f.ID)
+	return nil
+}
+
+// movable refuses a folder that is in use.
+func (s *Service) movable(ctx context.Context, f *ent.Vfolder) error {
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	return unmounted(ctx, tx, f)
+}
+
+// rehouse writes where a folder lies now and whose it is, unless it was deleted
+// meanwhile. It returns the row as it is then.
+func (s *Service) rehouse(ctx context.Context, id uuid.UUID, scope *ent.QuotaScope, path string) (*ent.Vfolder, error) {
+	tx, err := s.client.Tx(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	// Folders that come to one user are named one after the other.
+	to, err := tx.User.Query().Where(user.ID(scope.HolderID)).ForUpdate().Only(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lock the new owner: %w", err)
+	}
+	if to.Status != user.StatusActive {
+		return nil, problem.Precondition("who gets the folders is no longer active")
+	}
+	f, err := tx.Vfolder.Query().Where(vfolder.ID(id)).ForUpdate().Only(ctx)
+	if err != nil || f.Status != vfolder.StatusReady {
+		return f, err
+	}
+	name, err := freeName(ctx, tx, to.ID, f.Name)
+	if err != nil {
+		return nil, err
+	}
+	f, err = f.Update().SetOwnerID(to.ID).SetQuotaScopeID(scope.ID).SetPath(path).SetName(name).Save(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("change owner: %w", err)
+	}
+	return f, tx.Commit()
+}
+
+// freeName is a name that an owner has not got yet: the wanted one, or that with
+// a number.
+func freeName(ctx context.Context, tx *ent.Tx, owner uuid.UUID, wanted string) (string, error) {
+	taken := map[string]bool{}
+	names, err := tx.Vfolder.Query().Where(vfolder.OwnerID(owner), vfolder.DeletedAtIsNil()).Select(vfolder.FieldName).Strings(ctx)
+	if err != nil {
+		return "", fmt.Errorf("read names: %w", err)
+	}
+	for _, n := range names {
+		taken[n] = true
+	}
+	name := wanted
+	for i := 2; taken[name]; i++ {
+		suffix := "-" + strconv.Itoa(i)
+		name = wanted[:min(len(wanted), maxName-len(suffix))] + suffix
+	}
+	return name, nil
+}
+
+// Discard marks a folder for deletion, as DeleteVfolder does.
+func (s *Service) Discard(ctx context.Context, folder uuid.UUID) error {
+	ctx = viewer.SystemContext(ctx)
+	f, err := s.client.Vfolder.Get(ctx, folder)
+	if err != nil {
+		return fmt.Errorf("read folder: %w", err)
+	}
+	if err := s.mark(ctx, f); err != nil {
+		return err
+	}
+	s.changed(ctx, f.ID)
+	return nil
+}
+
+// Forget removes what a user who owns no folder any more leaves on volumes: the
+// rows of deleted folders that no session mounted, and empty quota scopes. It
+// tells how many folders are still being deleted, and then removes nothing.
+func (s *Service) Forget(ctx context.Context, owner uuid.UUID) (left int, err error) {
+	ctx = viewer.SystemContext(ctx)
+	left, err = s.client.Vfolder.Query().Where(vfolder.OwnerID(owner), vfolder.StatusEQ(vfolder.StatusDeleting)).Count(ctx)
+	if err != nil || left > 0 {
+		return left, err
+	}
+	_, err = s.client.Vfolder.Delete().
+		Where(vfolder.OwnerID(owner), vfolder.StatusEQ(vfolder.StatusDeleted), vfolder.Not(vfolder.HasMounts())).Exec(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("remove deleted folders: %w", err)
+	}
+	scopes, err := s.client.QuotaScope.Query().Where(quotascope.KindEQ(quotascope.KindUser), quotascope.HolderID(owner)).
+		WithVolume().All(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read quota scopes: %w", err)
+	}
+	for _, scope := range scopes {
+		if err := s.forgetScope(ctx, scope); err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+
+// forgetScope removes a quota scope. What cannot be reached now stays behind as an
+// empty directory, which is in nobody's way.
+func (s *Service) forgetScope(ctx context.Context, scope *ent.QuotaScope) error {
+	used, err := s.client.Vfolder.Query().Where(vfolder.QuotaScopeID(scope.ID)).Exist(ctx)
+	if err != nil || used {
+		return err
+	}
+	vol := scope.Edges.Volume.Name
+	p, err := s.reach(vol)
+	if err == nil {
+		_, err = p.rpc.DeleteScope(ctx, &storagepb.ScopeRequest{Volume: vol, Scope: scope.HolderID.String()})
+		err = errgrpc.ToNative(err)
+	}
+	if err != nil {
+		s.log.WarnContext(ctx, "remove quota scope", "volume", vol, "scope", scope.HolderID, "error", err)
+	}
+	return s.client.QuotaScope.DeleteOne(scope).Exec(ctx)
+}
