@@ -124,6 +124,26 @@ const tokens = createRoute({
   path: "tokens",
   component: lazyRouteComponent(() => import("./pages/account/Tokens"), "Tokens"),
 });
+const keypairs = createRoute({
+  getParentRoute: () => account,
+  path: "keypairs",
+  component: lazyRouteComponent(() => import("./pages/account/Keypairs"), "Keypairs"),
+});
+const sshKeys = createRoute({
+  getParentRoute: () => account,
+  path: "ssh-keys",
+  component: lazyRouteComponent(() => import("./pages/account/SshKeys"), "SshKeys"),
+});
+const limits = createRoute({
+  getParentRoute: () => account,
+  path: "limits",
+  component: lazyRouteComponent(() => import("./pages/account/Limits"), "Limits"),
+});
+const activity = createRoute({
+  getParentRoute: () => account,
+  path: "activity",
+  component: lazyRouteComponent(() => import("./pages/account/Activity"), "Activity"),
+});
 
 const admin = createRoute({
   getParentRoute: () => frame,
@@ -194,7 +214,7 @@ export const router = createRouter({
       data,
       folder,
       cluster,
-      account.addChildren([accountStart, profile, password, secondStep, logins, tokens]),
+      account.addChildren([accountStart, profile, password, secondStep, logins, tokens, keypairs, sshKeys, limits, activity]),
       admin.addChildren([adminStart, users, projects, policies, images, agents, audit, retention]),
     ]),
   ]),

@@ -1,14 +1,20 @@
 import { Button } from "@mantine/core";
+import { useEffect, useRef } from "react";
 import { t } from "../../i18n";
 import { Copy } from "../Note";
 import { save } from "./save";
 
 /** Codes that let in without the phone; the server shows them this once. */
 export function RecoveryCodes({ codes, done, onDone }: { codes: string[]; done: string; onDone: () => void }) {
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => title.current?.focus(), []);
   const text = `${codes.join("\n")}\n`;
   return (
-    <section className="once stack" aria-labelledby="recovery">
-      <h2 id="recovery">{t("Keep these recovery codes")}</h2>
+    <section className="once to-print stack" aria-labelledby="recovery">
+      <h2 id="recovery" tabIndex={-1} ref={title} style={{ outline: "none" }}>
+        {t("Keep these recovery codes")}
+      </h2>
+      <p className="print-only">{location.origin}</p>
       <p>{t("Without your phone, each lets you in once. They are shown only now; older ones do not work any more.")}</p>
       <ul className="codes-list">
         {codes.map((c) => (
@@ -20,6 +26,9 @@ export function RecoveryCodes({ codes, done, onDone }: { codes: string[]; done: 
       <div className="row">
         <Button variant="default" onClick={() => save("berth-recovery-codes.txt", text)}>
           {t("Download")}
+        </Button>
+        <Button variant="default" onClick={() => window.print()}>
+          {t("Print")}
         </Button>
         <Copy value={text} label={t("Copy the recovery codes")} />
         <Button className="push" onClick={onDone}>

@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { t } from "../../i18n";
 import { Copy } from "../Note";
 import { save } from "./save";
@@ -17,8 +17,17 @@ interface Props {
 /** Something that the server shows once. */
 export function Secret({ title, values, file, children, onClose }: Props) {
   const secret = values.at(-1)!.value;
+  const box = useRef<HTMLElement>(null);
+  // After the dialog that made it has given the focus back.
+  useEffect(() => {
+    const frame = requestAnimationFrame(() => {
+      box.current?.scrollIntoView({ block: "nearest" });
+      box.current?.focus();
+    });
+    return () => cancelAnimationFrame(frame);
+  }, []);
   return (
-    <section className="once stack" role="status" aria-label={title}>
+    <section ref={box} className="once stack" tabIndex={-1} role="region" aria-label={title}>
       <h2>{title}</h2>
       <p>{t("Keep it now; it is not shown again.")}</p>
       {values.map(({ label, value }) => (

@@ -5,4 +5,8 @@ export const pages = [
   { to: "/account/second-step", label: "Two-step login" },
   { to: "/account/logins", label: "Logins" },
   { to: "/account/tokens", label: "Access tokens" },
+  { to: "/account/keypairs", label: "Keypairs" },
+  { to: "/account/ssh-keys", label: "SSH keys" },
+  { to: "/account/limits", label: "My limits" },
+  { to: "/account/activity", label: "Activity" },
 ] as const;

@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { type ResultOf, graphql } from "../../api/graphql";
 import { Confirm } from "../../components/Confirm";
 import { FailureNote } from "../../components/Note";
@@ -14,6 +14,9 @@ import { t } from "../../i18n";
 const LoginsQuery = graphql(`query Logins { loginSessions { id createdAt lastSeenAt expiresAt clientAddress userAgent current } }`);
 const RevokeLogin = graphql(`mutation RevokeLogin($input: RevokeLoginSessionInput!) { revokeLoginSession(input: $input) { id } }`);
 
+/** How often the list is read again while somebody looks at it. */
+const pace = 10_000;
+
 type Login = ResultOf<typeof LoginsQuery>["loginSessions"][number];
 
 export function Logins() {
@@ -22,6 +25,10 @@ export function Logins() {
   const [ending, setEnding] = useState<Login[]>([]);
   const [busy, setBusy] = useState(false);
   const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => document.visibilityState === "visible" && refetch(), pace);
+    return () => clearInterval(timer);
+  }, []);
   const logins = [...(data?.loginSessions ?? [])].sort((a, b) => Number(b.current) - Number(a.current) || b.lastSeenAt.localeCompare(a.lastSeenAt));
   const others = logins.filter((l) => !l.current);
 

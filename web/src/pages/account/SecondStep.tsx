@@ -1,6 +1,8 @@
 import { Button, Modal, PasswordInput, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
+import { useRouter } from "@tanstack/react-router";
 import { useState } from "react";
+import { renewed } from "../../api/auth";
 import { byField } from "../../api/errors";
 import { graphql } from "../../api/graphql";
 import { FailureNote } from "../../components/Note";
@@ -23,6 +25,14 @@ export function SecondStep() {
   const since = data?.viewer.totpEnabledAt;
   const required = data?.viewer.user.domain.totpRequired ?? false;
   const [enrolling, setEnrolling] = useState(false);
+  const { history } = useRouter();
+
+  /** Where a domain requires the step, a new one comes before anything else. */
+  async function off() {
+    if (!required) return refetch();
+    await renewed();
+    history.push("/login?next=%2Faccount%2Fsecond-step");
+  }
   return (
     <>
       <div className="page-head">
@@ -40,7 +50,7 @@ export function SecondStep() {
         </section>
       ) : null}
       {since && !enrolling ? <Renew /> : null}
-      {since && !enrolling ? <Disable required={required} onDone={refetch} /> : null}
+      {since && !enrolling ? <Disable required={required} onDone={off} /> : null}
     </>
   );
 }
@@ -81,6 +91,7 @@ function Disable({ required, onDone }: { required: boolean; onDone: () => void }
   const { field, rest } = byField(failure, ["password", "code"]);
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
+  const title = required ? t("New phone") : t("Turn off");
   function end() {
     setPassword("");
     setCode("");
@@ -90,33 +101,33 @@ function Disable({ required, onDone }: { required: boolean; onDone: () => void }
   return (
     <section className="panel" aria-labelledby="disable">
       <div className="panel-head">
-        <h2 id="disable">{t("Turn off")}</h2>
+        <h2 id="disable">{title}</h2>
       </div>
       <div className="body stack">
-        <p className="dim">{required ? t("Your domain requires a second step: after turning it off you set it up anew at once.") : t("For a new phone, turn it off and set it up again.")}</p>
+        <p className="dim">{required ? t("Your domain requires the second step. For a new phone you set it up anew, at once.") : t("For a new phone, turn it off and set it up again.")}</p>
         <div>
           <Button variant="light" color="red" onClick={open}>
-            {t("Turn off…")}
+            {required ? t("Set up anew…") : t("Turn off…")}
           </Button>
         </div>
       </div>
-      <Modal opened={opened} onClose={end} title={<h2>{t("Turn off two-step login?")}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
+      <Modal opened={opened} onClose={end} title={<h2>{required ? t("Set up two-step login anew?") : t("Turn off two-step login?")}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
         <form className="stack" onSubmit={async (event) => {
           event.preventDefault();
           const done = await run({ input: { password, code: code.trim() } });
           setCode("");
           if (!done) return;
-          toast({ text: t("Two-step login is off.") });
+          if (!required) toast({ text: t("Two-step login is off.") });
           onDone();
           end();
         }}>
-          <p>{t("From then on your password alone lets in. The recovery codes end with it.")}</p>
+          <p>{required ? t("The authenticator app and the recovery codes of now end; the new ones come next.") : t("From then on your password alone lets in. The recovery codes end with it.")}</p>
           <PasswordInput label={t("Password")} autoComplete="current-password" required data-autofocus value={password} error={field.password}
             onChange={(e) => setPassword(e.currentTarget.value)} />
           <CodeInput value={code} error={field.code} onChange={setCode} />
           <FailureNote failure={rest} />
           <Button type="submit" color="red" loading={busy} disabled={!password || !code.trim()}>
-            {t("Turn off")}
+            {required ? t("Go on") : t("Turn off")}
           </Button>
         </form>
       </Modal>

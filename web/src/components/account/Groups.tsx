@@ -1,0 +1,48 @@
+import { graphql } from "../../api/graphql";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { t } from "../../i18n";
+import { FailureNote } from "../Note";
+
+const MyGroupsQuery = graphql(`
+  query MyGroups { resourceGroupAccess { via resourceGroup { id name description sessionTypes } } }
+`);
+
+/** Why a group is open to one. */
+const reasons: Record<string, string> = {
+  superadmin: "to superadmins",
+  public: "to everybody",
+  domain: "to your domain",
+  project: "to a project of yours",
+  user: "to you",
+  keypair: "to requests with a keypair of yours",
+};
+
+/** The resource groups that one may use, and why. */
+export function Groups() {
+  const { data, failure } = useLiveQuery({ query: MyGroupsQuery });
+  const list = data?.resourceGroupAccess ?? [];
+  return (
+    <section className="panel" aria-labelledby="groups">
+      <div className="panel-head">
+        <h2 id="groups">{t("My resource groups")}</h2>
+        <span className="dim">{t("where your sessions may start")}</span>
+      </div>
+      <FailureNote failure={failure} />
+      {data && list.length === 0 ? <p className="body dim">{t("None is open to you. Ask an admin.")}</p> : null}
+      <ul className="rows">
+        {list.map(({ resourceGroup: g, via }) => g ? (
+          <li key={g.id}>
+            <div className="entry">
+              <div>
+                <b>{g.name}</b> <span className="dim">{g.description}</span>
+              </div>
+              <div className="dim">
+                {t("open {{reasons}}", { reasons: via.map((v) => t(reasons[v] ?? v)).join(", ") })} · {t("for {{types}} sessions", { types: g.sessionTypes.map((s) => t(s)).join(", ") })}
+              </div>
+            </div>
+          </li>
+        ) : null)}
+      </ul>
+    </section>
+  );
+}

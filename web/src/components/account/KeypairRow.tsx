@@ -1,0 +1,51 @@
+import { Button, Menu } from "@mantine/core";
+import { useAction } from "../../hooks/useAction";
+import { language, t } from "../../i18n";
+import { Copy } from "../Note";
+import { when } from "../format";
+import { type Keypair, UpdateKeypair, usualRate } from "./keypair";
+
+interface Props {
+  keypair: Keypair;
+  onEdit: () => void;
+  onAsk: (what: "rotate" | "delete") => void;
+  onChanged: () => void;
+}
+
+export function KeypairRow({ keypair: k, onEdit, onAsk, onChanged }: Props) {
+  const update = useAction(UpdateKeypair, true);
+  const change = async (more: { active?: boolean; makeDefault?: boolean }) => {
+    if (await update.run({ input: { id: k.id, ...more } })) onChanged();
+  };
+  return (
+    <li>
+      <div className="entry">
+        <div className="row tight">
+          <b>{k.name}</b> <code>{k.accessKey}</code> <Copy value={k.accessKey} label={t("Copy the access key of {{name}}", { name: k.name })} />
+          {k.isDefault ? <span className="tag on">{t("default")}</span> : null}
+          {k.active ? null : <span className="tag">{t("inactive")}</span>}
+        </div>
+        <div className="dim">
+          {k.lastUsedAt ? t("used {{at}}", { at: when(k.lastUsedAt) }) : t("never used")} · {t("made {{at}}", { at: when(k.createdAt) })}
+          {k.rotatedAt ? ` · ${t("new secret {{at}}", { at: when(k.rotatedAt) })}` : ""} · {t("{{n}} requests in 15 minutes", { n: (k.rateLimit ?? usualRate).toLocaleString(language()) })}
+        </div>
+      </div>
+      <Menu position="bottom-end" withinPortal>
+        <Menu.Target>
+          <Button variant="default" size="compact-xs" loading={update.busy} aria-label={t("Change {{name}}", { name: k.name })}>
+            {t("Change")}
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={onEdit}>{t("Edit…")}</Menu.Item>
+          {k.isDefault ? null : <Menu.Item onClick={() => void change({ makeDefault: true })}>{t("Make default")}</Menu.Item>}
+          <Menu.Item onClick={() => void change({ active: !k.active })}>{k.active ? t("Deactivate") : t("Activate")}</Menu.Item>
+          <Menu.Item onClick={() => onAsk("rotate")}>{t("New secret…")}</Menu.Item>
+          <Menu.Item color="red" onClick={() => onAsk("delete")}>
+            {t("Delete…")}
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+    </li>
+  );
+}

@@ -1,0 +1,61 @@
+import { TextInput, Textarea } from "@mantine/core";
+import { useState } from "react";
+import { graphql } from "../../api/graphql";
+import { useAction } from "../../hooks/useAction";
+import { t } from "../../i18n";
+import { FormDialog } from "../admin/Form";
+import { commentOf, isPrivate } from "./sshkey";
+
+const CreateSshKey = graphql(`mutation CreateSshKey($input: CreateSSHKeyInput!) { createSshKey(input: $input) { privateKey sshKey { id } } }`);
+const AddSshKey = graphql(`mutation AddSshKey($input: AddSSHKeyInput!) { addSshKey(input: $input) { sshKey { id } } }`);
+
+interface Props {
+  /** Whether the key exists already, and only its public half comes here. */
+  own: boolean;
+  onClose: () => void;
+  /** The private half comes with a key that the platform made. */
+  onMade: (name: string, privateKey?: string) => void;
+}
+
+export function NewSshKey({ own, onClose, onMade }: Props) {
+  const make = useAction(CreateSshKey);
+  const add = useAction(AddSshKey);
+  const [name, setName] = useState("");
+  const [publicKey, setPublicKey] = useState("");
+  const wrongHalf = isPrivate(publicKey);
+
+  function read(text: string) {
+    setPublicKey(text);
+    if (!name.trim() && !isPrivate(text)) setName(commentOf(text).slice(0, 64));
+  }
+  async function submit() {
+    if (own) {
+      if (await add.run({ input: { name: name.trim(), publicKey: publicKey.trim() } })) onMade(name.trim());
+      return;
+    }
+    const done = await make.run({ input: { name: name.trim() } });
+    if (done?.createSshKey.privateKey) onMade(name.trim(), done.createSshKey.privateKey);
+  }
+  return (
+    <FormDialog title={own ? t("Add your own SSH key") : t("Make an SSH key")} failure={own ? add.failure : make.failure} fields={["name", "publicKey"]} submit={own ? t("Add") : t("Make")} size={own ? 560 : undefined}
+      busy={make.busy || add.busy} disabled={!name.trim() || (own && (!publicKey.trim() || wrongHalf))} onClose={onClose} onSubmit={() => void submit()}>
+      {(wrong) => (
+        <>
+          {own ? (
+            <>
+              <Textarea label={t("Public key")} description={t("The one line of a file such as id_ed25519.pub: ed25519, ecdsa, or rsa of 2048 bits and more.")} required data-autofocus autosize minRows={3} maxRows={8}
+                spellCheck={false} value={publicKey} error={wrongHalf ? t("This is the private half. Keep it to yourself; the public one is in the file that ends in .pub.") : wrong.publicKey} onChange={(e) => read(e.currentTarget.value)} />
+              <input type="file" accept=".pub,text/plain" aria-label={t("Read the public key from a file")} onChange={async (e) => {
+                const file = e.currentTarget.files?.[0];
+                if (file) read((await file.slice(0, 16_384).text()).trim());
+              }} />
+            </>
+          ) : (
+            <p>{t("The platform makes an ed25519 key, shows you its private half once, and keeps the public one.")}</p>
+          )}
+          <TextInput label={t("Name")} description={t("Where is it used?")} required {...(own ? {} : { "data-autofocus": true })} maxLength={64} value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} />
+        </>
+      )}
+    </FormDialog>
+  );
+}

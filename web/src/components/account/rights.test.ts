@@ -1,0 +1,11 @@
+import { describe, expect, it } from "vitest";
+import { inWords } from "./rights";
+
+describe("what a role allows", () => {
+  it("is said in words, sessions first", () =>
+    expect(inWords([{ entity: "image", operations: ["update", "read"] }, { entity: "session", operations: ["special", "delete"] }])).toEqual([
+      { on: "Sessions", may: ["end", "enter"] },
+      { on: "Images", may: ["see", "change"] },
+    ]));
+  it("leaves out what allows nothing", () => expect(inWords([{ entity: "user", operations: [] }])).toEqual([]));
+});

@@ -1,0 +1,25 @@
+export const scopes = [
+  { value: "read", text: "See what you see." },
+  { value: "sessions", text: "Start, change, enter and end sessions." },
+  { value: "folders", text: "Change folders and their files." },
+  { value: "account", text: "Change your profile and your credentials." },
+  { value: "admin", text: "Everything else that you may do. Without it, a token has the rights of a plain user." },
+] as const;
+
+/** In days, but for the two that are none. */
+export const lifetimes = [
+  { value: "7", label: "7 days" },
+  { value: "30", label: "30 days" },
+  { value: "90", label: "90 days" },
+  { value: "365", label: "1 year" },
+  { value: "day", label: "A day of your choice" },
+  { value: "never", label: "No end" },
+];
+
+/** When a token ends: null for never, undefined while the day is not chosen. */
+export function endsAt(lifetime: string, day: string, now = Date.now()): string | null | undefined {
+  if (lifetime === "never") return null;
+  if (lifetime !== "day") return new Date(now + Number(lifetime) * 86_400_000).toISOString();
+  const end = new Date(`${day}T23:59:59`);
+  return Number.isNaN(end.getTime()) ? undefined : end.toISOString();
+}
