@@ -293,7 +293,7 @@ func (w *walk) allowed(f *ast.Field) error {
 	switch {
 	case who == "USER", custom, v.Superadmin():
 		return nil
-	case who == "ADMIN" && v.Role == viewer.RoleAdmin, who == "SUPERADMIN" && w.query && v.SeesAll():
+	case who == "ADMIN" && v.Role == viewer.RoleAdmin, w.query && v.SeesAll():
 		return nil
 	}
 	return problem.Forbidden("%s.%s is not open to you", f.ObjectDefinition.Name, f.Name)

@@ -69,6 +69,7 @@ type (
 	vfolderResolver             struct{ *Resolver }
 	volumeResolver              struct{ *Resolver }
 	volumeGrantResolver         struct{ *Resolver }
+	resourcePolicyResolver      struct{ *Resolver }
 	resourcePresetResolver      struct{ *Resolver }
 	imageResolver               struct{ *Resolver }
 	resourceGroupResolver       struct{ *Resolver }
@@ -95,6 +96,7 @@ func (r *Resolver) Project() exec.ProjectResolver               { return project
 func (r *Resolver) Session() exec.SessionResolver               { return sessionResolver{r} }
 func (r *Resolver) Volume() exec.VolumeResolver                 { return volumeResolver{r} }
 func (r *Resolver) VolumeGrant() exec.VolumeGrantResolver       { return volumeGrantResolver{r} }
+func (r *Resolver) ResourcePolicy() exec.ResourcePolicyResolver { return resourcePolicyResolver{r} }
 func (r *Resolver) ResourcePreset() exec.ResourcePresetResolver { return resourcePresetResolver{r} }
 func (r *Resolver) User() exec.UserResolver                     { return userResolver{r} }
 func (r *Resolver) Vfolder() exec.VfolderResolver               { return vfolderResolver{r} }

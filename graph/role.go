@@ -72,6 +72,14 @@ func (r resourceGroupResolver) Permissions(ctx context.Context, o *ent.ResourceG
 	return may(ctx, o)
 }
 
+func (r resourcePolicyResolver) Permissions(ctx context.Context, o *ent.ResourcePolicy) ([]access.Operation, error) {
+	return may(ctx, o)
+}
+
+func (r resourcePresetResolver) Permissions(ctx context.Context, o *ent.ResourcePreset) ([]access.Operation, error) {
+	return may(ctx, o)
+}
+
 func (r roleResolver) Permissions(ctx context.Context, o *ent.Role) ([]access.Operation, error) {
 	return may(ctx, o)
 }

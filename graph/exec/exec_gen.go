@@ -84,6 +84,7 @@ type ResolverRoot interface {
 	Query() QueryResolver
 	ResourceGroup() ResourceGroupResolver
 	ResourceGroupAccess() ResourceGroupAccessResolver
+	ResourcePolicy() ResourcePolicyResolver
 	ResourcePreset() ResourcePresetResolver
 	Role() RoleResolver
 	RoleGrant() RoleGrantResolver
@@ -391,6 +392,8 @@ type ComplexityRoot struct {
 		CreatedAt func(childComplexity int) int
 		Domain    func(childComplexity int) int
 		ID        func(childComplexity int) int
+		Keypair   func(childComplexity int) int
+		KeypairID func(childComplexity int) int
 		Project   func(childComplexity int) int
 		User      func(childComplexity int) int
 	}
@@ -513,6 +516,7 @@ type ComplexityRoot struct {
 		IsDefault  func(childComplexity int) int
 		LastUsedAt func(childComplexity int) int
 		Name       func(childComplexity int) int
+		Policies   func(childComplexity int) int
 		RateLimit  func(childComplexity int) int
 		RotatedAt  func(childComplexity int) int
 		User       func(childComplexity int) int
@@ -720,6 +724,7 @@ type ComplexityRoot struct {
 		CreatedAt     func(childComplexity int) int
 		Domain        func(childComplexity int) int
 		ID            func(childComplexity int) int
+		Keypair       func(childComplexity int) int
 		KeypairID     func(childComplexity int) int
 		Policy        func(childComplexity int) int
 		Project       func(childComplexity int) int
@@ -891,6 +896,7 @@ type ComplexityRoot struct {
 	}
 
 	ResourcePolicy struct {
+		Attachments             func(childComplexity int) int
 		CreatedAt               func(childComplexity int) int
 		ID                      func(childComplexity int) int
 		IdleTimeout             func(childComplexity int) int
@@ -908,6 +914,7 @@ type ComplexityRoot struct {
 		MaxSessions             func(childComplexity int) int
 		MaxVfolders             func(childComplexity int) int
 		Name                    func(childComplexity int) int
+		Permissions             func(childComplexity int) int
 		TotalSlots              func(childComplexity int) int
 		UnlistedSlots           func(childComplexity int) int
 	}
@@ -933,6 +940,7 @@ type ComplexityRoot struct {
 		Fit           func(childComplexity int, project *uuid.UUID, resourceGroup *uuid.UUID) int
 		ID            func(childComplexity int) int
 		Name          func(childComplexity int) int
+		Permissions   func(childComplexity int) int
 		ResourceGroup func(childComplexity int) int
 		ShmBytes      func(childComplexity int) int
 		Slots         func(childComplexity int) int
@@ -1446,8 +1454,12 @@ type ResourceGroupAccessResolver interface {
 	User(ctx context.Context, obj *group.Access) (*ent.User, error)
 	Project(ctx context.Context, obj *group.Access) (*ent.Project, error)
 }
+type ResourcePolicyResolver interface {
+	Permissions(ctx context.Context, obj *ent.ResourcePolicy) ([]access.Operation, error)
+}
 type ResourcePresetResolver interface {
 	Fit(ctx context.Context, obj *ent.ResourcePreset, project *uuid.UUID, resourceGroup *uuid.UUID) (*preset.PresetFit, error)
+	Permissions(ctx context.Context, obj *ent.ResourcePreset) ([]access.Operation, error)
 }
 type RoleResolver interface {
 	Allows(ctx context.Context, obj *ent.Role) ([]*role.Permission, error)
@@ -2565,6 +2577,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.GroupGrant.ID(childComplexity), true
+	case "GroupGrant.keypair":
+		if e.ComplexityRoot.GroupGrant.Keypair == nil {
+			break
+		}
+
+		return e.ComplexityRoot.GroupGrant.Keypair(childComplexity), true
+	case "GroupGrant.keypairID":
+		if e.ComplexityRoot.GroupGrant.KeypairID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.GroupGrant.KeypairID(childComplexity), true
 	case "GroupGrant.project":
 		if e.ComplexityRoot.GroupGrant.Project == nil {
 			break
@@ -3059,6 +3083,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Keypair.Name(childComplexity), true
+	case "Keypair.policies":
+		if e.ComplexityRoot.Keypair.Policies == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Keypair.Policies(childComplexity), true
 	case "Keypair.rateLimit":
 		if e.ComplexityRoot.Keypair.RateLimit == nil {
 			break
@@ -4343,6 +4373,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.PolicyAttachment.ID(childComplexity), true
+	case "PolicyAttachment.keypair":
+		if e.ComplexityRoot.PolicyAttachment.Keypair == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PolicyAttachment.Keypair(childComplexity), true
 	case "PolicyAttachment.keypairID":
 		if e.ComplexityRoot.PolicyAttachment.KeypairID == nil {
 			break
@@ -5126,6 +5162,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ResourceGroupPayload.ResourceGroup(childComplexity), true
 
+	case "ResourcePolicy.attachments":
+		if e.ComplexityRoot.ResourcePolicy.Attachments == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePolicy.Attachments(childComplexity), true
 	case "ResourcePolicy.createdAt":
 		if e.ComplexityRoot.ResourcePolicy.CreatedAt == nil {
 			break
@@ -5228,6 +5270,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourcePolicy.Name(childComplexity), true
+	case "ResourcePolicy.permissions":
+		if e.ComplexityRoot.ResourcePolicy.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePolicy.Permissions(childComplexity), true
 	case "ResourcePolicy.totalSlots":
 		if e.ComplexityRoot.ResourcePolicy.TotalSlots == nil {
 			break
@@ -5315,6 +5363,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourcePreset.Name(childComplexity), true
+	case "ResourcePreset.permissions":
+		if e.ComplexityRoot.ResourcePreset.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourcePreset.Permissions(childComplexity), true
 	case "ResourcePreset.resourceGroup":
 		if e.ComplexityRoot.ResourcePreset.ResourceGroup == nil {
 			break
@@ -7203,6 +7257,9 @@ type GroupGrant implements Node @allow(to: USER) {
   domain: Domain
   project: Project
   user: User
+  keypairID: ID
+  "Null when out of sight."
+  keypair: Keypair
   createdAt: Time!
 }
 
@@ -7246,6 +7303,7 @@ type Keypair implements Node @allow(to: USER) {
   lastUsedAt: Time
   rotatedAt: Time
   user: User!
+  policies: [PolicyAttachment!]!
 }
 
 "The public half of a key with which its user enters sessions over SSH."
@@ -7764,6 +7822,8 @@ type ResourcePolicy implements Node @allow(to: USER) {
   maxNetworks: Int
   maxSSHSessions: Int
   createdAt: Time!
+  "Where it is attached, as far as the viewer sees."
+  attachments: [PolicyAttachment!]!
 }
 
 "A policy where it is attached: to exactly one of domain, project, user and keypair. All that match bind."
@@ -7775,6 +7835,8 @@ type PolicyAttachment implements Node @allow(to: USER) {
   user: User
   "The keypair: it limits what is asked for with it and counts all that its user holds."
   keypairID: ID
+  "Null when out of sight."
+  keypair: Keypair
   "Only sessions of this resource group; null for all."
   resourceGroup: ResourceGroup
   "Of a user, only his sessions in this project; null for all."
@@ -8010,6 +8072,8 @@ extend type User {
 extend type Domain { "What the viewer may do to the domain." permissions: [AccessOperation!]! }
 extend type Project { "What the viewer may do to the project; special: choose its members." permissions: [AccessOperation!]! }
 extend type ResourceGroup { "What the viewer may do to the group; special: say who uses it." permissions: [AccessOperation!]! }
+extend type ResourcePolicy { "What the viewer may do to the policy itself." permissions: [AccessOperation!]! }
+extend type ResourcePreset { "What the viewer may do to the preset." permissions: [AccessOperation!]! }
 extend type Agent { "What the viewer may do to the agent." permissions: [AccessOperation!]! }
 extend type Image { "What the viewer may do to the image." permissions: [AccessOperation!]! }
 extend type Volume { "What the viewer may do to the volume; special: say who uses it." permissions: [AccessOperation!]! }
@@ -9231,6 +9295,10 @@ func (ec *executionContext) childFields_GroupGrant(ctx context.Context, field gr
 		return ec.fieldContext_GroupGrant_project(ctx, field)
 	case "user":
 		return ec.fieldContext_GroupGrant_user(ctx, field)
+	case "keypairID":
+		return ec.fieldContext_GroupGrant_keypairID(ctx, field)
+	case "keypair":
+		return ec.fieldContext_GroupGrant_keypair(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_GroupGrant_createdAt(ctx, field)
 	}
@@ -9479,6 +9547,8 @@ func (ec *executionContext) childFields_Keypair(ctx context.Context, field graph
 		return ec.fieldContext_Keypair_rotatedAt(ctx, field)
 	case "user":
 		return ec.fieldContext_Keypair_user(ctx, field)
+	case "policies":
+		return ec.fieldContext_Keypair_policies(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Keypair", field.Name)
 }
@@ -9739,6 +9809,8 @@ func (ec *executionContext) childFields_PolicyAttachment(ctx context.Context, fi
 		return ec.fieldContext_PolicyAttachment_user(ctx, field)
 	case "keypairID":
 		return ec.fieldContext_PolicyAttachment_keypairID(ctx, field)
+	case "keypair":
+		return ec.fieldContext_PolicyAttachment_keypair(ctx, field)
 	case "resourceGroup":
 		return ec.fieldContext_PolicyAttachment_resourceGroup(ctx, field)
 	case "withinProject":
@@ -10037,6 +10109,10 @@ func (ec *executionContext) childFields_ResourcePolicy(ctx context.Context, fiel
 		return ec.fieldContext_ResourcePolicy_maxSSHSessions(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_ResourcePolicy_createdAt(ctx, field)
+	case "attachments":
+		return ec.fieldContext_ResourcePolicy_attachments(ctx, field)
+	case "permissions":
+		return ec.fieldContext_ResourcePolicy_permissions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourcePolicy", field.Name)
 }
@@ -10089,6 +10165,8 @@ func (ec *executionContext) childFields_ResourcePreset(ctx context.Context, fiel
 		return ec.fieldContext_ResourcePreset_resourceGroup(ctx, field)
 	case "fit":
 		return ec.fieldContext_ResourcePreset_fit(ctx, field)
+	case "permissions":
+		return ec.fieldContext_ResourcePreset_permissions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourcePreset", field.Name)
 }
@@ -17682,6 +17760,61 @@ func (ec *executionContext) fieldContext_GroupGrant_user(_ context.Context, fiel
 	return fc, nil
 }
 
+func (ec *executionContext) _GroupGrant_keypairID(ctx context.Context, field graphql.CollectedField, obj *ent.GroupGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GroupGrant_keypairID(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.KeypairID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_GroupGrant_keypairID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GroupGrant", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _GroupGrant_keypair(ctx context.Context, field graphql.CollectedField, obj *ent.GroupGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GroupGrant_keypair(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Keypair(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Keypair) graphql.Marshaler {
+			return ec.marshalOKeypair2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypair(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_GroupGrant_keypair(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "GroupGrant",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Keypair(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _GroupGrant_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.GroupGrant) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -19716,6 +19849,38 @@ func (ec *executionContext) fieldContext_Keypair_user(_ context.Context, field g
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Keypair_policies(ctx context.Context, field graphql.CollectedField, obj *ent.Keypair) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Keypair_policies(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Policies(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.PolicyAttachment) graphql.Marshaler {
+			return ec.marshalNPolicyAttachment2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐPolicyAttachmentᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Keypair_policies(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Keypair",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PolicyAttachment(ctx, field)
 		},
 	}
 	return fc, nil
@@ -24866,6 +25031,38 @@ func (ec *executionContext) fieldContext_PolicyAttachment_keypairID(_ context.Co
 	return graphql.NewScalarFieldContext("PolicyAttachment", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
+func (ec *executionContext) _PolicyAttachment_keypair(ctx context.Context, field graphql.CollectedField, obj *ent.PolicyAttachment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PolicyAttachment_keypair(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Keypair(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Keypair) graphql.Marshaler {
+			return ec.marshalOKeypair2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypair(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PolicyAttachment_keypair(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PolicyAttachment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Keypair(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _PolicyAttachment_resourceGroup(ctx context.Context, field graphql.CollectedField, obj *ent.PolicyAttachment) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -28586,6 +28783,61 @@ func (ec *executionContext) fieldContext_ResourcePolicy_createdAt(_ context.Cont
 	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
+func (ec *executionContext) _ResourcePolicy_attachments(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePolicy_attachments(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Attachments(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.PolicyAttachment) graphql.Marshaler {
+			return ec.marshalNPolicyAttachment2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐPolicyAttachmentᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_attachments(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourcePolicy",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PolicyAttachment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourcePolicy_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePolicy_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ResourcePolicy().Permissions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+			return ec.marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePolicy", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
+}
+
 func (ec *executionContext) _ResourcePolicyConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicyConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -28972,6 +29224,29 @@ func (ec *executionContext) fieldContext_ResourcePreset_fit(ctx context.Context,
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ResourcePreset_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePreset) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePreset_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ResourcePreset().Permissions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+			return ec.marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePreset_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePreset", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
 }
 
 func (ec *executionContext) _ResourcePresetPayload_preset(ctx context.Context, field graphql.CollectedField, obj *preset.ResourcePresetPayload) (ret graphql.Marshaler) {
@@ -44615,6 +44890,49 @@ func (ec *executionContext) _GroupGrant(ctx context.Context, sel ast.SelectionSe
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "keypairID":
+			out.Values[i] = ec._GroupGrant_keypairID(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "keypair":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._GroupGrant_keypair(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "createdAt":
 			out.Values[i] = ec._GroupGrant_createdAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -45789,6 +46107,44 @@ func (ec *executionContext) _Keypair(ctx context.Context, sel ast.SelectionSet, 
 					}
 				}()
 				res = ec._Keypair_user(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "policies":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Keypair_policies(ctx, field, obj)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -47581,6 +47937,44 @@ func (ec *executionContext) _PolicyAttachment(ctx context.Context, sel ast.Selec
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "keypair":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._PolicyAttachment_keypair(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "resourceGroup":
 			field := field
 
@@ -49899,98 +50293,174 @@ func (ec *executionContext) _ResourcePolicy(ctx context.Context, sel ast.Selecti
 		case "id":
 			out.Values[i] = ec._ResourcePolicy_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "name":
 			out.Values[i] = ec._ResourcePolicy_name(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "totalSlots":
 			out.Values[i] = ec._ResourcePolicy_totalSlots(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "unlistedSlots":
 			out.Values[i] = ec._ResourcePolicy_unlistedSlots(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "maxSessions":
 			out.Values[i] = ec._ResourcePolicy_maxSessions(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "maxPendingSessions":
 			out.Values[i] = ec._ResourcePolicy_maxPendingSessions(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "maxPendingSlots":
 			out.Values[i] = ec._ResourcePolicy_maxPendingSlots(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "maxContainersPerSession":
 			out.Values[i] = ec._ResourcePolicy_maxContainersPerSession(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "maxPriority":
 			out.Values[i] = ec._ResourcePolicy_maxPriority(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "maxSessionLifetime":
 			out.Values[i] = ec._ResourcePolicy_maxSessionLifetime(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "idleTimeout":
 			out.Values[i] = ec._ResourcePolicy_idleTimeout(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "maxVfolders":
 			out.Values[i] = ec._ResourcePolicy_maxVfolders(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "maxScopeBytes":
 			out.Values[i] = ec._ResourcePolicy_maxScopeBytes(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "maxCustomizedImages":
 			out.Values[i] = ec._ResourcePolicy_maxCustomizedImages(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "maxReplicas":
 			out.Values[i] = ec._ResourcePolicy_maxReplicas(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "maxLogins":
 			out.Values[i] = ec._ResourcePolicy_maxLogins(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "maxNetworks":
 			out.Values[i] = ec._ResourcePolicy_maxNetworks(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "maxSSHSessions":
 			out.Values[i] = ec._ResourcePolicy_maxSSHSessions(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "createdAt":
 			out.Values[i] = ec._ResourcePolicy_createdAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "attachments":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourcePolicy_attachments(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "permissions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourcePolicy_permissions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -50231,6 +50701,44 @@ func (ec *executionContext) _ResourcePreset(ctx context.Context, sel ast.Selecti
 					}
 				}()
 				res = ec._ResourcePreset_fit(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "permissions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourcePreset_permissions(ctx, field, obj)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
