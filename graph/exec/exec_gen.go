@@ -662,6 +662,7 @@ type ComplexityRoot struct {
 		MoveFile                func(childComplexity int, input vfolder.MoveFileInput) int
 		PurgeDomain             func(childComplexity int, input identity.PurgeDomainInput) int
 		PurgeProject            func(childComplexity int, input identity.PurgeProjectInput) int
+		PurgeUser               func(childComplexity int, input identity.PurgeUserInput) int
 		RegenerateRecoveryCodes func(childComplexity int, input auth.RegenerateRecoveryCodesInput) int
 		RegisterImage           func(childComplexity int, input image.RegisterImageInput) int
 		RemoveMembership        func(childComplexity int, input identity.RemoveMembershipInput) int
@@ -1369,6 +1370,7 @@ type MutationResolver interface {
 	PurgeDomain(ctx context.Context, input identity.PurgeDomainInput) (*identity.PurgePayload, error)
 	UpdateProject(ctx context.Context, input identity.UpdateProjectInput) (*identity.ProjectPayload, error)
 	PurgeProject(ctx context.Context, input identity.PurgeProjectInput) (*identity.PurgePayload, error)
+	PurgeUser(ctx context.Context, input identity.PurgeUserInput) (*task.TaskPayload, error)
 	UpdateProfile(ctx context.Context, input identity.UpdateProfileInput) (*identity.UserPayload, error)
 	ImportUsers(ctx context.Context, input identity.ImportUsersInput) (*identity.ImportUsersPayload, error)
 	CreateResourcePolicy(ctx context.Context, input policy.CreateResourcePolicyInput) (*policy.ResourcePolicyPayload, error)
@@ -3914,6 +3916,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.PurgeProject(childComplexity, args["input"].(identity.PurgeProjectInput)), true
+	case "Mutation.purgeUser":
+		if e.ComplexityRoot.Mutation.PurgeUser == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_purgeUser_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.PurgeUser(childComplexity, args["input"].(identity.PurgeUserInput)), true
 	case "Mutation.regenerateRecoveryCodes":
 		if e.ComplexityRoot.Mutation.RegenerateRecoveryCodes == nil {
 			break
@@ -6761,6 +6774,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputProjectWhereInput,
 		ec.unmarshalInputPurgeDomainInput,
 		ec.unmarshalInputPurgeProjectInput,
+		ec.unmarshalInputPurgeUserInput,
 		ec.unmarshalInputQuotaScopeOrder,
 		ec.unmarshalInputQuotaScopeWhereInput,
 		ec.unmarshalInputRegenerateRecoveryCodesInput,
@@ -7738,6 +7752,8 @@ input UpdateDomainInput { id: ID! name: String description: String active: Boole
 input PurgeDomainInput { id: ID! name: String! }
 input UpdateProjectInput { id: ID! name: String description: String active: Boolean }
 input PurgeProjectInput { id: ID! name: String! }
+"Another user of the domain gets the folders that the user owns, or they are deleted; who owns some is purged with one of the two."
+input PurgeUserInput { id: ID! foldersTo: ID deleteFolders: Boolean }
 input UpdateProfileInput { fullName: String allowedAddresses: [String!] }
 
 enum ImportPasswords {
@@ -7783,6 +7799,8 @@ extend type Mutation {
   updateProject(input: UpdateProjectInput!): ProjectPayload! @allow(to: USER, scope: admin)
   "Refused while it has live sessions or folders; memberships and the history of its sessions go with it."
   purgeProject(input: PurgeProjectInput!): PurgePayload! @allow(to: ADMIN, scope: admin)
+  "Removes a user who is not active, by a task: ends his sessions and credentials, sends his folders where the input says, and removes his rows. The history keeps who he was."
+  purgeUser(input: PurgeUserInput!): TaskPayload! @allow(to: USER, scope: admin)
   "Changes oneself."
   updateProfile(input: UpdateProfileInput!): UserPayload! @allow(to: USER, scope: account)
   "Makes users of a CSV file; a wrong row does not stop the others."
@@ -8475,7 +8493,7 @@ type Task implements Node @allow(to: USER) {
   "Steps done so far, of total."
   done: Int64!
   total: Int64!
-  "What went wrong last."
+  "What went wrong last, or what it waits for."
   message: String!
   attempt: Int!
   "What it is about."
@@ -11637,6 +11655,20 @@ func (ec *executionContext) field_Mutation_purgeProject_args(ctx context.Context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (identity.PurgeProjectInput, error) {
 			return ec.unmarshalNPurgeProjectInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgeProjectInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_purgeUser_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (identity.PurgeUserInput, error) {
+			return ec.unmarshalNPurgeUserInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgeUserInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -22939,6 +22971,50 @@ func (ec *executionContext) fieldContext_Mutation_purgeProject(ctx context.Conte
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_purgeProject_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_purgeUser(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_purgeUser(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().PurgeUser(ctx, fc.Args["input"].(identity.PurgeUserInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *task.TaskPayload) graphql.Marshaler {
+			return ec.marshalNTaskPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋtaskᚐTaskPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_purgeUser(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TaskPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_purgeUser_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -38966,6 +39042,50 @@ func (ec *executionContext) unmarshalInputPurgeProjectInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputPurgeUserInput(ctx context.Context, obj any) (identity.PurgeUserInput, error) {
+	var it identity.PurgeUserInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "foldersTo", "deleteFolders"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "foldersTo":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("foldersTo"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FoldersTo = data
+		case "deleteFolders":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("deleteFolders"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DeleteFolders = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputQuotaScopeOrder(ctx context.Context, obj any) (ent.QuotaScopeOrder, error) {
 	var it ent.QuotaScopeOrder
 	if obj == nil {
@@ -47319,6 +47439,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "purgeProject":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_purgeProject(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "purgeUser":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_purgeUser(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -56870,6 +56997,11 @@ func (ec *executionContext) marshalNPurgePayload2ᚖgithubᚗcomᚋberthhqᚋber
 
 func (ec *executionContext) unmarshalNPurgeProjectInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgeProjectInput(ctx context.Context, v any) (identity.PurgeProjectInput, error) {
 	res, err := ec.unmarshalInputPurgeProjectInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNPurgeUserInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgeUserInput(ctx context.Context, v any) (identity.PurgeUserInput, error) {
+	res, err := ec.unmarshalInputPurgeUserInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
