@@ -32,7 +32,7 @@ type Service struct {
 func New(client *ent.Client, bus *event.Bus) *Service { return &Service{client: client, bus: bus} }
 
 // CreateResourceGroupInput names a new partition of agents. Without session
-// types it takes all.
+// types it takes all; it is open to nobody unless Public is true.
 type CreateResourceGroupInput struct {
 	Name         string
 	Description  *string
@@ -72,7 +72,8 @@ func (s *Service) CreateResourceGroup(ctx context.Context, in CreateResourceGrou
 	if err := check(&in.Name, in.Description, in.SessionTypes); err != nil {
 		return nil, err
 	}
-	c := s.client.ResourceGroup.Create().SetName(in.Name).SetNillableDescription(in.Description).SetNillablePublic(in.Public)
+	c := s.client.ResourceGroup.Create().SetName(in.Name).SetNillableDescription(in.Description).
+		SetPublic(in.Public != nil && *in.Public)
 	if in.SessionTypes != nil {
 		c.SetSessionTypes(in.SessionTypes)
 	}
