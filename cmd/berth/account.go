@@ -24,6 +24,11 @@ func (a *app) whoamiCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if who.Due != nil {
+				a.note("Due before anything else: %s", map[string]string{
+					"password": "change your password, with berth passwd", "totp": "a second factor, with berth totp enable",
+				}[*who.Due])
+			}
 			return a.table(who, func() *output.Table {
 				t := output.NewTable("USER", "ROLE", "DOMAIN", "PROJECTS", "SERVER")
 				t.Row(who.User.Email, who.User.Role, who.User.Domain.Name, names(who.Projects), c.Base())
@@ -75,14 +80,20 @@ func (a *app) newPassword(ctx context.Context) (current, next string, err error)
 	if current, err = a.askSecret(ctx, "Present password: "); err != nil {
 		return "", "", err
 	}
-	if next, err = a.askSecret(ctx, "New password: "); err != nil {
-		return "", "", err
+	next, err = a.askNewPassword(ctx)
+	return current, next, err
+}
+
+func (a *app) askNewPassword(ctx context.Context) (string, error) {
+	next, err := a.askSecret(ctx, "New password: ")
+	if err != nil {
+		return "", err
 	}
 	again, err := a.askSecret(ctx, "New password again: ")
 	if err == nil && again != next {
 		err = usagef("the new passwords differ")
 	}
-	return current, next, err
+	return next, err
 }
 
 func names(refs []client.Ref) string {

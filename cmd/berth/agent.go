@@ -11,10 +11,10 @@ import (
 )
 
 func (a *app) agentCommand() *cobra.Command {
-	return group("agent", "Look at and open or close worker machines", a.agentList(), a.agentShow(),
+	return group("agent", "Look at worker machines, open, close or move them", a.agentList(), a.agentShow(),
 		a.agentSchedulable("cordon", "Let nothing new start on agents", false),
 		a.agentSchedulable("uncordon", "Let sessions start on agents again", true),
-		a.agentJoin())
+		a.agentMove(), a.agentJoin())
 }
 
 func (a *app) agentList() *cobra.Command {
@@ -161,6 +161,30 @@ func setSchedulable(ctx context.Context, c *client.Client, ref string, schedulab
 	}
 	_, err = c.SetSchedulable(ctx, g.ID, schedulable)
 	return err
+}
+
+func (a *app) agentMove() *cobra.Command {
+	var to string
+	cmd := a.verb("move AGENT...", "Put agents into another resource group; what runs on them goes on", count(1, -1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			if to == "" {
+				return usagef("--group is missing: the resource group to put the agents into")
+			}
+			id, err := findGroupID(ctx, c, to)
+			if err != nil {
+				return err
+			}
+			return a.each(args, func(ref string) error {
+				g, err := findAgent(ctx, c, ref)
+				if err != nil {
+					return err
+				}
+				_, err = c.MoveAgent(ctx, g.ID, id)
+				return err
+			})
+		})
+	cmd.Flags().StringVar(&to, "group", "", "the resource group, by name or id")
+	return cmd
 }
 
 func (a *app) agentJoin() *cobra.Command {

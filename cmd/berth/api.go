@@ -58,13 +58,21 @@ the data as JSON; of a subscription one JSON object a line for each event.`,
 func (a *app) document(arg string) (string, error) {
 	switch {
 	case arg == "-":
-		b, err := io.ReadAll(a.in)
-		return string(b), err
+		return a.readFile(arg)
 	case strings.HasPrefix(arg, "@"):
-		b, err := os.ReadFile(arg[1:])
-		return string(b), err
+		return a.readFile(arg[1:])
 	}
 	return arg, nil
+}
+
+// readFile reads a whole file, or standard input for -.
+func (a *app) readFile(path string) (string, error) {
+	if path == "-" {
+		b, err := io.ReadAll(a.in)
+		return string(b), err
+	}
+	b, err := os.ReadFile(path)
+	return string(b), err
 }
 
 func variables(plain, typed []string) (map[string]any, error) {

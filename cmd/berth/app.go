@@ -70,7 +70,8 @@ func (a *app) command() *cobra.Command {
 	root.AddCommand(
 		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.passwdCommand(), a.contextCommand(),
 		a.runCommand(), a.sessionCommand(), a.folderCommand(), a.imageCommand(), a.agentCommand(),
-		a.userCommand(), a.projectCommand(), a.usageCommand(), a.apiCommand(), a.versionCommand(),
+		a.presetCommand(), a.tokenCommand(), a.keypairCommand(), a.sshKeyCommand(), a.loginsCommand(), a.totpCommand(),
+		a.activityCommand(), a.limitsCommand(), a.usageCommand(), a.adminCommand(), a.apiCommand(), a.versionCommand(),
 	)
 	return root
 }
@@ -106,45 +107,54 @@ func count(low, high int) cobra.PositionalArgs {
 }
 
 // client returns a client for the chosen context, or for what BERTH_URL and
-// BERTH_TOKEN say.
+// the credentials in the environment say.
 func (a *app) client() (*client.Client, error) {
 	c, err := a.login()
 	if err != nil {
 		return nil, err
+	}
+	if c.AccessKey != "" {
+		return client.NewSigned(c.URL, c.AccessKey, c.SecretKey, userAgent())
 	}
 	return client.New(c.URL, c.Token, userAgent())
 }
 
 func userAgent() string { return "berth/" + version }
 
-// login finds out which server to ask, and with which token. A stored token
-// goes only to the server that gave it.
-func (a *app) login() (*config.Context, error) {
-	var stored config.Context
-	envURL, envToken := a.env("BERTH_URL"), a.env("BERTH_TOKEN")
-	if envURL == "" || envToken == "" || a.contextName != "" {
+// server is where to ask, and what to show there: a token, or a keypair to sign
+// with.
+type server struct{ URL, Token, AccessKey, SecretKey string }
+
+// login finds out which server to ask, and as whom. A stored token goes only to
+// the server that gave it.
+func (a *app) login() (*server, error) {
+	var c server
+	if a.contextName == "" {
+		c = server{a.env("BERTH_URL"), a.env("BERTH_TOKEN"), a.env("BERTH_ACCESS_KEY"), a.env("BERTH_SECRET_KEY")}
+	}
+	switch {
+	case (c.AccessKey == "") != (c.SecretKey == ""):
+		return nil, usagef("set both BERTH_ACCESS_KEY and BERTH_SECRET_KEY, or neither")
+	case c.AccessKey != "" && c.Token != "":
+		return nil, usagef("both BERTH_TOKEN and BERTH_ACCESS_KEY are set; choose one")
+	}
+	if shown := c.Token != "" || c.AccessKey != ""; !shown || c.URL == "" {
 		_, f, err := a.config()
 		if err != nil {
 			return nil, err
 		}
-		found, err := f.Get(a.contextName)
+		stored, err := f.Get(a.contextName)
 		if err != nil {
 			return nil, err
 		}
-		if found != nil {
-			stored = *found
+		if stored != nil && c.URL == "" {
+			c.URL = stored.URL
+		}
+		if stored != nil && !shown && strings.TrimRight(c.URL, "/") == stored.URL {
+			c.Token = stored.Token
 		}
 	}
-	c := stored
-	if a.contextName == "" {
-		if envURL != "" && strings.TrimRight(envURL, "/") != stored.URL {
-			c = config.Context{URL: envURL}
-		}
-		if envToken != "" {
-			c.Token, c.TokenID = envToken, ""
-		}
-	}
-	if c.URL == "" || c.Token == "" {
+	if c.URL == "" || c.Token == "" && c.AccessKey == "" {
 		return nil, fmt.Errorf("not logged in; start with: berth login URL: %w", errdefs.ErrUnauthenticated)
 	}
 	return &c, nil

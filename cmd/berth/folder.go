@@ -114,13 +114,11 @@ func (a *app) folderCreate() *cobra.Command {
 				project = p.ID
 			}
 			if volume != "" {
-				volumes, err := c.Volumes(cmd.Context())
+				v, err := findVolume(cmd.Context(), c, volume)
 				if err != nil {
 					return err
 				}
-				if volume, err = findRef("volume", volume, volumes); err != nil {
-					return err
-				}
+				volume = v.ID
 			}
 			f, err := c.CreateFolder(cmd.Context(), args[0], project, volume)
 			if err != nil {

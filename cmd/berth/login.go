@@ -21,6 +21,8 @@ const defaultServer = "http://127.0.0.1:8420"
 type loginFlags struct {
 	email         string
 	passwordStdin bool
+	code          string
+	force         bool
 	token         string
 	name          string
 	days          int
@@ -36,7 +38,9 @@ func (a *app) loginCommand() *cobra.Command {
 The password comes from standard input with --password-stdin, else from
 $BERTH_PASSWORD, else from a prompt. It is not kept: berth makes an access
 token, ends the login again and stores the token in a context (see: berth
-context). The URL defaults to $BERTH_URL, then to the current context's, then
+context). A code of the second factor, or a recovery code, comes from --code or
+a prompt. When a new password is due, it comes from $BERTH_NEW_PASSWORD or a
+prompt. The URL defaults to $BERTH_URL, then to the current context's, then
 to ` + defaultServer + `.`,
 		Args: count(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.doLogin(cmd.Context(), f, args) },
@@ -44,6 +48,8 @@ to ` + defaultServer + `.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.email, "email", "", "who logs in (default $BERTH_EMAIL, or a prompt)")
 	flags.BoolVar(&f.passwordStdin, "password-stdin", false, "read the password from standard input")
+	flags.StringVar(&f.code, "code", "", "code of the second factor, or a recovery code")
+	flags.BoolVar(&f.force, "force", false, "end your oldest login when there are as many as are allowed")
 	flags.StringVar(&f.token, "token", "", "store this access token instead; - reads it from standard input")
 	flags.StringVar(&f.name, "name", "", "name of the context (default: the server's host)")
 	flags.IntVar(&f.days, "expires", 90, "days until the token expires; 0 = never")
@@ -151,11 +157,18 @@ func (a *app) withPassword(ctx context.Context, f loginFlags, next *config.Conte
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.Login(ctx, email, password); err != nil {
+	in, err := a.enter(ctx, c, client.Credentials{Email: email, Password: password, Code: f.code, Force: f.force})
+	if err != nil {
 		return nil, fmt.Errorf("log in to %s: %w", next.URL, err)
 	}
-	who, token, secret, err := a.makeToken(ctx, c, f.days)
-	if logoutErr := c.Logout(ctx); err == nil && logoutErr != nil {
+	var who *client.Viewer
+	var token client.AccessToken
+	var secret string
+	if err = a.settle(ctx, c, in.Due, password); err == nil {
+		who, token, secret, err = a.makeToken(ctx, c, f.days)
+	}
+	// Also an interrupted login is ended.
+	if logoutErr := c.Logout(context.WithoutCancel(ctx)); err == nil && logoutErr != nil {
 		err = fmt.Errorf("end the login: %w", logoutErr)
 	}
 	next.Token, next.TokenID = secret, token.ID

@@ -40,11 +40,11 @@ func TestLoginAndLogout(t *testing.T) {
 			t.Errorf("token without the right end: %s", vars)
 		}
 		n++
-		return fmt.Sprintf(`{"createAccessToken":{"accessToken":{"id":"token-%d","prefix":"b"},"secret":"secret-%d"}}`, n, n)
+		return fmt.Sprintf(`{"payload":{"accessToken":{"id":"token-%d","prefix":"b"},"secret":"secret-%d"}}`, n, n)
 	}
 	f.answer["RevokeAccessToken"] = func(vars json.RawMessage) string {
 		revoked = string(vars)
-		return `{"revokeAccessToken":{"accessToken":{"id":"x"}}}`
+		return `{"payload":{"accessToken":{"id":"x"}}}`
 	}
 	home := t.TempDir()
 	env := map[string]string{"HOME": home}

@@ -3,10 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/berthhq/berth/cmd/berth/output"
 	"golang.org/x/term"
 )
 
@@ -40,6 +42,39 @@ func (a *app) askSecret(ctx context.Context, prompt string) (string, error) {
 		return "", fmt.Errorf("read password: %w", err)
 	}
 	return secret, nil
+}
+
+// confirm has the name of what is to go typed again, unless yes is set. Without
+// a terminal it must be.
+func (a *app) confirm(ctx context.Context, what, name string, yes bool) error {
+	if yes {
+		return nil
+	}
+	if _, ok := terminal(a.in); !ok {
+		return usagef("no terminal to ask on; use --yes to remove %s %s", what, name)
+	}
+	typed, err := a.ask(ctx, fmt.Sprintf("Type %s to remove this %s for good: ", output.Clean(name), what), "--yes")
+	if typed != name && ctx.Err() == nil {
+		return usagef("that is not its name; nothing was removed")
+	}
+	return err
+}
+
+// gone reports what was removed.
+func (a *app) gone(name string, err error) error {
+	if err == nil && !a.print().Machine() {
+		fmt.Fprintln(a.out, output.Clean(name))
+	}
+	return err
+}
+
+// agreed asks a question that is answered with yes or no.
+func (a *app) agreed(ctx context.Context, question string) (bool, error) {
+	answer, err := a.ask(ctx, question+" [y/N] ", "the flag for it")
+	if errors.As(err, new(usageError)) { // just the return key
+		return false, nil
+	}
+	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes"), err
 }
 
 // interruptible returns early when the context ends. The read itself cannot be

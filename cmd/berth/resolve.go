@@ -52,30 +52,8 @@ func findFolder(ctx context.Context, c *client.Client, ref string) (*client.Fold
 }
 
 func findAgent(ctx context.Context, c *client.Client, ref string) (*client.Agent, error) {
-	name := ref
-	if isID(ref) {
-		name = ""
-	}
-	all, err := c.Agents(ctx, name)
+	all, err := c.Agents(ctx, nameOrAll(ref))
 	return pick(ctx, c, "agent", ref, all, err, func(a client.Agent) (id, name string) { return a.ID, a.Name })
-}
-
-func findUser(ctx context.Context, c *client.Client, ref string) (*client.User, error) {
-	email := ref
-	if isID(ref) {
-		email = ""
-	}
-	all, err := c.Users(ctx, email)
-	return pick(ctx, c, "user", ref, all, err, func(u client.User) (id, name string) { return u.ID, u.Email })
-}
-
-func findProject(ctx context.Context, c *client.Client, ref string) (*client.Project, error) {
-	name := ref
-	if isID(ref) {
-		name = ""
-	}
-	all, err := c.Projects(ctx, name)
-	return pick(ctx, c, "project", ref, all, err, func(p client.Project) (id, name string) { return p.ID, p.Name })
 }
 
 func findImage(ctx context.Context, c *client.Client, ref string) (*client.Image, error) {
@@ -136,6 +114,11 @@ func one[T any](ctx context.Context, c *client.Client, noun, ref string, all []T
 		return mine, nil
 	}
 	return nil, fmt.Errorf("there are several %ss %q; name one by its id: %s: %w", noun, ref, strings.Join(ids, ", "), errdefs.ErrFailedPrecondition)
+}
+
+// notThere says that there is no such thing, and what to try.
+func notThere(noun, ref, hint string) error {
+	return fmt.Errorf("there is no %s %q; %s: %w", noun, ref, hint, errdefs.ErrNotFound)
 }
 
 // findRef finds an id among few named things.

@@ -41,6 +41,9 @@ func (s sheet) fact(name, value string) {
 	}
 }
 
+// gap sets off what follows.
+func (s sheet) gap() { fmt.Fprintln(s.w) }
+
 func (a *app) describeSession(p output.Printer, d *client.SessionDetail) error {
 	s := sheet{a.out}
 	s.fact("Name", d.Name)

@@ -75,13 +75,9 @@ func (a *app) when(flag, text string) (time.Time, error) {
 	if t, err := time.ParseInLocation("2006-01-02", text, time.Local); err == nil {
 		return t, nil
 	}
-	scale, number := time.Duration(1), text
-	if n := len(text) - 1; text[n] == 'd' {
-		scale, number = 24, text[:n]+"h"
-	}
-	d, err := time.ParseDuration(number)
-	if err != nil || d < 0 {
+	d, err := parseSpan(text)
+	if err != nil {
 		return time.Time{}, usagef("%s %s: not a date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z or an age such as 7d", flag, text)
 	}
-	return a.now().Add(-d * scale), nil
+	return a.now().Add(-d), nil
 }

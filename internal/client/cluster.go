@@ -131,6 +131,12 @@ func (c *Client) SetSchedulable(ctx context.Context, id string, schedulable bool
 	return &out.UpdateAgent.Agent, err
 }
 
+// MoveAgent puts an agent into another resource group.
+func (c *Client) MoveAgent(ctx context.Context, id, resourceGroup string) (*Agent, error) {
+	out, err := updateAgent.run(ctx, c, vars{"input": vars{"id": id, "resourceGroup": resourceGroup}})
+	return &out.UpdateAgent.Agent, err
+}
+
 // JoinToken lets one machine join.
 type JoinToken struct {
 	Token     string    `json:"token"`

@@ -82,9 +82,8 @@ func (e *Error) Error() string {
 	if text == "" {
 		text = strings.ToLower(strings.ReplaceAll(e.Code, "_", " "))
 	}
-	if e.Field != "" && lacksSubject(text) {
-		text = e.Field + " " + text
-	} else {
+	text, spoken := withSubject(e.Field, text)
+	if !spoken {
 		add("field", e.Field)
 	}
 	add("limit", e.Limit)
@@ -95,6 +94,26 @@ func (e *Error) Error() string {
 	if len(more) > 0 {
 		text += " (" + strings.Join(more, ", ") + ")"
 	}
+	return text
+}
+
+// withSubject puts the field before a message that goes on from it.
+func withSubject(field, text string) (said string, spoken bool) {
+	if field != "" && lacksSubject(text) {
+		return field + " " + text, true
+	}
+	return text, false
+}
+
+// Clause is what is wrong with one item of several, "" when nothing is.
+func Clause(field, message *string) string {
+	if message == nil {
+		return ""
+	}
+	if field == nil {
+		return *message
+	}
+	text, _ := withSubject(*field, *message)
 	return text
 }
 

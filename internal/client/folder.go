@@ -244,13 +244,3 @@ var createDownload = define[struct {
 }](`mutation CreateDownload($input: CreateDownloadInput!) {
   createDownload(input: $input) { url expiresAt }
 }`)
-
-var listVolumes = define[struct {
-	Volumes []Ref `json:"volumes"`
-}](`query Volumes { volumes { id name } }`)
-
-// Volumes lists the places where folders can live.
-func (c *Client) Volumes(ctx context.Context) ([]Ref, error) {
-	out, err := listVolumes.run(ctx, c, nil)
-	return out.Volumes, err
-}

@@ -20,16 +20,34 @@ type Login struct {
 	// InitialPassword is true while the generated first password is in use.
 	InitialPassword bool      `json:"initialPassword"`
 	ExpiresAt       time.Time `json:"expiresAt"`
+	// Due is what comes before anything else: password, totp or nothing.
+	Due string `json:"due"`
+}
+
+// Credentials are what one logs in with.
+type Credentials struct {
+	Email    string `json:"email"`
+	Password string `json:"password"`
+	// Code is one of the second factor, or a recovery code.
+	Code string `json:"code,omitempty"`
+	// Force ends the oldest login when there are as many as are allowed.
+	Force bool `json:"force,omitempty"`
 }
 
 // Login asks as the user from now on, by a cookie that the client keeps in
 // memory. Use it before the client is shared.
 func (c *Client) Login(ctx context.Context, email, password string) (*Login, error) {
+	return c.LoginWith(ctx, Credentials{Email: email, Password: password})
+}
+
+// LoginWith is Login with a second factor, or in place of another login. A
+// refusal with the field "code" asks for the one, with "force" for the other.
+func (c *Client) LoginWith(ctx context.Context, as Credentials) (*Login, error) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(map[string]string{"email": email, "password": password})
+	body, err := json.Marshal(as)
 	if err != nil {
 		return nil, err
 	}

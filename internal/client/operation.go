@@ -58,6 +58,22 @@ func (op operation[Out]) decode(data json.RawMessage) (Out, error) {
 	return out, nil
 }
 
+// payload is the answer to a mutation whose field goes by the alias payload.
+type payload[P any] struct {
+	Payload P `json:"payload"`
+}
+
+// change runs a mutation that takes one input.
+func change[P any](ctx context.Context, c *Client, op operation[payload[P]], input any) (P, error) {
+	out, err := op.run(ctx, c, vars{"input": input})
+	return out.Payload, err
+}
+
+// idOf is what is left of a thing that is gone.
+type idOf struct {
+	ID string `json:"id"`
+}
+
 type vars = map[string]any
 
 // pageSize is what lists are read in; the server takes at least this much.

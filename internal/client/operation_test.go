@@ -137,8 +137,19 @@ func TestInputsMatchSchema(t *testing.T) {
 	schema := publishedSchema(t)
 	for name, in := range map[string]any{
 		"CreateSessionInput": CreateSessionInput{}, "MountInput": MountInput{}, "UploadFileInput": UploadFile{},
-		"CreateUserInput": CreateUserInput{}, "UpdateUserInput": UpdateUserInput{},
-		"CreateProjectInput": CreateProjectInput{}, "CreateRegistryInput": CreateRegistryInput{},
+		"CreateUserInput": CreateUserInput{}, "UpdateUserInput": UpdateUserInput{}, "ImportUsersInput": ImportUsersInput{},
+		"CreateDomainInput": CreateDomainInput{}, "UpdateDomainInput": UpdateDomainInput{},
+		"CreateProjectInput": CreateProjectInput{}, "UpdateProjectInput": UpdateProjectInput{},
+		"CreateRegistryInput": CreateRegistryInput{}, "CreateAccessTokenInput": CreateAccessTokenInput{},
+		"CreateKeypairInput": CreateKeypairInput{}, "UpdateKeypairInput": UpdateKeypairInput{},
+		"UpdateResourcePolicyInput": PolicyInput{}, "AttachResourcePolicyInput": AttachInput{},
+		"CreateResourceGroupInput": CreateGroupInput{}, "UpdateResourceGroupInput": UpdateGroupInput{},
+		"GrantResourceGroupInput": GroupHolder{}, "RevokeResourceGroupInput": GroupHolder{},
+		"CreateResourcePresetInput": CreatePresetInput{}, "UpdateResourcePresetInput": UpdatePresetInput{},
+		"CreateRoleInput": CreateRoleInput{}, "UpdateRoleInput": UpdateRoleInput{}, "GrantRoleInput": GrantRoleInput{},
+		"RolePermissionInput": RolePermission{}, "SetVolumeGrantInput": VolumeGrantInput{},
+		"CreateIdentityProviderInput": CreateProviderInput{}, "UpdateIdentityProviderInput": UpdateProviderInput{},
+		"CreateInvitationInput": CreateInvitationInput{},
 	} {
 		fields := map[string]reflect.Type{}
 		jsonFields(reflect.TypeOf(in), fields)

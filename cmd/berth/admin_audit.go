@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) auditCommand() *cobra.Command {
+	return group("audit", "See who did what, and who was refused", a.auditList(), a.auditExport())
+}
+
+// auditFlags narrow the trail to what it and its export both know.
+type auditFlags struct {
+	periodFlags
+	actor, domain, project, entity, result string
+}
+
+func (f *auditFlags) register(cmd *cobra.Command) {
+	f.periodFlags.register(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.actor, "actor", "", "only what this user did")
+	flags.StringVar(&f.domain, "domain", "", "only about this domain")
+	flags.StringVar(&f.project, "project", "", "only about this project")
+	flags.StringVar(&f.entity, "entity", "", "only about this kind of object, for example session or user")
+	flags.StringVar(&f.result, "result", "", "only this result: OK, or a class such as PERMISSION_DENIED")
+}
+
+func (f *auditFlags) filter(ctx context.Context, a *app, c *client.Client, into *client.AuditFilter) (err error) {
+	if err = f.read(a, into); err != nil {
+		return err
+	}
+	if into.Actor, err = findUserID(ctx, c, f.actor); err != nil {
+		return err
+	}
+	if into.Domain, err = findDomainID(ctx, c, f.domain); err != nil {
+		return err
+	}
+	into.Project, err = findProjectID(ctx, c, f.project)
+	into.Entity, into.Result = f.entity, f.result
+	return err
+}
+
+func (a *app) auditList() *cobra.Command {
+	var flags auditFlags
+	var f client.AuditFilter
+	cmd := a.list("List the trail in sight, newest first", func(ctx context.Context, c *client.Client, _ []string) error {
+		if err := flags.filter(ctx, a, c, &f); err != nil {
+			return err
+		}
+		list, err := c.AuditEntries(ctx, f)
+		if err != nil {
+			return err
+		}
+		return a.table(list, func() *output.Table { return auditTable(list) })
+	})
+	cmd.Example = "  berth admin audit ls --refused --since 1d\n  berth admin audit ls --actor kim@example.org --action createSession"
+	flags.register(cmd)
+	cmd.Flags().StringVar(&f.Action, "action", "", "only this mutation, for example createSession")
+	cmd.Flags().StringVar(&f.EntityID, "object", "", "only about the object with this id")
+	cmd.Flags().StringVar(&f.Request, "request", "", "only of the request with this id")
+	cmd.Flags().BoolVar(&f.Refused, "refused", false, "only what was refused or failed")
+	cmd.Flags().IntVar(&f.Limit, "limit", 50, "how many at most; 0 = all")
+	return cmd
+}
+
+func (a *app) auditExport() *cobra.Command {
+	var flags auditFlags
+	cmd := a.verb("export [FILE]", "Write the trail in sight as CSV, oldest first, to a file or to standard output", count(0, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			var f client.AuditFilter
+			if err := flags.filter(ctx, a, c, &f); err != nil {
+				return err
+			}
+			if path := first(args); path != "" && path != "-" {
+				return a.exportTo(path, func(w io.Writer) (int64, error) { return c.ExportAudit(ctx, f, w) })
+			}
+			_, err := c.ExportAudit(ctx, f, a.out)
+			return err
+		})
+	cmd.Long = `Write the trail in sight as CSV, oldest first, to a file or to standard output. A
+file that is there is not overwritten, and one that is not complete is removed.`
+	cmd.Example = "  berth admin audit export --since 2026-01-01 --until 2026-02-01 january.csv"
+	flags.register(cmd)
+	return cmd
+}
+
+// exportTo writes a file, whole or not at all.
+func (a *app) exportTo(path string, write func(io.Writer) (int64, error)) (err error) {
+	f, err := newFile(path, 0o600)
+	if err != nil {
+		return err
+	}
+	defer discard(f, &err)
+	n, err := write(f)
+	if err != nil {
+		return err
+	}
+	if err = f.Close(); err == nil {
+		a.note("%s written to %s.", output.Bytes(n), path)
+	}
+	return err
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+var sessionTypes = []string{"interactive", "batch"}
+
+func (a *app) groupCommand() *cobra.Command {
+	return alias(group("group", "Work with resource groups: partitions of machines, and who may use them",
+		a.groupList(), a.groupShow(), a.groupCreate(), a.groupUpdate(),
+		a.groupActive("activate", "Let sessions start in groups again", true),
+		a.groupActive("deactivate", "Hide groups; what runs in them goes on", false),
+		a.groupDelete(), a.groupGrant(), a.groupRevoke(), a.groupAccess()), "groups")
+}
+
+func (a *app) groupList() *cobra.Command {
+	return a.list("List resource groups", func(ctx context.Context, c *client.Client, _ []string) error {
+		list, err := c.Groups(ctx, "")
+		if err != nil {
+			return err
+		}
+		return a.table(list, func() *output.Table { return groupTable(list...) })
+	})
+}
+
+func groupTable(list ...client.Group) *output.Table {
+	t := output.NewTable("NAME", "STATE", "OPEN TO", "SESSIONS", "AGENTS", "DESCRIPTION")
+	for _, g := range list {
+		t.Row(g.Name, activity(g.Active), openTo(g), strings.Join(g.SessionTypes, ", "), strconv.Itoa(g.Agents.TotalCount), g.Description)
+	}
+	return t
+}
+
+func openTo(g client.Group) string {
+	if g.Public {
+		return "everybody"
+	}
+	var all []string
+	for _, grant := range g.Grants {
+		all = append(all, holderText(grant.Domain, grant.Project, grant.User, "a keypair"))
+	}
+	if len(all) == 0 {
+		return "superadmins"
+	}
+	return strings.Join(all, ", ")
+}
+
+func (a *app) groupShow() *cobra.Command {
+	return a.verb("show GROUP", "Show a resource group and whom it is open to", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		g, err := findGroup(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		return a.print().Print(g, func() error {
+			s := sheet{a.out}
+			s.fact("Name", g.Name)
+			s.fact("ID", g.ID)
+			s.fact("State", activity(g.Active).Text)
+			s.fact("Description", g.Description)
+			s.fact("Sessions", strings.Join(g.SessionTypes, ", "))
+			s.fact("Agents", strconv.Itoa(g.Agents.TotalCount))
+			if g.Public {
+				s.fact("Open to", "everybody")
+			}
+			for _, grant := range g.Grants {
+				s.fact("Granted to", holderText(grant.Domain, grant.Project, grant.User, "a keypair"))
+			}
+			s.fact("Created", a.moment(&g.CreatedAt))
+			return nil
+		})
+	})
+}
+
+func (a *app) groupCreate() *cobra.Command {
+	var in client.CreateGroupInput
+	var types *[]string
+	cmd := a.verb("create NAME", "Make a resource group", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		in.Name = args[0]
+		if types != nil {
+			in.SessionTypes = *types
+		}
+		g, err := c.CreateGroup(ctx, in)
+		if err != nil {
+			return err
+		}
+		return a.table(g, func() *output.Table { return groupTable(*g) })
+	})
+	cmd.Flags().StringVar(&in.Description, "description", "", "what it is for")
+	cmd.Flags().BoolVar(&in.Public, "public", false, "open to everybody, without grants")
+	given(cmd, &types, "session-types", "`types` of sessions that may start in it, with commas between: interactive, batch (default: all)", choices(sessionTypes...))
+	return cmd
+}
+
+func (a *app) groupUpdate() *cobra.Command {
+	var in client.UpdateGroupInput
+	cmd := a.verb("update GROUP", "Change a resource group; what runs in it goes on", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		if err := changes(in); err != nil {
+			return err
+		}
+		id, err := findGroupID(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		in.ID = id
+		g, err := c.UpdateGroup(ctx, in)
+		if err != nil {
+			return err
+		}
+		return a.table(g, func() *output.Table { return groupTable(*g) })
+	})
+	givenText(cmd, &in.Name, "name", "another `name`")
+	givenText(cmd, &in.Description, "description", "what it is for, a `text`")
+	givenBool(cmd, &in.Public, "public", "open to everybody (=false: only to whom it is granted)")
+	given(cmd, &in.SessionTypes, "session-types", "`types` of sessions that may start in it, with commas between: interactive, batch", choices(sessionTypes...))
+	return cmd
+}
+
+func (a *app) groupActive(name, short string, active bool) *cobra.Command {
+	return a.verb(name+" GROUP...", short, count(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
+		return a.each(args, func(ref string) error {
+			id, err := findGroupID(ctx, c, ref)
+			if err == nil {
+				_, err = c.UpdateGroup(ctx, client.UpdateGroupInput{ID: id, Active: &active})
+			}
+			return err
+		})
+	})
+}
+
+func (a *app) groupDelete() *cobra.Command {
+	return alias(a.verb("delete GROUP...", "Remove resource groups that have neither agents nor sessions", count(1, -1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			return a.each(args, func(ref string) error {
+				id, err := findGroupID(ctx, c, ref)
+				if err != nil {
+					return err
+				}
+				return c.DeleteGroup(ctx, id)
+			})
+		}), "rm")
+}
+
+func (a *app) groupGrant() *cobra.Command {
+	return a.onGroupHolder("grant GROUP", "Open a group to a domain, project, user or keypair", (*client.Client).GrantGroup)
+}
+
+func (a *app) groupRevoke() *cobra.Command {
+	return a.onGroupHolder("revoke GROUP", "Close a group to a domain, project, user or keypair", (*client.Client).RevokeGroup)
+}
+
+func (a *app) onGroupHolder(use, short string, do func(*client.Client, context.Context, client.GroupHolder) (*client.Group, error)) *cobra.Command {
+	var f holderFlags
+	cmd := a.verb(use, short, count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		holder, err := f.holder(ctx, c)
+		if err != nil {
+			return err
+		}
+		id, err := findGroupID(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		g, err := do(c, ctx, client.GroupHolder{ResourceGroup: id, Holder: holder})
+		if err != nil {
+			return err
+		}
+		return a.table(g, func() *output.Table { return groupTable(*g) })
+	})
+	f.add(cmd, true)
+	return cmd
+}
+
+func (a *app) groupAccess() *cobra.Command {
+	var user, project string
+	cmd := a.verb("access [GROUP]", "Say who may use a group, or which groups you, a user or a project may use", count(0, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			if len(args)+howMany(user, project) > 1 {
+				return usagef("name a group, --user or --project, only one of them")
+			}
+			on, err := findGroupID(ctx, c, first(args))
+			if err != nil {
+				return err
+			}
+			owner, err := findUserID(ctx, c, user)
+			if err != nil {
+				return err
+			}
+			in, err := findProjectID(ctx, c, project)
+			if err != nil {
+				return err
+			}
+			list, err := c.GroupAccess(ctx, on, owner, in)
+			if err != nil {
+				return err
+			}
+			return a.table(list, func() *output.Table { return accessTable(list) })
+		})
+	cmd.Example = `  berth admin group access gpu                       # who may use it
+  berth admin group access --user kim@example.org    # which ones he may use`
+	cmd.Flags().StringVar(&user, "user", "", "which groups this user may use")
+	cmd.Flags().StringVar(&project, "project", "", "which groups this project may use")
+	return cmd
+}
+
+func accessTable(list []client.GroupAccess) *output.Table {
+	t := output.NewTable("GROUP", "MAY BE USED BY", "BECAUSE OF")
+	for _, one := range list {
+		t.Row(one.ResourceGroup.Title(), holderText(nil, one.Project, one.User, "you"), strings.Join(one.Via, ", "))
+	}
+	return t
+}

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) policyCommand() *cobra.Command {
+	cmd := group("policy", "Work with resource policies, which limit people",
+		a.policyList(), a.policyShow(), a.policyCreate(), a.policyUpdate(), a.policyDelete(),
+		a.policyAttach(), a.policyDetach(), a.limitsCommand())
+	cmd.Long = `Work with resource policies. A policy binds where it is attached: to a domain, a
+project, a user or a keypair. All that are attached bind, and people hold as
+little as the strictest allows. Lowering a limit ends nothing that runs.`
+	return alias(cmd, "policies")
+}
+
+func (a *app) policyList() *cobra.Command {
+	return a.list("List resource policies", func(ctx context.Context, c *client.Client, _ []string) error {
+		list, err := c.Policies(ctx, "")
+		if err != nil {
+			return err
+		}
+		return a.table(list, func() *output.Table { return policyTable(list...) })
+	})
+}
+
+func policyTable(list ...client.Policy) *output.Table {
+	t := output.NewTable("NAME", "SLOTS", "OTHER SLOTS", "LIMITS")
+	for _, p := range list {
+		t.Row(p.Name, output.Slots(p.TotalSlots), map[string]string{"zero": "none", "unlimited": "unlimited"}[p.UnlistedSlots],
+			strings.Join(policyLimits(p), ", "))
+	}
+	return t
+}
+
+// policyLimits lists what a policy limits besides slots.
+func policyLimits(p client.Policy) []string {
+	var all []string
+	if len(p.MaxPendingSlots) > 0 {
+		all = append(all, "pending "+output.Slots(p.MaxPendingSlots))
+	}
+	for _, l := range []struct {
+		what string
+		most *int
+	}{
+		{"sessions", p.MaxSessions}, {"pending sessions", p.MaxPendingSessions}, {"containers per session", p.MaxContainersPerSession},
+		{"priority", p.MaxPriority}, {"folders", p.MaxVfolders}, {"customized images", p.MaxCustomizedImages}, {"replicas", p.MaxReplicas},
+		{"logins", p.MaxLogins}, {"networks", p.MaxNetworks}, {"SSH sessions", p.MaxSSHSessions},
+	} {
+		if l.most != nil {
+			all = append(all, l.what+" "+strconv.Itoa(*l.most))
+		}
+	}
+	if p.MaxSessionLifetime != nil {
+		all = append(all, "lifetime "+seconds(*p.MaxSessionLifetime))
+	}
+	if p.IdleTimeout != nil {
+		all = append(all, "idle "+seconds(*p.IdleTimeout))
+	}
+	if p.MaxScopeBytes != nil {
+		all = append(all, "folders' size "+output.Bytes(*p.MaxScopeBytes))
+	}
+	return all
+}
+
+func seconds(n int) string { return output.Duration(time.Duration(n) * time.Second) }
+
+func (a *app) policyShow() *cobra.Command {
+	return a.verb("show POLICY", "Show a resource policy", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		p, err := findPolicy(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		return a.print().Print(p, func() error {
+			s := sheet{a.out}
+			s.fact("Name", p.Name)
+			s.fact("ID", p.ID)
+			for _, slot := range p.TotalSlots.Names() {
+				s.fact("Slot", slot+" "+output.Amount(slot, p.TotalSlots[slot]))
+			}
+			s.fact("Other slots", map[string]string{"zero": "none", "unlimited": "unlimited"}[p.UnlistedSlots])
+			for _, text := range policyLimits(*p) {
+				s.fact("Limit", text)
+			}
+			s.fact("Created", a.moment(&p.CreatedAt))
+			return nil
+		})
+	})
+}
+
+// policyFlags adds a flag for each limit. A limit of a policy that is there can
+// also be taken away.
+func policyFlags(cmd *cobra.Command, in *client.PolicyInput, there bool) {
+	count, span, size, tail := parseCount, parseSeconds, parseSize, ""
+	if there {
+		count, span, size, tail = limited(parseCount), limited(parseSeconds), limited(parseSize), ", or none for no limit"
+	}
+	given(cmd, &in.TotalSlots, "slots", "largest `amounts` held at once, such as cpu=8,mem=64g; none for no limit", parseAmounts)
+	given(cmd, &in.UnlistedSlots, "other-slots", "`what` holds for slots that --slots does not name: unlimited or zero", choice("unlimited", "zero"))
+	given(cmd, &in.MaxPendingSlots, "pending-slots", "largest `amounts` that waiting sessions ask for; none for no limit", parseAmounts)
+	for _, f := range []struct {
+		into        **int
+		name, usage string
+	}{
+		{&in.MaxSessions, "sessions", "`number` of sessions at once"},
+		{&in.MaxPendingSessions, "pending-sessions", "`number` of waiting sessions"},
+		{&in.MaxContainersPerSession, "containers", "`number` of containers of a session"},
+		{&in.MaxPriority, "priority", "highest `priority` of a session"},
+		{&in.MaxVfolders, "folders", "`number` of folders"},
+		{&in.MaxCustomizedImages, "images", "`number` of customized images"},
+		{&in.MaxReplicas, "replicas", "`number` of replicas"},
+		{&in.MaxLogins, "logins", "`number` of logins at once"},
+		{&in.MaxNetworks, "networks", "`number` of networks"},
+		{&in.MaxSSHSessions, "ssh-sessions", "`number` of SSH and SFTP sessions at once"},
+	} {
+		given(cmd, f.into, f.name, f.usage+tail, count)
+	}
+	given(cmd, &in.MaxSessionLifetime, "lifetime", "longest `time` of a session, such as 12h or 7d"+tail, span)
+	given(cmd, &in.IdleTimeout, "idle", "longest `time` of a session without use, such as 1h"+tail, span)
+	given(cmd, &in.MaxScopeBytes, "folders-size", "`size` of all folders on a volume, such as 100g"+tail, size)
+}
+
+func (a *app) policyCreate() *cobra.Command {
+	var in client.PolicyInput
+	cmd := a.verb("create NAME", "Make a resource policy; what no flag names is not limited", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			in.Name = &args[0]
+			p, err := c.CreatePolicy(ctx, in)
+			if err != nil {
+				return err
+			}
+			return a.table(p, func() *output.Table { return policyTable(*p) })
+		})
+	cmd.Example = "  berth admin policy create student --slots cpu=4,mem=16g --other-slots zero --sessions 2 --lifetime 12h"
+	policyFlags(cmd, &in, false)
+	return cmd
+}
+
+func (a *app) policyUpdate() *cobra.Command {
+	var in client.PolicyInput
+	cmd := a.verb("update POLICY", "Change a resource policy at once for all whom it binds", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			if err := changes(in); err != nil {
+				return err
+			}
+			p, err := findPolicy(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			in.ID = p.ID
+			if p, err = c.UpdatePolicy(ctx, in); err != nil {
+				return err
+			}
+			return a.table(p, func() *output.Table { return policyTable(*p) })
+		})
+	cmd.Long = `Change a resource policy at once for all whom it binds. What no flag names stays
+as it is; --slots replaces all amounts that were there. Nothing that runs ends.`
+	givenText(cmd, &in.Name, "name", "another `name`")
+	policyFlags(cmd, &in, true)
+	return cmd
+}
+
+func (a *app) policyDelete() *cobra.Command {
+	return alias(a.verb("delete POLICY...", "Remove resource policies that are attached nowhere", count(1, -1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			return a.each(args, func(ref string) error {
+				id, err := findPolicyID(ctx, c, ref)
+				if err != nil {
+					return err
+				}
+				return c.DeletePolicy(ctx, id)
+			})
+		}), "rm")
+}
+
+// bindingFlags say where a policy binds.
+type bindingFlags struct {
+	holderFlags
+	group, within string
+}
+
+func (f *bindingFlags) register(cmd *cobra.Command) {
+	f.add(cmd, true)
+	cmd.Flags().StringVar(&f.group, "group", "", "only for sessions of this resource group")
+	cmd.Flags().StringVar(&f.within, "within-project", "", "with --user: only for his sessions in this project")
+}
+
+func (f *bindingFlags) input(ctx context.Context, c *client.Client) (in client.AttachInput, err error) {
+	if in.Holder, err = f.holder(ctx, c); err != nil {
+		return in, err
+	}
+	if in.ResourceGroup, err = findGroupID(ctx, c, f.group); err != nil {
+		return in, err
+	}
+	in.WithinProject, err = findProjectID(ctx, c, f.within)
+	return in, err
+}
+
+func (a *app) policyAttach() *cobra.Command {
+	var f bindingFlags
+	cmd := a.verb("attach POLICY", "Bind a domain, project, user or keypair by a policy", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			in, err := f.input(ctx, c)
+			if err != nil {
+				return err
+			}
+			if in.Policy, err = findPolicyID(ctx, c, args[0]); err != nil {
+				return err
+			}
+			at, err := c.AttachPolicy(ctx, in)
+			if err != nil {
+				return err
+			}
+			return a.table(at, func() *output.Table {
+				t := output.NewTable("POLICY", "BINDS", "ID")
+				t.Row(at.Policy.Name, holderText(at.Domain, at.Project, at.User, "keypair")+narrowing(at.ResourceGroup, at.WithinProject), at.ID)
+				return t
+			})
+		})
+	cmd.Long = `Bind a domain, project, user or keypair by a policy, in place of the one that is
+attached there with the same --group and --within-project.`
+	cmd.Example = `  berth admin policy attach student --project thesis
+  berth admin policy attach big --user kim@example.org --within-project thesis --group gpu`
+	f.register(cmd)
+	return cmd
+}
+
+func (a *app) policyDetach() *cobra.Command {
+	var f bindingFlags
+	cmd := a.verb("detach [ID]", "Take a policy off a domain, project, user or keypair", count(0, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			if len(args) == 1 {
+				if !isID(args[0]) || f.given() > 0 {
+					return usagef("name either the attachment by its id, or with flags what it binds")
+				}
+				return a.gone(args[0], c.DetachPolicy(ctx, args[0]))
+			}
+			in, err := f.input(ctx, c)
+			if err != nil {
+				return err
+			}
+			_, err = c.AttachPolicy(ctx, in)
+			return err
+		})
+	cmd.Long = `Take a policy off a domain, project, user or keypair: the one that is attached
+there with the same --group and --within-project, or the attachment with an id.`
+	f.register(cmd)
+	return cmd
+}
+
+// limitAmount is an amount of a limit in people's units.
+func limitAmount(what, amount string) string {
+	n, err := strconv.ParseInt(amount, 10, 64)
+	slot := strings.TrimPrefix(what, "pending ")
+	switch {
+	case err != nil:
+		return amount
+	case what == "session lifetime" || what == "idle timeout":
+		return seconds(int(n))
+	case what == "scope bytes" || resource.KindOf(slot) == resource.Bytes:
+		return output.Bytes(n)
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) providerCommand() *cobra.Command {
+	return alias(group("provider", "Work with identity providers, with which people log in (OpenID Connect)",
+		a.providerList(), a.providerCreate(), a.providerUpdate(),
+		a.providerActive("activate", "Let people log in with providers again", true),
+		a.providerActive("deactivate", "Let nobody log in with providers", false),
+		a.providerDelete()), "providers")
+}
+
+func (a *app) providerList() *cobra.Command {
+	return a.list("List identity providers", func(ctx context.Context, c *client.Client, _ []string) error {
+		list, err := c.IdentityProviders(ctx)
+		if err != nil {
+			return err
+		}
+		return a.table(list, func() *output.Table { return providerTable(list...) })
+	})
+}
+
+func providerTable(list ...client.IdentityProvider) *output.Table {
+	t := output.NewTable("NAME", "STATE", "ISSUER", "CLIENT", "DOMAIN", "MAKES USERS OF")
+	for _, p := range list {
+		makes := "no"
+		if p.AutoProvision {
+			makes = strings.Join(p.EmailDomains, ", ")
+			if p.Project != nil {
+				makes += " in " + p.Project.Name
+			}
+		}
+		t.Row(p.Name, activity(p.Active), p.Issuer, p.ClientID, p.Domain.Name, makes)
+	}
+	return t
+}
+
+func findProvider(ctx context.Context, c *client.Client, ref string) (*client.IdentityProvider, error) {
+	all, err := c.IdentityProviders(ctx)
+	return pick(ctx, c, "identity provider", ref, all, err, func(p client.IdentityProvider) (id, name string) { return p.ID, p.Name })
+}
+
+// clientSecret is what the issuer knows us by.
+func (a *app) clientSecret(ctx context.Context, stdin bool) (string, error) {
+	if stdin {
+		return readLine(a.in)
+	}
+	if secret := a.env("BERTH_CLIENT_SECRET"); secret != "" {
+		return secret, nil
+	}
+	if _, ok := terminal(a.in); !ok {
+		return "", usagef("no terminal to ask for the client secret on; use --client-secret-stdin or BERTH_CLIENT_SECRET")
+	}
+	return a.askSecret(ctx, "Client secret: ")
+}
+
+func (a *app) providerCreate() *cobra.Command {
+	var in client.CreateProviderInput
+	var domain, project string
+	var stdin bool
+	cmd := a.verb("create NAME", "Let people log in with an OpenID Connect issuer", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) (err error) {
+			in.Name = args[0]
+			for flag, value := range map[string]string{"--issuer": in.Issuer, "--client-id": in.ClientID} {
+				if value == "" {
+					return usagef("%s is missing", flag)
+				}
+			}
+			if in.Domain, err = domainOrMine(ctx, c, domain); err != nil {
+				return err
+			}
+			if in.Project, err = findProjectID(ctx, c, project); err != nil {
+				return err
+			}
+			if in.ClientSecret, err = a.clientSecret(ctx, stdin); err != nil {
+				return err
+			}
+			p, err := c.CreateProvider(ctx, in)
+			if err != nil {
+				return err
+			}
+			return a.table(p, func() *output.Table { return providerTable(*p) })
+		})
+	cmd.Long = `Let people log in with an OpenID Connect issuer. The client secret comes from
+standard input with --client-secret-stdin, else from $BERTH_CLIENT_SECRET, else
+from a prompt. At the issuer, allow the redirect URL
+https://YOUR-SERVER/auth/oidc/NAME/callback.`
+	cmd.Example = "  berth admin provider create corp --issuer https://login.example.org --client-id berth --auto-provision --email-domains example.org"
+	flags := cmd.Flags()
+	flags.StringVar(&in.DisplayName, "display-name", "", "what people read (default: the name)")
+	flags.StringVar(&in.Issuer, "issuer", "", "address of the issuer (needed)")
+	flags.StringVar(&in.ClientID, "client-id", "", "as what Berth is known to the issuer (needed)")
+	flags.BoolVar(&stdin, "client-secret-stdin", false, "read the client secret from standard input")
+	flags.StringSliceVar(&in.Scopes, "scopes", nil, "what to ask the issuer for (default: openid, email, profile)")
+	flags.BoolVar(&in.AutoProvision, "auto-provision", false, "make users of people who are not known yet")
+	flags.StringSliceVar(&in.EmailDomains, "email-domains", nil, "with --auto-provision: only of people with such e-mail addresses")
+	flags.StringVar(&domain, "domain", "", "domain of the users (default: yours)")
+	flags.StringVar(&project, "project", "", "project that new users become members of")
+	return cmd
+}
+
+func (a *app) providerUpdate() *cobra.Command {
+	var in client.UpdateProviderInput
+	var project *string
+	var stdin bool
+	cmd := a.verb("update PROVIDER", "Change an identity provider", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		if project == nil && !stdin {
+			if err := changes(in); err != nil {
+				return err
+			}
+		}
+		p, err := findProvider(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		in.ID = p.ID
+		if project != nil {
+			if in.ClearProject = *project == "none"; !in.ClearProject {
+				if in.Project, err = findProjectID(ctx, c, *project); err != nil {
+					return err
+				}
+			}
+		}
+		if stdin {
+			secret, err := readLine(a.in)
+			if err != nil {
+				return err
+			}
+			in.ClientSecret = &secret
+		}
+		if p, err = c.UpdateProvider(ctx, in); err != nil {
+			return err
+		}
+		return a.table(p, func() *output.Table { return providerTable(*p) })
+	})
+	givenText(cmd, &in.DisplayName, "display-name", "what people read, a `text`")
+	givenText(cmd, &in.ClientID, "client-id", "as what Berth is known to the issuer, an `id`")
+	cmd.Flags().BoolVar(&stdin, "client-secret-stdin", false, "read another client secret from standard input")
+	givenWords(cmd, &in.Scopes, "scopes", "`scopes` to ask the issuer for, with commas between")
+	givenBool(cmd, &in.AutoProvision, "auto-provision", "make users of people who are not known yet (=false: not)")
+	givenWords(cmd, &in.EmailDomains, "email-domains", "`domains` of their e-mail addresses, with commas between; none for none")
+	givenText(cmd, &project, "project", "`project` that new users become members of; none for none")
+	return cmd
+}
+
+func (a *app) providerActive(name, short string, active bool) *cobra.Command {
+	return a.onProviders(name, short, func(ctx context.Context, c *client.Client, id string) error {
+		_, err := c.UpdateProvider(ctx, client.UpdateProviderInput{ID: id, Active: &active})
+		return err
+	})
+}
+
+func (a *app) providerDelete() *cobra.Command {
+	return alias(a.onProviders("delete", "Remove providers; the users whom they vouched for stay",
+		func(ctx context.Context, c *client.Client, id string) error { return c.DeleteProvider(ctx, id) }), "rm")
+}
+
+func (a *app) onProviders(name, short string, do func(ctx context.Context, c *client.Client, id string) error) *cobra.Command {
+	return a.verb(name+" PROVIDER...", short, count(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
+		return a.each(args, func(ref string) error {
+			p, err := findProvider(ctx, c, ref)
+			if err != nil {
+				return err
+			}
+			return do(ctx, c, p.ID)
+		})
+	})
+}

@@ -1,0 +1,310 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/containerd/errdefs"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) roleCommand() *cobra.Command {
+	cmd := group("role", "Work with custom roles, which allow more than people's own ones",
+		a.roleList(), a.roleShow(), a.roleCreate(), a.roleUpdate(), a.roleDelete(), a.roleGrant(), a.roleRevoke())
+	cmd.Long = `Work with custom roles. A role is a set of permissions, what may be done to which
+kind of object, and is granted to users on the system, a domain, a project or
+one object.
+
+--allow takes ENTITY=OPERATION[,OPERATION...] and is given again for each kind:
+  operations  read, create, update, delete, special, or all
+  entities    ` + strings.Join(entityNames(), ", ") + `
+special is entering a session, using a folder's files, acting as a user,
+choosing a project's members, and handing out a role, group or volume.`
+	return alias(cmd, "roles")
+}
+
+func entityNames() []string {
+	var all []string
+	for i, e := range access.Entities() {
+		name := string(e)
+		if i > 0 && i%6 == 0 {
+			name = "\n              " + name
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+func (a *app) roleList() *cobra.Command {
+	return a.list("List custom roles", func(ctx context.Context, c *client.Client, _ []string) error {
+		list, err := c.Roles(ctx, "")
+		if err != nil {
+			return err
+		}
+		return a.table(list, func() *output.Table { return roleTable(list...) })
+	})
+}
+
+func roleTable(list ...client.Role) *output.Table {
+	t := output.NewTable("NAME", "ALLOWS", "HELD BY", "DESCRIPTION")
+	for _, r := range list {
+		t.Row(r.Name, allowsText(r.Allows), holdersText(r.Grants), r.Description)
+	}
+	return t
+}
+
+func allowsText(list []client.RolePermission) string {
+	var all []string
+	for _, p := range list {
+		all = append(all, p.Entity+"="+strings.Join(p.Operations, ","))
+	}
+	return strings.Join(all, " ")
+}
+
+// holdersText lists who holds a role, each user once.
+func holdersText(grants []client.RoleGrant) string {
+	var all []string
+	for _, g := range grants {
+		if !slices.Contains(all, g.User.Email) {
+			all = append(all, g.User.Email)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// scopeText is where a role is held.
+func scopeText(scope string, id *string) string {
+	if id == nil {
+		return "the " + scope
+	}
+	return scope + " " + *id
+}
+
+func (a *app) roleShow() *cobra.Command {
+	return a.verb("show ROLE", "Show a custom role and who holds it where", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		r, err := findRole(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		p := a.print()
+		return p.Print(r, func() error {
+			s := sheet{a.out}
+			s.fact("Name", r.Name)
+			s.fact("ID", r.ID)
+			s.fact("Description", r.Description)
+			for _, one := range r.Allows {
+				s.fact("Allows", one.Entity+": "+strings.Join(one.Operations, ", "))
+			}
+			s.fact("Created", a.moment(&r.CreatedAt))
+			s.gap()
+			t := output.NewTable("HELD BY", "ON", "GRANT")
+			for _, g := range r.Grants {
+				t.Row(g.User.Email, scopeText(g.Scope, g.ScopeID), g.ID)
+			}
+			return p.Write(t)
+		})
+	})
+}
+
+// parsePermission reads entity=operation,operation.
+func parsePermission(text string) (p client.RolePermission, err error) {
+	entity, operations, ok := strings.Cut(text, "=")
+	if !ok {
+		return p, fmt.Errorf("write entity=operation,operation, for example session=read,update")
+	}
+	p.Entity = strings.ReplaceAll(entity, "-", "_")
+	if !slices.Contains(access.Entities(), access.Entity(p.Entity)) {
+		return p, fmt.Errorf("there are no objects of the kind %q", entity)
+	}
+	if operations == "all" {
+		for _, op := range access.Operations() {
+			p.Operations = append(p.Operations, string(op))
+		}
+		return p, nil
+	}
+	for _, w := range words(operations) {
+		if !slices.Contains(access.Operations(), access.Operation(w)) {
+			return p, fmt.Errorf("there is no operation %q; choose read, create, update, delete, special or all", w)
+		}
+		p.Operations = append(p.Operations, w)
+	}
+	if len(p.Operations) == 0 {
+		return p, fmt.Errorf("name at least one operation of %s", entity)
+	}
+	return p, nil
+}
+
+func allowFlag(cmd *cobra.Command, into *[]client.RolePermission) {
+	cmd.Flags().Func("allow", "`permissions` on one kind of object, such as session=read,update (repeatable)", func(text string) error {
+		p, err := parsePermission(text)
+		if err == nil {
+			*into = append(*into, p)
+		}
+		return err
+	})
+}
+
+func (a *app) roleCreate() *cobra.Command {
+	var in client.CreateRoleInput
+	cmd := a.verb("create NAME", "Make a custom role", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		if in.Name = args[0]; len(in.Allows) == 0 {
+			return usagef("say with --allow what the role allows")
+		}
+		r, err := c.CreateRole(ctx, in)
+		if err != nil {
+			return err
+		}
+		return a.table(r, func() *output.Table { return roleTable(*r) })
+	})
+	cmd.Example = "  berth admin role create helpdesk --allow user=read,update --allow session=read,delete"
+	cmd.Flags().StringVar(&in.Description, "description", "", "what it is for")
+	allowFlag(cmd, &in.Allows)
+	return cmd
+}
+
+func (a *app) roleUpdate() *cobra.Command {
+	var in client.UpdateRoleInput
+	cmd := a.verb("update ROLE", "Change a custom role at once for all who hold it", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		if err := changes(in); err != nil {
+			return err
+		}
+		r, err := findRole(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		in.ID = r.ID
+		if r, err = c.UpdateRole(ctx, in); err != nil {
+			return err
+		}
+		return a.table(r, func() *output.Table { return roleTable(*r) })
+	})
+	cmd.Long = "Change a custom role at once for all who hold it. --allow replaces all that it\nallowed."
+	givenText(cmd, &in.Name, "name", "another `name`")
+	givenText(cmd, &in.Description, "description", "what it is for, a `text`")
+	allowFlag(cmd, &in.Allows)
+	return cmd
+}
+
+func (a *app) roleDelete() *cobra.Command {
+	return alias(a.verb("delete ROLE...", "Remove custom roles, with all grants of them", count(1, -1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			return a.each(args, func(ref string) error {
+				r, err := findRole(ctx, c, ref)
+				if err != nil {
+					return err
+				}
+				return c.DeleteRole(ctx, r.ID)
+			})
+		}), "rm")
+}
+
+// scopeFlags say where a role is held.
+type scopeFlags struct {
+	system                  bool
+	domain, project, object string
+}
+
+func (f *scopeFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.system, "system", false, "on everything")
+	flags.StringVar(&f.domain, "domain", "", "on a domain and all in it")
+	flags.StringVar(&f.project, "project", "", "on a project and all in it")
+	flags.StringVar(&f.object, "object", "", "on one object of any kind, by its id")
+}
+
+// scope is where the flags point, "" when there are none.
+func (f *scopeFlags) scope(ctx context.Context, c *client.Client) (scope, id string, err error) {
+	n := howMany(f.domain, f.project, f.object)
+	if f.system {
+		n++
+	}
+	switch {
+	case n > 1:
+		return "", "", usagef("choose one of --system, --domain, --project and --object")
+	case f.system:
+		return "system", "", nil
+	case f.domain != "":
+		id, err = findDomainID(ctx, c, f.domain)
+		return "domain", id, err
+	case f.project != "":
+		id, err = findProjectID(ctx, c, f.project)
+		return "project", id, err
+	case f.object != "":
+		return "object", f.object, nil
+	}
+	return "", "", nil
+}
+
+func (a *app) roleGrant() *cobra.Command {
+	var f scopeFlags
+	cmd := a.verb("grant ROLE USER", "Give a user a role on a scope", count(2, 2), func(ctx context.Context, c *client.Client, args []string) error {
+		var in client.GrantRoleInput
+		var err error
+		if in.Scope, in.ScopeID, err = f.scope(ctx, c); err != nil {
+			return err
+		}
+		if in.Scope == "" {
+			return usagef("say where: --system, --domain, --project or --object")
+		}
+		r, err := findRole(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		in.Role = r.ID
+		if in.User, err = findUserID(ctx, c, args[1]); err != nil {
+			return err
+		}
+		g, err := c.GrantRole(ctx, in)
+		if err != nil {
+			return err
+		}
+		return a.table(g, func() *output.Table {
+			t := output.NewTable("ROLE", "HELD BY", "ON", "GRANT")
+			t.Row(g.Role.Name, g.User.Email, scopeText(g.Scope, g.ScopeID), g.ID)
+			return t
+		})
+	})
+	cmd.Example = "  berth admin role grant helpdesk kim@example.org --domain vision"
+	f.register(cmd)
+	return cmd
+}
+
+func (a *app) roleRevoke() *cobra.Command {
+	var f scopeFlags
+	cmd := a.verb("revoke ROLE USER", "Take a role from a user, on one scope or everywhere", count(2, 2),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			scope, id, err := f.scope(ctx, c)
+			if err != nil {
+				return err
+			}
+			r, err := findRole(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			user, err := findUserID(ctx, c, args[1])
+			if err != nil {
+				return err
+			}
+			var held []string
+			for _, g := range r.Grants {
+				here := scope == "" || g.Scope == scope && (g.ScopeID == nil || *g.ScopeID == id)
+				if here && g.User.ID == user {
+					held = append(held, g.ID)
+				}
+			}
+			if len(held) == 0 {
+				return fmt.Errorf("%s does not hold the role %s there: %w", args[1], r.Name, errdefs.ErrNotFound)
+			}
+			return a.each(held, func(grant string) error {
+				_, err := c.RevokeRole(ctx, grant)
+				return err
+			})
+		})
+	f.register(cmd)
+	return cmd
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/containerd/errdefs"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) userImport() *cobra.Command {
+	var in client.ImportUsersInput
+	var domain string
+	var projects []string
+	var passwords *string
+	cmd := a.verb("import FILE.csv", "Make users of a CSV file, or of - for standard input", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) (err error) {
+			if in.CSV, err = a.readFile(args[0]); err != nil {
+				return err
+			}
+			if passwords != nil {
+				in.Passwords = *passwords
+			}
+			if in.Domain, err = domainOrMine(ctx, c, domain); err != nil {
+				return err
+			}
+			if in.Projects, err = findProjectIDs(ctx, c, projects); err != nil {
+				return err
+			}
+			got, err := c.ImportUsers(ctx, in)
+			if err != nil {
+				return err
+			}
+			return a.imported(got, in.DryRun)
+		})
+	cmd.Long = `Make users of a CSV file. Its first line names the columns: email, username,
+full_name, role, projects (names with ; between), password and policy; only
+email must be there. Who is there already is skipped, and a wrong line does not
+stop the others: mend the file and import it again. When a line was wrong, the
+exit code is 6. Passwords that the server makes are shown this once.`
+	cmd.Example = `  berth admin user import lab.csv --domain vision --project thesis --dry-run
+  berth admin user import lab.csv --domain vision --project thesis --passwords generated`
+	flags := cmd.Flags()
+	flags.StringVar(&domain, "domain", "", "domain of the users (default: yours)")
+	flags.StringSliceVar(&projects, "project", nil, "projects that all of them become members of")
+	flags.BoolVar(&in.DryRun, "dry-run", false, "only show what would be done")
+	given(cmd, &passwords, "passwords", "where passwords come from, `how`: given in the file (default), or generated where the file has none", choice("given", "generated"))
+	return cmd
+}
+
+// imported shows what came of each line.
+func (a *app) imported(got *client.Import, dry bool) error {
+	err := a.table(got, func() *output.Table { return importTable(got) })
+	if err != nil {
+		return err
+	}
+	verb := "created"
+	if dry {
+		verb = "would be created"
+	}
+	a.note("%d %s, %d skipped, %d wrong.", got.Created, verb, got.Skipped, got.Failed)
+	if got.Failed == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d lines are wrong: %w", got.Failed, len(got.Results), errdefs.ErrInvalidArgument)
+}
+
+func importTable(got *client.Import) *output.Table {
+	head, secrets := []string{"LINE", "EMAIL", "RESULT", "WHY"}, false
+	for _, r := range got.Results {
+		secrets = secrets || r.Password != nil
+	}
+	if secrets {
+		head = append(head, "PASSWORD")
+	}
+	t := output.NewTable(head...)
+	for _, r := range got.Results {
+		result := output.Cell{Text: sentence(r.Status), Color: output.Green}
+		switch r.Status {
+		case "failed":
+			result.Color = output.Red
+		case "skipped":
+			result.Color = output.Yellow
+		}
+		row := []any{strconv.Itoa(r.Row), r.Email, result, client.Clause(r.Field, r.Error)}
+		if secrets {
+			password := ""
+			if r.Password != nil {
+				password = *r.Password
+			}
+			row = append(row, password)
+		}
+		t.Row(row...)
+	}
+	return t
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/containerd/errdefs"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) volumeCommand() *cobra.Command {
+	return alias(group("volume", "See volumes, and say what their folders may be used for by whom",
+		a.volumeList(), a.volumeGrants(), a.volumeGrant(), a.volumeRevoke()), "volumes")
+}
+
+func (a *app) volumeList() *cobra.Command {
+	return a.list("List volumes", func(ctx context.Context, c *client.Client, _ []string) error {
+		list, err := c.Volumes(ctx)
+		if err != nil {
+			return err
+		}
+		return a.table(list, func() *output.Table {
+			t := output.NewTable("NAME", "HEALTH", "USED", "OF", "BACKEND", "MESSAGE")
+			for _, v := range list {
+				health := output.Cell{Text: v.Health, Color: output.Green}
+				if v.Health != "healthy" {
+					health.Color = output.Red
+				}
+				t.Row(v.Name, health, output.Bytes(v.UsedBytes), output.Bytes(v.TotalBytes), v.Backend, v.HealthMessage)
+			}
+			return t
+		})
+	})
+}
+
+func (a *app) volumeGrants() *cobra.Command {
+	return a.verb("grants VOLUME", "List what a volume's folders may be used for by whom", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			v, err := findVolume(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			list, err := c.VolumeGrants(ctx, v.ID)
+			if err != nil {
+				return err
+			}
+			return a.table(list, func() *output.Table { return volumeGrantTable(list...) })
+		})
+}
+
+func volumeGrantTable(list ...client.VolumeGrant) *output.Table {
+	t := output.NewTable("WHO", "MAY", "ID")
+	for _, g := range list {
+		may := strings.Join(g.Permissions, ", ")
+		if len(g.Permissions) == len(access.VolumePermissions()) {
+			may = "all"
+		}
+		t.Row(grantedTo(g), may, g.ID)
+	}
+	return t
+}
+
+func grantedTo(g client.VolumeGrant) string {
+	if g.Everybody {
+		return "everybody"
+	}
+	return holderText(g.Domain, g.Project, g.User, "somebody out of sight")
+}
+
+// volumeHolder are the flags that name whom a grant is for.
+type volumeHolder struct {
+	holderFlags
+	everybody bool
+}
+
+func (f *volumeHolder) register(cmd *cobra.Command) {
+	f.add(cmd, false)
+	cmd.Flags().BoolVar(&f.everybody, "everybody", false, "everybody")
+}
+
+func (f *volumeHolder) find(ctx context.Context, c *client.Client) (h client.Holder, err error) {
+	switch {
+	case f.everybody && f.given() == 0:
+		return h, nil
+	case f.everybody || f.given() != 1:
+		return h, usagef("name one of --everybody, --domain, --project and --user")
+	}
+	return f.holder(ctx, c)
+}
+
+func (a *app) volumeGrant() *cobra.Command {
+	var f volumeHolder
+	var may *[]string
+	var all []string
+	for _, p := range access.VolumePermissions() {
+		all = append(all, string(p))
+	}
+	cmd := a.verb("grant VOLUME", "Say what a volume's folders may be used for by somebody, in place of what held for him", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			if may == nil {
+				return usagef("say with --allow what for, or --allow all")
+			}
+			h, err := f.find(ctx, c)
+			if err != nil {
+				return err
+			}
+			v, err := findVolume(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			g, err := c.SetVolumeGrant(ctx, client.VolumeGrantInput{
+				Volume: v.ID, Domain: h.Domain, Project: h.Project, User: h.User, Permissions: *may,
+			})
+			if err != nil {
+				return err
+			}
+			return a.table(g, func() *output.Table { return volumeGrantTable(*g) })
+		})
+	cmd.Long = `Say what a volume's folders may be used for by a domain, a project, a user or
+everybody, in place of what held for him. What several grants give adds up, and
+they bind every role.`
+	cmd.Example = "  berth admin volume grant fast --project thesis --allow create-folder,mount,upload,download"
+	f.register(cmd)
+	one := choices(all...)
+	given(cmd, &may, "allow", "`what` for, with commas between: "+strings.ReplaceAll(strings.Join(all, ", "), "_", "-")+"; or all", func(text string) ([]string, error) {
+		if text == "all" {
+			return all, nil
+		}
+		return one(text)
+	})
+	return cmd
+}
+
+func (a *app) volumeRevoke() *cobra.Command {
+	var f volumeHolder
+	cmd := a.verb("revoke VOLUME", "Take away what was granted to somebody on a volume", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			h, err := f.find(ctx, c)
+			if err != nil {
+				return err
+			}
+			v, err := findVolume(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			list, err := c.VolumeGrants(ctx, v.ID)
+			if err != nil {
+				return err
+			}
+			for _, g := range list {
+				if holds(g, h) {
+					return a.gone(v.Name, c.RemoveVolumeGrant(ctx, g.ID))
+				}
+			}
+			return fmt.Errorf("nothing was granted there on %s: %w", v.Name, errdefs.ErrNotFound)
+		})
+	f.register(cmd)
+	return cmd
+}
+
+// holds reports whether a grant is exactly the holder's; nobody is everybody.
+func holds(g client.VolumeGrant, h client.Holder) bool {
+	var is client.Holder
+	if g.Domain != nil {
+		is.Domain = g.Domain.ID
+	}
+	if g.Project != nil {
+		is.Project = g.Project.ID
+	}
+	if g.User != nil {
+		is.User = g.User.ID
+	}
+	return is == h && g.Everybody == (h == client.Holder{})
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/containerd/errdefs"
+)
+
+// codeTries is how many codes one login asks for.
+const codeTries = 3
+
+// enter logs in, asks for the second factor when one is needed, and whether
+// another login may end when there are too many.
+func (a *app) enter(ctx context.Context, c *client.Client, as client.Credentials) (*client.Login, error) {
+	_, interactive := terminal(a.in)
+	for tries := 0; ; {
+		in, err := c.LoginWith(ctx, as)
+		var refused *client.Error
+		if !errors.As(err, &refused) {
+			return in, err
+		}
+		switch {
+		case refused.Field == "code" && !interactive && as.Code == "":
+			return nil, fmt.Errorf("this login needs a code of the second factor; give it with --code: %w", errdefs.ErrUnauthenticated)
+		case refused.Field == "code" && interactive && tries < codeTries:
+			if as.Code != "" {
+				a.note("%s", oneLine(err))
+			}
+			if as.Code, err = a.ask(ctx, "Code from your authenticator app, or a recovery code: ", "--code"); err != nil {
+				return nil, err
+			}
+			tries++
+		case refused.Field == "force" && !interactive:
+			return nil, fmt.Errorf("%w; end the oldest with --force", err)
+		case refused.Field == "force" && !as.Force:
+			a.note("%s.", oneLine(err))
+			if as.Force, err = a.agreed(ctx, "End your oldest login?"); err != nil {
+				return nil, err
+			}
+			if !as.Force {
+				return nil, fmt.Errorf("not logged in; no other login was ended: %w", errdefs.ErrFailedPrecondition)
+			}
+		default:
+			return nil, err
+		}
+	}
+}
+
+// settle does what is due before anything else: a new password, a second
+// factor.
+func (a *app) settle(ctx context.Context, c *client.Client, due, password string) error {
+	if due == "password" {
+		next := a.env("BERTH_NEW_PASSWORD")
+		if next == "" {
+			if _, ok := terminal(a.in); !ok {
+				return fmt.Errorf("your password must be changed first; run berth login on a terminal, or set BERTH_NEW_PASSWORD: %w", errdefs.ErrPermissionDenied)
+			}
+			a.note("Your password must be changed before anything else.")
+			var err error
+			if next, err = a.askNewPassword(ctx); err != nil {
+				return err
+			}
+		}
+		if err := c.ChangePassword(ctx, password, next); err != nil {
+			return err
+		}
+		a.note("Password changed.")
+		who, err := c.Viewer(ctx)
+		if err != nil {
+			return err
+		}
+		due = ""
+		if who.Due != nil {
+			due = *who.Due
+		}
+	}
+	if due != "totp" {
+		return nil
+	}
+	if _, ok := terminal(a.in); !ok {
+		return fmt.Errorf("your domain asks for a second factor; run berth login on a terminal, or log in to %s in a browser, to set one up: %w", c.Base(), errdefs.ErrPermissionDenied)
+	}
+	a.note("Your domain asks for a second factor before anything else.")
+	return a.enrol(ctx, c)
+}
+
+// enrol sets up a second factor. The recovery codes go to standard output.
+func (a *app) enrol(ctx context.Context, c *client.Client) error {
+	made, err := c.StartTOTP(ctx)
+	if err != nil {
+		return err
+	}
+	a.note("Add this to your authenticator app, then type the code it shows.")
+	a.note("  secret  %s", made.Secret)
+	a.note("  link    %s", made.URL)
+	for try := 1; ; try++ {
+		code, err := a.ask(ctx, "Code: ", "a terminal")
+		if err != nil {
+			return err
+		}
+		codes, err := c.ConfirmTOTP(ctx, code)
+		if err == nil {
+			return a.recoveryCodes(codes)
+		}
+		if try == codeTries || !errdefs.IsInvalidArgument(err) && !errdefs.IsUnauthorized(err) {
+			return err
+		}
+		a.note("%s", oneLine(err))
+	}
+}
+
+func (a *app) recoveryCodes(codes []string) error {
+	a.note("The second factor is on. Keep these recovery codes, each lets you in once, and they are not shown again:")
+	return a.print().Print(map[string][]string{"codes": codes}, func() error {
+		for _, code := range codes {
+			fmt.Fprintln(a.out, output.Clean(code))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) keypairCommand() *cobra.Command {
+	cmd := group("keypair", "Work with keypairs, which sign requests",
+		a.keypairList(), a.keypairCreate(), a.keypairRotate(),
+		a.keypairChange("activate", "Let keypairs sign requests again", func(in *client.UpdateKeypairInput) { in.Active = ptr(true) }),
+		a.keypairChange("deactivate", "Let keypairs sign nothing", func(in *client.UpdateKeypairInput) { in.Active = ptr(false) }),
+		a.keypairChange("default", "Make a keypair the default one", func(in *client.UpdateKeypairInput) { in.MakeDefault = ptr(true) }),
+		a.keypairUpdate(), a.keypairDelete())
+	cmd.Long = `Work with keypairs. With BERTH_ACCESS_KEY and BERTH_SECRET_KEY set, every berth
+command signs its requests with that keypair.
+
+A keypair is named by its name, access key or id; another user's as USER/NAME.`
+	return alias(cmd, "keypairs")
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func (a *app) keypairList() *cobra.Command {
+	var user string
+	cmd := a.list("List your keypairs, or a user's", func(ctx context.Context, c *client.Client, _ []string) error {
+		owner, err := findUserID(ctx, c, user)
+		if err != nil {
+			return err
+		}
+		list, err := c.Keypairs(ctx, owner)
+		if err != nil {
+			return err
+		}
+		return a.table(list, func() *output.Table { return a.keypairTable(list...) })
+	})
+	cmd.Flags().StringVar(&user, "user", "", "whose (default: yours)")
+	return cmd
+}
+
+func (a *app) keypairTable(list ...client.Keypair) *output.Table {
+	t := output.NewTable("NAME", "ACCESS KEY", "STATE", "RATE", "LAST USED", "ID")
+	for _, k := range list {
+		state := output.Cell{Text: "active", Color: output.Green}
+		if !k.Active {
+			state = output.Cell{Text: "inactive", Color: output.Yellow}
+		}
+		if k.IsDefault {
+			state.Text += ", default"
+		}
+		rate := "default"
+		if k.RateLimit != nil {
+			rate = strconv.Itoa(*k.RateLimit) + " in 15m"
+		}
+		t.Row(k.Name, k.AccessKey, state, rate, a.ago(k.LastUsedAt), k.ID)
+	}
+	return t
+}
+
+// showKeypair prints a keypair and its secret, for people as variables that a
+// shell can read.
+func (a *app) showKeypair(k *client.NewKeypair) error {
+	return a.print().Print(k, func() error {
+		a.note("The secret is shown this once.")
+		fmt.Fprintf(a.out, "BERTH_ACCESS_KEY=%s\n", output.Clean(k.Keypair.AccessKey))
+		if k.Secret != nil {
+			fmt.Fprintf(a.out, "BERTH_SECRET_KEY=%s\n", output.Clean(*k.Secret))
+		}
+		return nil
+	})
+}
+
+func (a *app) keypairCreate() *cobra.Command {
+	var in client.CreateKeypairInput
+	cmd := a.verb("create NAME", "Make a keypair and print its secret", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		in.Name = args[0]
+		made, err := c.CreateKeypair(ctx, in)
+		if err != nil {
+			return err
+		}
+		return a.showKeypair(made)
+	})
+	givenCount(cmd, &in.RateLimit, "rate-limit", "requests in 15 minutes, a `number` (for those who set limits)")
+	return cmd
+}
+
+func (a *app) keypairRotate() *cobra.Command {
+	return a.verb("rotate KEYPAIR", "Give a keypair a new secret; the old one is dead at once", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			k, err := findKeypair(ctx, c, args[0], "")
+			if err != nil {
+				return err
+			}
+			made, err := c.RotateKeypair(ctx, k.ID)
+			if err != nil {
+				return err
+			}
+			return a.showKeypair(made)
+		})
+}
+
+func (a *app) keypairChange(name, short string, set func(*client.UpdateKeypairInput)) *cobra.Command {
+	return a.verb(name+" KEYPAIR...", short, count(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
+		return a.each(args, func(ref string) error {
+			k, err := findKeypair(ctx, c, ref, "")
+			if err != nil {
+				return err
+			}
+			in := client.UpdateKeypairInput{ID: k.ID}
+			set(&in)
+			_, err = c.UpdateKeypair(ctx, in)
+			return err
+		})
+	})
+}
+
+func (a *app) keypairUpdate() *cobra.Command {
+	var in client.UpdateKeypairInput
+	cmd := a.verb("update KEYPAIR", "Rename a keypair, or set how often it may ask", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		if err := changes(in); err != nil {
+			return err
+		}
+		k, err := findKeypair(ctx, c, args[0], "")
+		if err != nil {
+			return err
+		}
+		if in.ID = k.ID; in.RateLimit != nil && *in.RateLimit == noLimit {
+			in.RateLimit, in.ClearRateLimit = nil, ptr(true)
+		}
+		if k, err = c.UpdateKeypair(ctx, in); err != nil {
+			return err
+		}
+		return a.table(k, func() *output.Table { return a.keypairTable(*k) })
+	})
+	givenText(cmd, &in.Name, "name", "another `name`")
+	given(cmd, &in.RateLimit, "rate-limit", "requests in 15 minutes, a `number`, or none for the platform's default", limited(parseCount))
+	return cmd
+}
+
+func (a *app) keypairDelete() *cobra.Command {
+	return alias(a.verb("delete KEYPAIR...", "Remove keypairs", count(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
+		return a.each(args, func(ref string) error {
+			k, err := findKeypair(ctx, c, ref, "")
+			if err != nil {
+				return err
+			}
+			return c.DeleteKeypair(ctx, k.ID)
+		})
+	}), "rm")
+}

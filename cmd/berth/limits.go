@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+// limitsCommand shows what binds somebody somewhere; it stands among one's own
+// commands and beside the policies.
+func (a *app) limitsCommand() *cobra.Command {
+	var user, project, domain, on string
+	cmd := a.verb("limits", "Show what limits you, or somebody else: how much there still is, and by which policy", count(0, 0),
+		func(ctx context.Context, c *client.Client, _ []string) (err error) {
+			var at client.Place
+			if at.User, err = findUserID(ctx, c, user); err != nil {
+				return err
+			}
+			if at.Project, err = findProjectID(ctx, c, project); err != nil {
+				return err
+			}
+			if at.Domain, err = findDomainID(ctx, c, domain); err != nil {
+				return err
+			}
+			if at.ResourceGroup, err = findGroupID(ctx, c, on); err != nil {
+				return err
+			}
+			list, err := c.EffectiveLimits(ctx, at)
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				a.note("Nothing is limited by a policy.")
+			}
+			return a.table(list, func() *output.Table { return limitsTable(list) })
+		})
+	cmd.Long = `Show what limits you in your project, or a user, a project or a domain: of each
+thing the limit that leaves least, how much of it is used and still there, and
+the policy that says so. Limits on one resource group only show with --group.`
+	cmd.Example = `  berth limits --group gpu
+  berth admin policy limits --user kim@example.org --project thesis`
+	flags := cmd.Flags()
+	flags.StringVar(&user, "user", "", "whose (default, without --project and --domain: yours)")
+	flags.StringVar(&project, "project", "", "in which project (default: your only one)")
+	flags.StringVar(&domain, "domain", "", "of which domain")
+	flags.StringVar(&on, "group", "", "on which resource group")
+	return cmd
+}
+
+func limitsTable(list []client.EffectiveLimit) *output.Table {
+	t := output.NewTable("WHAT", "LIMIT", "USED", "LEFT", "POLICY", "OF")
+	for _, l := range list {
+		left := output.Cell{Text: limitAmount(l.What, l.Assignable)}
+		if l.Assignable == "0" {
+			left.Color = output.Red
+		}
+		of := l.Scope + " " + l.Holder
+		if l.WithinProject != nil {
+			of += " within " + *l.WithinProject
+		}
+		if l.ResourceGroup != nil {
+			of += " on " + *l.ResourceGroup
+		}
+		t.Row(l.What, limitAmount(l.What, l.Limit), limitAmount(l.What, l.Used), left, l.Policy, of)
+	}
+	return t
+}

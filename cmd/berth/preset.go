@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) presetCommand() *cobra.Command {
+	return alias(group("preset", "See the named sizes of sessions, and how soon each could start", a.presetList()), "presets")
+}
+
+func (a *app) presetList() *cobra.Command {
+	var on, project string
+	cmd := a.list("List presets and whether each fits now, when something is free, or never", func(ctx context.Context, c *client.Client, _ []string) error {
+		list, err := presets(ctx, c, on, project)
+		if err != nil {
+			return err
+		}
+		return a.table(list, func() *output.Table {
+			t := output.NewTable("NAME", "SLOTS", "SHM", "GROUP", "FITS", "WHY")
+			for _, p := range list {
+				t.Row(p.Name, output.Slots(p.Slots), shmText(p.Preset), presetGroup(p.Preset), fitText(p.Fit.State), p.Fit.Reason)
+			}
+			return t
+		})
+	})
+	cmd.Flags().StringVar(&on, "group", "", "also those of this resource group, and how all fit there")
+	cmd.Flags().StringVar(&project, "project", "", "how they fit in this project (default: your only one)")
+	return cmd
+}
+
+// presets finds those for all groups and those of a named one.
+func presets(ctx context.Context, c *client.Client, on, project string) ([]client.FittingPreset, error) {
+	group, err := findGroupID(ctx, c, on)
+	if err != nil {
+		return nil, err
+	}
+	in, err := findProjectID(ctx, c, project)
+	if err != nil {
+		return nil, err
+	}
+	return c.Presets(ctx, group, in)
+}
+
+// findPreset finds a preset by name or id; one of the group goes before one for
+// all.
+func findPreset(ctx context.Context, c *client.Client, ref, on string) (*client.Preset, error) {
+	list, err := presets(ctx, c, on, "")
+	if err != nil {
+		return nil, err
+	}
+	var found *client.Preset
+	for i := range list {
+		p := &list[i].Preset
+		if (p.ID == ref || p.Name == ref) && (found == nil || p.ResourceGroup != nil) {
+			found = p
+		}
+	}
+	if found == nil {
+		return nil, notThere("preset", ref, "those of a resource group show with --group")
+	}
+	return found, nil
+}
+
+func fitText(state string) output.Cell {
+	switch state {
+	case "now":
+		return output.Cell{Text: "now", Color: output.Green}
+	case "never":
+		return output.Cell{Text: "never", Color: output.Red}
+	}
+	return output.Cell{Text: sentence(state), Color: output.Yellow}
+}
+
+func presetGroup(p client.Preset) string {
+	if p.ResourceGroup == nil {
+		return "all"
+	}
+	return p.ResourceGroup.Name
+}
+
+func shmText(p client.Preset) string {
+	if p.ShmBytes == 0 {
+		return "default"
+	}
+	return output.Bytes(p.ShmBytes)
+}
+
+func (a *app) presetAdminCommand() *cobra.Command {
+	return alias(group("preset", "Work with presets, the named sizes of sessions",
+		a.presetList(), a.presetCreate(), a.presetUpdate(), a.presetDelete()), "presets")
+}
+
+func presetTable(p client.Preset) *output.Table {
+	t := output.NewTable("NAME", "SLOTS", "SHM", "GROUP", "DESCRIPTION")
+	t.Row(p.Name, output.Slots(p.Slots), shmText(p), presetGroup(p), p.Description)
+	return t
+}
+
+func (a *app) presetCreate() *cobra.Command {
+	var in client.CreatePresetInput
+	var change client.UpdatePresetInput
+	var on string
+	cmd := a.verb("create NAME", "Make a preset", count(1, 1), func(ctx context.Context, c *client.Client, args []string) (err error) {
+		if change.Slots == nil {
+			return usagef("say with --slots how large it is, for example --slots cpu=4,mem=8g")
+		}
+		in.Name, in.Slots, in.ShmBytes = args[0], *change.Slots, change.ShmBytes
+		if change.Description != nil {
+			in.Description = *change.Description
+		}
+		if in.ResourceGroup, err = findGroupID(ctx, c, on); err != nil {
+			return err
+		}
+		p, err := c.CreatePreset(ctx, in)
+		if err != nil {
+			return err
+		}
+		return a.table(p, func() *output.Table { return presetTable(*p) })
+	})
+	cmd.Example = "  berth admin preset create small --slots cpu=2,mem=4g\n  berth admin preset create gpu --slots cpu=4,mem=16g,cuda.device=1 --group gpu"
+	presetFlags(cmd, &change)
+	cmd.Flags().StringVar(&on, "group", "", "only on this resource group (default: on all)")
+	return cmd
+}
+
+func presetFlags(cmd *cobra.Command, in *client.UpdatePresetInput) {
+	given(cmd, &in.Slots, "slots", "`amounts`, such as cpu=4,mem=8g", parseAmounts)
+	given(cmd, &in.ShmBytes, "shm", "`size` of /dev/shm, such as 1g", parseSize)
+	givenText(cmd, &in.Description, "description", "what it is for, a `text`")
+}
+
+func (a *app) presetUpdate() *cobra.Command {
+	var in client.UpdatePresetInput
+	var on string
+	cmd := a.verb("update PRESET", "Change a preset", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		if err := changes(in); err != nil {
+			return err
+		}
+		p, err := findPreset(ctx, c, args[0], on)
+		if err != nil {
+			return err
+		}
+		in.ID = p.ID
+		if p, err = c.UpdatePreset(ctx, in); err != nil {
+			return err
+		}
+		return a.table(p, func() *output.Table { return presetTable(*p) })
+	})
+	givenText(cmd, &in.Name, "name", "another `name`")
+	presetFlags(cmd, &in)
+	cmd.Flags().StringVar(&on, "group", "", "resource group that it is of (default: all)")
+	return cmd
+}
+
+func (a *app) presetDelete() *cobra.Command {
+	var on string
+	cmd := a.verb("delete PRESET...", "Remove presets", count(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
+		return a.each(args, func(ref string) error {
+			p, err := findPreset(ctx, c, ref, on)
+			if err != nil {
+				return err
+			}
+			return c.DeletePreset(ctx, p.ID)
+		})
+	})
+	cmd.Flags().StringVar(&on, "group", "", "resource group that they are of (default: all)")
+	return alias(cmd, "rm")
+}

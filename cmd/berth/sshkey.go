@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/containerd/errdefs"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) sshKeyCommand() *cobra.Command {
+	return alias(group("ssh-key", "Work with the SSH keys that enter your sessions",
+		a.sshKeyList(), a.sshKeyCreate(), a.sshKeyAdd(), a.sshKeyDelete()), "ssh-keys")
+}
+
+func (a *app) sshKeyList() *cobra.Command {
+	return a.list("List your SSH keys", func(ctx context.Context, c *client.Client, _ []string) error {
+		list, err := c.SSHKeys(ctx)
+		if err != nil {
+			return err
+		}
+		return a.table(list, func() *output.Table { return a.sshKeyTable(list...) })
+	})
+}
+
+func (a *app) sshKeyTable(list ...client.SSHKey) *output.Table {
+	t := output.NewTable("NAME", "TYPE", "FINGERPRINT", "AGE", "ID")
+	for _, k := range list {
+		kind, _, _ := strings.Cut(k.PublicKey, " ")
+		t.Row(k.Name, kind, k.Fingerprint, output.Age(a.now(), k.CreatedAt), k.ID)
+	}
+	return t
+}
+
+func (a *app) sshKeyCreate() *cobra.Command {
+	return &cobra.Command{
+		Use:   "create NAME FILE",
+		Short: "Make an SSH key and keep its private half in a file",
+		Long: `Make an SSH key. Its private half goes to FILE, which only you can read, and its
+public half to FILE.pub. Files that are there are not overwritten. The server
+does not keep the private half.`,
+		Example: "  berth ssh-key create laptop ~/.ssh/berth",
+		Args:    count(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			made, err := keepKey(args[1], func() (*client.NewSSHKey, error) { return c.CreateSSHKey(cmd.Context(), args[0]) })
+			if err != nil {
+				return err
+			}
+			a.note("The private key is in %s.", args[1])
+			return a.table(made.SSHKey, func() *output.Table { return a.sshKeyTable(made.SSHKey) })
+		},
+	}
+}
+
+// keepKey makes a key and writes its halves to path and path.pub. It makes
+// none when it could not keep it.
+func keepKey(path string, create func() (*client.NewSSHKey, error)) (made *client.NewSSHKey, err error) {
+	private, err := newFile(path, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer discard(private, &err)
+	public, err := newFile(path+".pub", 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer discard(public, &err)
+	if made, err = create(); err != nil {
+		return nil, err
+	}
+	if made.PrivateKey == nil {
+		return nil, fmt.Errorf("the server gave no private key: %w", errdefs.ErrInternal)
+	}
+	_, err = private.WriteString(*made.PrivateKey)
+	_, publicErr := public.WriteString(made.SSHKey.PublicKey + "\n")
+	return made, errors.Join(err, publicErr, private.Close(), public.Close())
+}
+
+// newFile makes a file that is not there yet.
+func newFile(path string, mode os.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("%s is there already; it is not overwritten: %w", path, errdefs.ErrAlreadyExists)
+	}
+	return f, err
+}
+
+// discard removes a file that holds nothing of use after an error.
+func discard(f *os.File, err *error) {
+	if *err != nil {
+		f.Close()
+		os.Remove(f.Name())
+	}
+}
+
+func (a *app) sshKeyAdd() *cobra.Command {
+	return a.verb("add NAME FILE", "Add a public key, from a file or - for standard input", count(2, 2),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			text, err := a.readFile(args[1])
+			if err != nil {
+				return err
+			}
+			if strings.Contains(text, "PRIVATE KEY") {
+				return usagef("%s is a private key, which nobody else may see; add the public one, mostly in %s.pub", args[1], args[1])
+			}
+			k, err := c.AddSSHKey(ctx, args[0], strings.TrimSpace(text))
+			if err != nil {
+				return err
+			}
+			return a.table(k, func() *output.Table { return a.sshKeyTable(*k) })
+		})
+}
+
+func (a *app) sshKeyDelete() *cobra.Command {
+	return alias(a.verb("delete KEY...", "Remove SSH keys, by name, fingerprint or id", count(1, -1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			list, err := c.SSHKeys(ctx)
+			if err != nil {
+				return err
+			}
+			return a.each(args, func(ref string) error {
+				k, err := pick(ctx, c, "SSH key", ref, list, nil, func(k client.SSHKey) (id, name string) {
+					if k.Fingerprint == ref {
+						return k.ID, ref
+					}
+					return k.ID, k.Name
+				})
+				if err != nil {
+					return err
+				}
+				return c.DeleteSSHKey(ctx, k.ID)
+			})
+		}), "rm")
+}
