@@ -12,8 +12,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/lifecycle"
@@ -75,6 +78,9 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 	if err := s.admit(ctx, tx, w); err != nil {
 		return nil, err
 	}
+	if err := holdMembership(ctx, tx, w); err != nil {
+		return nil, err
+	}
 	if err := holdFolders(ctx, tx, w); err != nil {
 		return nil, err
 	}
@@ -106,6 +112,24 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 		return nil, fmt.Errorf("store session: %w", err)
 	}
 	return sess.Unwrap(), nil
+}
+
+// holdMembership keeps the owner in the project until the session is there. Who
+// asks was read before, and may have left since.
+func holdMembership(ctx context.Context, tx *ent.Tx, w *wish) error {
+	if !w.member {
+		return nil
+	}
+	held, err := tx.Membership.Query().Where(membership.UserID(w.owner), membership.ProjectID(w.project),
+		membership.HasUserWith(user.StatusEQ(user.StatusActive)), membership.HasProjectWith(project.Active(true))).
+		ForShare().IDs(viewer.SystemContext(ctx))
+	if err != nil {
+		return fmt.Errorf("hold membership: %w", err)
+	}
+	if len(held) == 0 {
+		return problem.NotFound("project").WithField("project")
+	}
+	return nil
 }
 
 // holdFolders keeps the folders from being deleted until the session, with

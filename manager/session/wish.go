@@ -44,6 +44,7 @@ type wish struct {
 	shmBytes    int64
 	key         *string
 
+	member  bool           // of the project, rather than by a role
 	keypair *uuid.UUID     // that asks
 	limits  []policy.Limit // that bind it
 }
@@ -166,7 +167,7 @@ func (s *Service) checkPlace(ctx context.Context, v *viewer.Viewer, in CreateSes
 	}
 	on := access.Object{Domain: p.DomainID, Project: p.ID}
 	if v.MemberOf(p.ID) {
-		on.Owner = v.User // what a member starts in his project is his
+		on.Owner, w.member = v.User, true // what a member starts in his project is his
 	} else if !v.May(access.Create, access.Session, on) {
 		return problem.NotFound("project").WithField("project")
 	}
