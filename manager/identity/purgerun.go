@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -45,8 +44,6 @@ type Folders interface {
 	// many folders are still being deleted.
 	Forget(ctx context.Context, owner uuid.UUID) (left int, err error)
 }
-
-const lookAgain = 2 * time.Second // for sessions that end and folders that are deleted
 
 // purger runs the tasks that remove users. It looks at what is left rather than
 // remembering what it did, so it may be cut anywhere and run again.
@@ -90,7 +87,7 @@ func (p purger) Run(ctx context.Context, at *task.Progress, input []byte) error 
 		return fmt.Errorf("end sessions: %w", err)
 	}
 	if left > 0 {
-		return task.Wait(lookAgain, "%s to end", counted(left, "session"))
+		return task.Wait("%s to end", counted(left, "session"))
 	}
 	if err := p.note(ctx, at, state, u.ID, 2); err != nil {
 		return err
@@ -102,7 +99,7 @@ func (p purger) Run(ctx context.Context, at *task.Progress, input []byte) error 
 		return err
 	}
 	if left > 0 {
-		return task.Wait(lookAgain, "%s to be deleted", counted(left, "folder"))
+		return task.Wait("%s to be deleted", counted(left, "folder"))
 	}
 	if err := p.note(ctx, at, state, u.ID, 3); err != nil {
 		return err
@@ -244,7 +241,7 @@ func emptyHanded(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 		return fmt.Errorf("count folders: %w", err)
 	}
 	if live+folders > 0 {
-		return task.Wait(lookAgain, "%s and %s came late", counted(live, "live session"), counted(folders, "folder"))
+		return task.Wait("%s and %s came late", counted(live, "live session"), counted(folders, "folder"))
 	}
 	return nil
 }

@@ -125,11 +125,11 @@ func (s *Service) release(id uuid.UUID) {
 func (s *Service) settle(ctx context.Context, p *Progress, failure error) error {
 	return p.update(ctx, func(up *ent.TaskUpdate) {
 		if failure == nil {
-			up.SetStatus(task.StatusDone).SetMessage("").SetEndedAt(now())
+			up.SetStatus(task.StatusDone).SetMessage("").SetDone(p.task.Total).SetEndedAt(now())
 			return
 		}
 		if w := (*waiting)(nil); errors.As(failure, &w) {
-			up.SetStatus(task.StatusWaiting).SetMessage(w.what).AddAttempt(-1).SetRetryAt(now().Add(w.after))
+			up.SetStatus(task.StatusWaiting).SetMessage(w.what).AddAttempt(-1).SetRetryAt(now().Add(s.Pause))
 			return
 		}
 		said, known := problem.From(failure)
@@ -151,14 +151,9 @@ func hopeless(code string) bool {
 
 // Wait is what a run returns when it can only go on later: what it waits for is
 // the task's message meanwhile, and the run is no failed attempt.
-func Wait(after time.Duration, format string, args ...any) error {
-	return &waiting{after: after, what: fmt.Sprintf(format, args...)}
-}
+func Wait(format string, args ...any) error { return &waiting{fmt.Sprintf(format, args...)} }
 
-type waiting struct {
-	after time.Duration
-	what  string
-}
+type waiting struct{ what string }
 
 func (w *waiting) Error() string { return w.what }
 
@@ -201,7 +196,7 @@ func (p *Progress) Save(ctx context.Context, state any, done, total int64) error
 	if err := p.update(ctx, func(up *ent.TaskUpdate) { up.SetState(b).SetDone(done).SetTotal(total) }); err != nil {
 		return err
 	}
-	p.task.State = b
+	p.task.State, p.task.Total = b, total
 	p.s.Wake(ctx, p.task.ID)
 	return nil
 }

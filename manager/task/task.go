@@ -38,6 +38,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Backoff is the wait after so many failed attempts; nil: from 2 s, doubling.
 	Backoff func(attempt int) time.Duration
+	// Pause is between two looks at what a task waits for; zero: 2 s.
+	Pause time.Duration
 }
 
 // Service keeps and runs tasks. Make it with New, register all kinds, then Lead.
@@ -53,6 +55,9 @@ type Service struct {
 func New(cfg Config) *Service {
 	if cfg.Backoff == nil {
 		cfg.Backoff = func(attempt int) time.Duration { return time.Second << attempt }
+	}
+	if cfg.Pause == 0 {
+		cfg.Pause = 2 * time.Second
 	}
 	return &Service{Config: cfg, kinds: map[string]Handler{}, active: map[uuid.UUID]bool{}}
 }
