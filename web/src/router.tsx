@@ -1,6 +1,7 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
 import { invited, keepInvitation, session } from "./api/auth";
 import { Frame } from "./components/Frame";
+import { peopleOf } from "./components/admin/people/filter";
 import { filterOf } from "./components/admin/rules/trail";
 import { Home } from "./pages/Home";
 import { Login } from "./pages/Login";
@@ -151,23 +152,41 @@ const admin = createRoute({
   component: lazyRouteComponent(() => import("./pages/admin/Admin"), "Admin"),
 });
 
-const adminStart = createRoute({
-  getParentRoute: () => admin,
-  path: "/",
-  beforeLoad: () => {
-    throw redirect({ to: "/admin/users" });
-  },
-});
+// Its component leads on to the first page that is the viewer's.
+const adminStart = createRoute({ getParentRoute: () => admin, path: "/" });
 
 const users = createRoute({
   getParentRoute: () => admin,
   path: "users",
   component: lazyRouteComponent(() => import("./pages/admin/Users"), "Users"),
+  validateSearch: peopleOf,
 });
 const projects = createRoute({
   getParentRoute: () => admin,
   path: "projects",
   component: lazyRouteComponent(() => import("./pages/admin/Projects"), "Projects"),
+  validateSearch: (search): { open?: string; domain?: string } => ({ open: text(search.open), domain: text(search.domain) }),
+});
+const domains = createRoute({
+  getParentRoute: () => admin,
+  path: "domains",
+  component: lazyRouteComponent(() => import("./pages/admin/Domains"), "Domains"),
+  validateSearch: (search): { open?: string } => ({ open: text(search.open) }),
+});
+const invitations = createRoute({
+  getParentRoute: () => admin,
+  path: "invitations",
+  component: lazyRouteComponent(() => import("./pages/admin/Invitations"), "Invitations"),
+});
+const providers = createRoute({
+  getParentRoute: () => admin,
+  path: "providers",
+  component: lazyRouteComponent(() => import("./pages/admin/Providers"), "Providers"),
+});
+const tasks = createRoute({
+  getParentRoute: () => admin,
+  path: "tasks",
+  component: lazyRouteComponent(() => import("./pages/admin/Tasks"), "Tasks"),
 });
 const policies = createRoute({
   getParentRoute: () => admin,
@@ -178,6 +197,18 @@ const policies = createRoute({
     user: text(search.user),
     project: text(search.project),
     group: text(search.group),
+  }),
+});
+const resourceGroups = createRoute({
+  getParentRoute: () => admin,
+  path: "groups",
+  component: lazyRouteComponent(() => import("./pages/admin/Groups"), "Groups"),
+  validateSearch: (search): { view?: "who"; open?: string; of?: "user" | "project"; user?: string; project?: string } => ({
+    view: search.view === "who" ? "who" : undefined,
+    open: text(search.open),
+    of: search.of === "user" || search.of === "project" ? search.of : undefined,
+    user: text(search.user),
+    project: text(search.project),
   }),
 });
 const images = createRoute({
@@ -215,7 +246,7 @@ export const router = createRouter({
       folder,
       cluster,
       account.addChildren([accountStart, profile, password, secondStep, logins, tokens, keypairs, sshKeys, limits, activity]),
-      admin.addChildren([adminStart, users, projects, policies, images, agents, audit, retention]),
+      admin.addChildren([adminStart, users, projects, domains, invitations, providers, tasks, policies, resourceGroups, images, agents, audit, retention]),
     ]),
   ]),
   defaultPreload: "intent",

@@ -10,7 +10,7 @@ const embedded = () => null;
 
 /** Objects without an id: the cache keeps them inside their parent. */
 const withoutId = [
-  "AgentPlugin", "AgentProbe", "DeviceHolder", "DroppedAgents", "EffectiveLimit", "EventStep", "File", "FileList", "FileResult",
+  "AgentPlugin", "AgentProbe", "DeviceHolder", "DroppedAgents", "EffectiveLimit", "EventStep", "File", "FileList", "FileResult", "ImportResult",
   "KernelStats", "LimitReached", "LogChunk", "LoginProvider", "Metric", "NearestFit", "PendingReport", "ResourceGroupAccess",
   "RolePermission", "ScanResult", "Server", "UploadTarget", "UsageEntry", "UserAccount", "Viewer",
 ];

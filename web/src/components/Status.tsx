@@ -17,6 +17,18 @@ const tones: Record<string, Tone> = {
   lost: "bad",
   active: "ok",
   inactive: "done",
+  before_verification: "wait",
+  deleted: "done",
+  waiting: "wait",
+  done: "ok",
+  failed: "bad",
+  created: "ok",
+  would_create: "ok",
+  skipped: "done",
+  open: "wait",
+  used: "ok",
+  revoked: "done",
+  expired: "done",
 };
 
 const words: Record<string, string> = {
@@ -30,6 +42,20 @@ const words: Record<string, string> = {
   terminated: "Ended",
   cancelled: "Cancelled",
   error: "Failed",
+  active: "Active",
+  inactive: "Inactive",
+  before_verification: "Awaits approval",
+  deleted: "Deleted",
+  waiting: "Waiting",
+  done: "Done",
+  failed: "Failed",
+  created: "Created",
+  would_create: "Would be created",
+  skipped: "Skipped",
+  open: "Open",
+  used: "Used",
+  revoked: "Revoked",
+  expired: "Expired",
 };
 
 /** Each tone has its own shape, so that colour is never alone. */

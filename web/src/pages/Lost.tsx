@@ -5,11 +5,20 @@ import { t } from "../i18n";
 export function Lost() {
   return (
     <main className="page">
+      <Nothing />
+    </main>
+  );
+}
+
+/** The same for an address within the frame. */
+export function Nothing() {
+  return (
+    <>
       <h1>{t("Nothing is here")}</h1>
       <p>
         {t("The address may be wrong, or what it named is gone.")} <Link to="/">{t("Go to Home")}</Link>
       </p>
-    </main>
+    </>
   );
 }
 

@@ -1,18 +1,29 @@
 import { Select } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useState } from "react";
-import { graphql } from "../../api/graphql";
+import { type VariablesOf, graphql } from "../../api/graphql";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import type { Option } from "./Filter";
 import { nodesOf } from "./usePages";
 
 const UserPickQuery = graphql(`
-  query UserPick($where: UserWhereInput) { users(first: 20, where: $where, orderBy: [{ field: EMAIL, direction: ASC }]) { edges { node { id email fullName } } } }
+  query UserPick($where: UserWhereInput, $domain: ID!, $inDomain: Boolean!) {
+    users(first: 20, where: $where, orderBy: [{ field: EMAIL, direction: ASC }]) @skip(if: $inDomain) { edges { node { id email fullName } } }
+    node(id: $domain) @include(if: $inDomain) {
+      id
+      ... on Domain { users(first: 20, where: $where, orderBy: [{ field: EMAIL, direction: ASC }]) { edges { node { id email fullName } } } }
+    }
+  }
 `);
 const ProjectPickQuery = graphql(`
-  query ProjectPick($where: ProjectWhereInput) {
-    projects(first: 50, where: $where, orderBy: [{ field: NAME, direction: ASC }]) { edges { node { id name domain { id name } } } }
+  query ProjectPick($where: ProjectWhereInput, $domain: ID!, $inDomain: Boolean!) {
+    projects(first: 50, where: $where, orderBy: [{ field: NAME, direction: ASC }]) @skip(if: $inDomain) { edges { node { id name domain { id name } } } }
+    node(id: $domain) @include(if: $inDomain) {
+      id
+      ... on Domain { projects(first: 50, where: $where, orderBy: [{ field: NAME, direction: ASC }]) { edges { node { id name domain { id name } } } } }
+    }
   }
 `);
 const DomainPickQuery = graphql(`
@@ -67,22 +78,60 @@ function useSearched(options: (text: string) => Option[] | null): [string, (text
   return [chosen ? "" : quiet.trim(), setText];
 }
 
-export function UserPick({ exclude, ...p }: PickProps & { exclude?: ReadonlySet<string> }) {
+const anId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+interface UserPickProps extends PickProps {
+  exclude?: ReadonlySet<string>;
+  domain?: string;
+  /** Takes the id of somebody who is out of sight. */
+  byId?: boolean;
+}
+
+export function UserPick({ exclude, domain, byId, ...p }: UserPickProps) {
+  const viewer = useViewer();
   const [label, setLabel] = useState(p.chosen?.label ?? "");
   const [q, search] = useSearched((text) => (text === label && p.value ? [{ value: p.value, label }] : null));
-  const { data } = useLiveQuery({ query: UserPickQuery, variables: { where: { statusIn: ["active", "inactive", "before_verification"], ...(q ? { or: [{ emailContainsFold: q }, { fullNameContainsFold: q }] } : {}) } } });
-  const options = nodesOf(data?.users).filter((u) => !exclude?.has(u.id)).map((u) => ({ value: u.id, label: u.fullName ? `${u.email} (${u.fullName})` : u.email }));
+  const id = byId && anId.test(q) ? q.toLowerCase() : null;
+  const where: VariablesOf<typeof UserPickQuery>["where"] = {
+    statusIn: ["active", "inactive", "before_verification"],
+    ...(id ? { id } : q ? { or: [{ emailContainsFold: q }, { fullNameContainsFold: q }] } : {}),
+  };
+  const { data } = useLiveQuery({ query: UserPickQuery, variables: { where, domain: domain ?? viewer.user.domain.id, inDomain: Boolean(domain) } });
+  const found = nodesOf(data?.users ?? (data?.node && "users" in data.node ? data.node.users : null));
+  const options = found.filter((u) => !exclude?.has(u.id)).map((u) => ({ value: u.id, label: u.fullName ? `${u.email} (${u.fullName})` : u.email }));
+  if (data && id && found.length === 0) options.push({ value: id, label: t("The user {{id}}", { id }) });
   return <Pick {...p} options={options} onSearch={search} onChange={(id, l) => { setLabel(l); p.onChange(id, l); }} />;
 }
 
 export function ProjectPick({ exclude, domain, ...p }: PickProps & { exclude?: ReadonlySet<string>; domain?: string | null }) {
+  const viewer = useViewer();
   const [label, setLabel] = useState(p.chosen?.label ?? "");
   const [q, search] = useSearched((text) => (text === label && p.value ? [{ value: p.value, label }] : null));
-  const { data } = useLiveQuery({ query: ProjectPickQuery, variables: { where: q ? { nameContainsFold: q } : null } });
-  const projects = nodesOf(data?.projects).filter((x) => !exclude?.has(x.id) && (!domain || x.domain.id === domain));
+  const variables = { where: q ? { nameContainsFold: q } : null, domain: domain ?? viewer.user.domain.id, inDomain: Boolean(domain) };
+  const { data } = useLiveQuery({ query: ProjectPickQuery, variables });
+  const projects = nodesOf(data?.projects ?? (data?.node && "projects" in data.node ? data.node.projects : null)).filter((x) => !exclude?.has(x.id));
   const many = new Set(projects.map((x) => x.domain.id)).size > 1;
   const options = projects.map((x) => ({ value: x.id, label: many ? `${x.name} (${x.domain.name})` : x.name }));
   return <Pick {...p} options={options} onSearch={search} onChange={(id, l) => { setLabel(l); p.onChange(id, l); }} />;
+}
+
+/** Several projects of one domain. */
+export function ProjectsPick({ label, domain, value, error, onChange }: { label: string; domain: string; value: Option[]; error?: string; onChange: (value: Option[]) => void }) {
+  return (
+    <div className="stack small">
+      <ProjectPick key={value.length} label={label} placeholder={value.length > 0 ? t("One more") : t("none")} domain={domain} value={null} error={error} exclude={new Set(value.map((o) => o.value))}
+        onChange={(id, name) => id && onChange([...value, { value: id, label: name }])} />
+      {value.length > 0 ? (
+        <div className="chips">
+          {value.map((o) => (
+            <button key={o.value} type="button" className="chip" aria-label={t("Take out {{name}}", { name: o.label })} onClick={() => onChange(value.filter((x) => x !== o))}>
+              {o.label} <span aria-hidden="true">×</span>
+            </button>
+          ))}
+        </div>
+      ) : null}
+    </div>
+  );
 }
 
 export function DomainPick(p: PickProps) {

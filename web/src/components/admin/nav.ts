@@ -1,4 +1,5 @@
-import { type Viewer, administers } from "../../hooks/useViewer";
+import type { ResultOf } from "../../api/graphql";
+import { type Viewer, type ViewerQuery, administers } from "../../hooks/useViewer";
 
 export interface AdminPage {
   to: string;
@@ -7,35 +8,54 @@ export interface AdminPage {
   for: (viewer: Viewer) => boolean;
 }
 
+type Entity = ResultOf<typeof ViewerQuery>["viewer"]["user"]["roleGrants"][number]["role"]["allows"][number]["entity"];
+
 export const isSuper = (viewer: Viewer) => viewer.user.role === "superadmin";
 /** Superadmins, and monitors, who read what those read. */
 export const seesAll = (viewer: Viewer) => isSuper(viewer) || viewer.user.role === "monitor";
 export const seesDomain = (viewer: Viewer) => administers(viewer) || viewer.user.role === "monitor";
-/** Also those who administer projects only, or hold a role somewhere. */
-export const seesSome = (viewer: Viewer) => seesDomain(viewer) || viewer.user.memberships.some((m) => m.admin) || viewer.user.roleGrants.length > 0;
+/** Whether a custom role of the viewer is about a kind of object, somewhere. */
+export const holds = (viewer: Viewer, entity: Entity) => viewer.user.roleGrants.some((g) => g.role.allows.some((a) => a.entity === entity && a.operations.length > 0));
+const leads = (viewer: Viewer) => viewer.user.memberships.some((m) => m.admin);
 
 /** The administrators' pages, in the order of their navigation. */
 export const groups: { label: string; pages: AdminPage[] }[] = [
   {
     label: "People",
     pages: [
-      { to: "/admin/users", label: "Users", for: seesSome },
-      { to: "/admin/projects", label: "Projects", for: seesSome },
+      { to: "/admin/users", label: "Users", for: (v) => seesDomain(v) || holds(v, "user") },
+      { to: "/admin/projects", label: "Projects", for: (v) => seesDomain(v) || leads(v) || holds(v, "project") },
+      { to: "/admin/domains", label: "Domains", for: (v) => seesAll(v) || holds(v, "domain") },
+      { to: "/admin/invitations", label: "Invitations", for: (v) => administers(v) || holds(v, "invitation") },
+      { to: "/admin/providers", label: "Login providers", for: (v) => seesAll(v) || holds(v, "identity_provider") },
+      { to: "/admin/tasks", label: "Tasks", for: (v) => seesDomain(v) || holds(v, "task") },
     ],
   },
-  { label: "Rules", pages: [{ to: "/admin/policies", label: "Policies", for: seesAll }] },
+  {
+    label: "Rules",
+    pages: [
+      { to: "/admin/policies", label: "Policies", for: (v) => seesDomain(v) || holds(v, "resource_policy") },
+      { to: "/admin/groups", label: "Resource groups", for: (v) => seesDomain(v) || holds(v, "resource_group") },
+    ],
+  },
   {
     label: "Trail",
     pages: [
-      { to: "/admin/audit", label: "Audit log", for: seesDomain },
-      { to: "/admin/retention", label: "Retention", for: seesAll },
+      { to: "/admin/audit", label: "Audit log", for: (v) => seesDomain(v) || holds(v, "audit") },
+      { to: "/admin/retention", label: "Retention", for: (v) => seesAll(v) || holds(v, "system") },
     ],
   },
   {
     label: "Machines",
     pages: [
-      { to: "/admin/agents", label: "Agents", for: seesDomain },
-      { to: "/admin/images", label: "Images", for: seesDomain },
+      { to: "/admin/agents", label: "Agents", for: (v) => seesDomain(v) || holds(v, "agent") },
+      { to: "/admin/images", label: "Images", for: (v) => seesDomain(v) || holds(v, "image") },
     ],
   },
 ];
+
+/** The pages of a viewer; none for who administers nothing. */
+export const pagesOf = (viewer: Viewer) => groups.map((g) => ({ ...g, pages: g.pages.filter((p) => p.for(viewer)) })).filter((g) => g.pages.length > 0);
+
+/** Whether there are administrators' pages for the viewer at all. */
+export const seesSome = (viewer: Viewer) => pagesOf(viewer).length > 0;

@@ -1,20 +1,18 @@
-import { Link, Outlet } from "@tanstack/react-router";
+import { Link, Navigate, Outlet, useLocation } from "@tanstack/react-router";
 import "../../components/admin/admin.css";
-import { groups, seesSome } from "../../components/admin/nav";
+import { pagesOf } from "../../components/admin/nav";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
+import { Nothing } from "../Lost";
 
+/** The administrators' pages with their navigation; a page that is not the viewer's is not there. */
 export function Admin() {
-  const viewer = useViewer();
-  if (!seesSome(viewer)) {
-    return (
-      <>
-        <h1>{t("Admin")}</h1>
-        <p>{t("These pages are for administrators.")}</p>
-      </>
-    );
-  }
-  const shown = groups.map((g) => ({ ...g, pages: g.pages.filter((p) => p.for(viewer)) })).filter((g) => g.pages.length > 0);
+  const shown = pagesOf(useViewer());
+  const { pathname } = useLocation();
+  const at = pathname.replace(/\/+$/, "");
+  const pages = shown.flatMap((g) => g.pages);
+  if (pages.length === 0) return <Nothing />;
+  if (at === "/admin") return <Navigate to={pages[0]!.to} replace />;
   return (
     <div className="admin">
       <nav className="admin-nav" aria-label={t("Admin pages")}>
@@ -33,9 +31,7 @@ export function Admin() {
           </section>
         ))}
       </nav>
-      <div className="content">
-        <Outlet />
-      </div>
+      <div className="content">{pages.some((p) => at === p.to || at.startsWith(`${p.to}/`)) ? <Outlet /> : <Nothing />}</div>
     </div>
   );
 }

@@ -1,98 +1,89 @@
-import { Button, Checkbox, Select, TextInput } from "@mantine/core";
+import { Button } from "@mantine/core";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
-import { byField } from "../../api/errors";
-import { graphql } from "../../api/graphql";
-import { FailureNote } from "../../components/Note";
-import { useAction } from "../../hooks/useAction";
+import { type ResultOf, graphql } from "../../api/graphql";
+import { Status } from "../../components/Status";
+import { FilterBox, FilterSelect } from "../../components/admin/Filter";
+import { DomainPick } from "../../components/admin/Pickers";
+import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
+import { holds, seesAll } from "../../components/admin/nav";
+import { CreateProject } from "../../components/admin/people/CreateProject";
+import { ProjectPanel } from "../../components/admin/people/ProjectPanel";
+import { type ProjectType, projectTypes } from "../../components/admin/people/projecttype";
+import { usePages } from "../../components/admin/usePages";
+import { slotsLine, when } from "../../components/format";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
-import { useViewer } from "../../hooks/useViewer";
+import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 
+const ProjectRow = graphql(`
+  fragment ProjectRow on Project { id name description active type createdAt occupied permissions domain { id name } policies { id policy { id name } } }
+`);
+type Row = ResultOf<typeof ProjectRow>;
 const ProjectsQuery = graphql(`
-  query Projects {
-    projects(first: 100, orderBy: [{ field: NAME, direction: ASC }]) {
-      edges { node { id name description active domain { id name } policies { id policy { id name } } memberships { id admin user { id email } } } }
+  query Projects($where: ProjectWhereInput, $domain: ID!, $inDomain: Boolean!, $first: Int, $after: Cursor) {
+    projects(first: $first, after: $after, where: $where, orderBy: [{ field: NAME, direction: ASC }]) @skip(if: $inDomain) {
+      totalCount pageInfo { hasNextPage endCursor } edges { node { ...ProjectRow } }
     }
-    users(first: 100, where: { status: active }, orderBy: [{ field: EMAIL, direction: ASC }]) { edges { node { id email } } }
-    resourcePolicies(first: 100) { edges { node { id name } } }
+    node(id: $domain) @include(if: $inDomain) {
+      id
+      ... on Domain {
+        name
+        projects(first: $first, after: $after, where: $where, orderBy: [{ field: NAME, direction: ASC }]) {
+          totalCount pageInfo { hasNextPage endCursor } edges { node { ...ProjectRow } }
+        }
+      }
+    }
   }
-`);
-const CreateProject = graphql(`mutation CreateProject($input: CreateProjectInput!) { createProject(input: $input) { project { id name } } }`);
-const SetMembership = graphql(`
-  mutation SetMembership($input: SetMembershipInput!) { setMembership(input: $input) { project { id memberships { id admin user { id email } } } } }
-`);
-const RemoveMembership = graphql(`
-  mutation RemoveMembership($input: RemoveMembershipInput!) { removeMembership(input: $input) { project { id memberships { id admin user { id email } } } } }
-`);
-const AttachPolicy = graphql(`
-  mutation AttachPolicy($input: AttachResourcePolicyInput!) { attachResourcePolicy(input: $input) { policy { id } } }
-`);
+`, [ProjectRow]);
+const DomainNameQuery = graphql(`query DomainName($id: ID!) { node(id: $id) { id ... on Domain { name } } }`);
 
+/** The projects that the viewer sees, and what he may do about them. */
 export function Projects() {
   const viewer = useViewer();
-  const { data, failure, refetch } = useLiveQuery({ query: ProjectsQuery });
-  const create = useAction(CreateProject);
-  const setMember = useAction(SetMembership, true);
-  const remove = useAction(RemoveMembership, true);
-  const attach = useAction(AttachPolicy, true);
-  const [name, setName] = useState("");
-  const { field, rest } = byField(create.failure, ["name"]);
-  const projects = (data?.projects.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
-  const users = (data?.users.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
-  const policies = (data?.resourcePolicies.edges ?? []).flatMap((e) => (e?.node ? [{ value: e.node.id, label: e.node.name }] : []));
-
-  async function submit(event: React.FormEvent) {
-    event.preventDefault();
-    if (!(await create.run({ input: { name, domain: viewer.user.domain.id } }))) return;
-    setName("");
-    refetch();
-  }
+  const { open, domain } = useSearch({ from: "/frame/admin/projects" });
+  const navigate = useNavigate({ from: "/admin/projects" });
+  const show = (more: { open?: string; domain?: string }) => void navigate({ search: (old) => ({ ...old, ...more }), replace: true });
+  const [q, setQ] = useState("");
+  const [type, setType] = useState<ProjectType>();
+  const [active, setActive] = useState<string>();
+  const [creating, create] = useState(false);
+  const where = { ...(q ? { nameContainsFold: q } : {}), ...(type ? { type } : {}), ...(active ? { active: active === "active" } : {}) };
+  const pages = usePages({
+    query: ProjectsQuery,
+    variables: { where, domain: domain ?? viewer.user.domain.id, inDomain: domain !== undefined },
+    pick: (data) => data.projects ?? (data.node && "projects" in data.node ? data.node.projects : null),
+  });
+  const named = useLiveQuery({ query: DomainNameQuery, variables: { id: domain ?? "" }, pause: !domain });
+  const chosen = domain ? { value: domain, label: named.data?.node && "name" in named.data.node ? named.data.node.name : "" } : null;
+  const many = seesAll(viewer) || holds(viewer, "domain");
+  const makes = administers(viewer) || holds(viewer, "project");
+  const columns: Column<Row>[] = [
+    { head: t("Project"), cell: (p) => <RowButton onOpen={() => show({ open: p.id })}>{p.name}</RowButton> },
+    ...(many ? [{ head: t("Domain"), cell: (p: Row) => p.domain.name }] : []),
+    { head: t("Type"), cell: (p) => t(projectTypes[p.type]) },
+    { head: t("Status"), cell: (p) => <Status status={p.active ? "active" : "inactive"} /> },
+    { head: t("Policy"), wide: true, cell: (p) => <span className="dim">{[...new Set(p.policies.map((a) => a.policy.name))].join(", ")}</span> },
+    { head: t("Holds now"), wide: true, cell: (p) => <span className="dim nowrap">{slotsLine(p.occupied)}</span> },
+    { head: t("Created"), wide: true, cell: (p) => <span className="dim nowrap">{when(p.createdAt)}</span> },
+  ];
+  const narrowed = q || type || active || domain;
   return (
     <>
       <div className="page-head">
         <h1>{t("Projects")}</h1>
-        <form className="push row" onSubmit={submit}>
-          <TextInput aria-label={t("Name of a new project")} placeholder={t("New project")} value={name} error={field.name} onChange={(e) => setName(e.currentTarget.value)} />
-          <Button type="submit" variant="default" loading={create.busy} disabled={!name.trim()}>
-            {t("Create")}
-          </Button>
-        </form>
+        <span className="dim" role="status">{pages.total === null ? "" : pages.total}</span>
+        {makes ? <Button className="push" onClick={() => create(true)}>{t("New project")}</Button> : null}
       </div>
-      <FailureNote failure={failure ?? rest} />
-      {projects.map((p) => {
-        const members = new Set(p.memberships.map((m) => m.user.id));
-        return (
-          <section key={p.id} className="panel" aria-labelledby={`p-${p.id}`}>
-            <div className="panel-head">
-              <h2 id={`p-${p.id}`}>{p.name}</h2>
-              <span className="dim">
-                {p.domain.name} {p.active ? "" : t("inactive")} {p.description}
-              </span>
-              <div className="push row">
-                <Select aria-label={t("Policy of {{name}}", { name: p.name })} w={160} value={p.policies[0]?.policy.id ?? ""} data={[{ value: "", label: t("no policy") }, ...policies]}
-                  onChange={async (policy) => { if (await attach.run({ input: { project: p.id, policy: policy || null } })) refetch(); }} />
-                <Select aria-label={t("Add a member to {{name}}", { name: p.name })} placeholder={t("Add a member")} w={220} searchable value={null}
-                  data={users.filter((u) => !members.has(u.id)).map((u) => ({ value: u.id, label: u.email }))}
-                  onChange={(user) => user && void setMember.run({ input: { project: p.id, user } })} />
-              </div>
-            </div>
-            <ul className="rows">
-              {p.memberships.map((m) => (
-                <li key={m.id}>
-                  <span className="clip">{m.user.email}</span>
-                  <Checkbox className="push" label={t("administers it")} aria-label={t("{{email}} administers {{name}}", { email: m.user.email, name: p.name })} checked={m.admin}
-                    onChange={(e) => void setMember.run({ input: { project: p.id, user: m.user.id, admin: e.currentTarget.checked } })} />
-                  <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Remove {{email}} from {{name}}", { email: m.user.email, name: p.name })}
-                    onClick={() => void remove.run({ input: { project: p.id, user: m.user.id } })}>
-                    {t("Remove")}
-                  </Button>
-                </li>
-              ))}
-              {p.memberships.length === 0 ? <li className="dim">{t("No members")}</li> : null}
-            </ul>
-          </section>
-        );
-      })}
+      <div className="row">
+        <FilterBox label={t("Filter by name")} value={q} onChange={setQ} />
+        {many ? <DomainPick key={chosen?.label} bare label={t("Domain")} placeholder={t("All domains")} w={160} value={domain ?? null} chosen={chosen} onChange={(id) => show({ domain: id ?? undefined })} /> : null}
+        <FilterSelect label={t("Type")} any={t("All types")} value={type} onChange={(v) => setType(v as ProjectType)} options={Object.entries(projectTypes).map(([value, label]) => ({ value, label: t(label) }))} />
+        <FilterSelect label={t("Status")} any={t("Active or not")} value={active} onChange={setActive} options={[{ value: "active", label: t("Active") }, { value: "inactive", label: t("Inactive") }]} />
+      </div>
+      <PagedTable label={t("Projects")} pages={pages} columns={columns} selected={open} empty={narrowed ? t("No project matches") : t("No projects")} />
+      {open ? <ProjectPanel key={open} id={open} onClose={() => show({ open: undefined })} onGone={() => { show({ open: undefined }); pages.reload(); }} /> : null}
+      {creating ? <CreateProject domain={domain ?? viewer.user.domain.id} onClose={() => create(false)} onDone={(id) => { pages.reload(); show({ open: id }); }} /> : null}
     </>
   );
 }

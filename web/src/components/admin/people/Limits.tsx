@@ -1,13 +1,15 @@
+import { Button } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { t } from "../../../i18n";
 import { FailureNote } from "../../Note";
-import { slotName } from "../../format";
 import { Part } from "../Panel";
 import { GroupPick } from "../Pickers";
-import { Table } from "../Table";
-import { shown } from "../rules/amounts";
+import { AttachDialog } from "../rules/AttachDialog";
+import { Attachments } from "../rules/Attachments";
+import { LimitsTable } from "../rules/LimitsTable";
+import type { Attachment } from "../rules/attachment";
 
 const LimitsQuery = graphql(`
   query LimitsOf($domain: ID, $project: ID, $user: ID, $resourceGroup: ID) {
@@ -17,33 +19,33 @@ const LimitsQuery = graphql(`
   }
 `);
 
-/** What binds somebody in the end, and what is left of it. */
-export function Limits({ at }: { at: { domain?: string; project?: string; user?: string } }) {
-  const [resourceGroup, setGroup] = useState<string | null>(null);
-  const { data, failure } = useLiveQuery({ query: LimitsQuery, variables: { ...at, resourceGroup } });
-  const rows = (data?.effectiveLimits ?? []).map((l) => ({ ...l, id: l.what }));
-  return (
-    <Part title={t("What binds in the end")} aside={<GroupPick bare label={t("In resource group")} placeholder={t("In resource group")} w={190} value={resourceGroup} onChange={setGroup} />}>
-      <FailureNote failure={failure} />
-      {data && rows.length === 0 ? <p className="dim">{t("Nothing is limited.")}</p> : null}
-      {rows.length > 0 ? (
-        <Table label={t("What binds in the end")} rows={rows}
-          columns={[
-            { head: t("Of what"), cell: (l) => what(l.what) },
-            { head: t("Used"), num: true, cell: (l) => shown(l.what, l.used) },
-            { head: t("Limit"), num: true, cell: (l) => shown(l.what, l.limit) },
-            { head: t("By"), cell: (l) => <>{l.policy} <span className="dim">{t("of {{scope}} {{holder}}", { scope: t(l.scope), holder: l.holder })}</span></> },
-          ]} />
-      ) : null}
-    </Part>
-  );
+interface Props {
+  holder: { kind: "domain" | "project" | "user"; id: string; name: string };
+  attached: Attachment[];
+  mayAttach: boolean;
+  onChanged: () => void;
 }
 
-const named = /^(pending )?([a-z0-9-]+\.[a-z]+|cpu|mem)$/;
-
-/** Slots by the name people know, the rest as it is called. */
-function what(text: string): string {
-  const slot = named.exec(text);
-  const name = slot ? slotName(slot[2]!) : t(text);
-  return slot?.[1] ? t("{{name}}, waiting", { name }) : name.charAt(0).toUpperCase() + name.slice(1);
+/** The policies that are attached to somebody, and what binds him in the end. */
+export function Limits({ holder, attached, mayAttach, onChanged }: Props) {
+  const [adding, setAdding] = useState(false);
+  const [resourceGroup, setGroup] = useState<string | null>(null);
+  const { data, failure, refetch } = useLiveQuery({ query: LimitsQuery, variables: { [holder.kind]: holder.id, resourceGroup } });
+  const changed = () => {
+    onChanged();
+    refetch();
+  };
+  return (
+    <div className="stack side">
+      <Part title={t("Policies")} aside={mayAttach ? <Button variant="default" size="compact-sm" onClick={() => setAdding(true)}>{t("Attach a policy")}</Button> : null}>
+        {attached.length === 0 ? <p className="dim">{t("None is attached here.")}</p> : <Attachments label={t("Policies")} list={attached} first="policy" onDone={changed} />}
+      </Part>
+      <Part title={t("What binds in the end")} aside={<GroupPick bare label={t("On the resource group")} placeholder={t("On the resource group")} w={190} value={resourceGroup} onChange={setGroup} />}>
+        <FailureNote failure={failure} />
+        {data && data.effectiveLimits.length === 0 ? <p className="dim">{t("Nothing: only the size of the cluster.")}</p> : null}
+        {data && data.effectiveLimits.length > 0 ? <div className="panel scroll-x"><LimitsTable list={data.effectiveLimits} /></div> : null}
+      </Part>
+      {adding ? <AttachDialog policy={null} holder={holder} onClose={() => setAdding(false)} onDone={changed} /> : null}
+    </div>
+  );
 }

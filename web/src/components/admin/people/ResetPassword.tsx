@@ -1,10 +1,10 @@
-import { Button, Modal, PasswordInput, SegmentedControl } from "@mantine/core";
+import { Modal, PasswordInput, SegmentedControl } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { t } from "../../../i18n";
-import { Cli } from "../../Note";
 import { Form } from "../Form";
+import { ShownOnce } from "./ShownOnce";
 
 const Reset = graphql(`
   mutation ResetPasswordOf($input: ResetUserPasswordInput!) {
@@ -21,13 +21,8 @@ export function ResetPassword({ user, onClose }: { user: { id: string; email: st
   return (
     <Modal opened onClose={onClose} closeOnClickOutside={!done} title={<h2>{t("Reset the password of {{name}}", { name: user.email })}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
       {done ? (
-        <div className="stack" role="status">
-          <p>{done.made ? t("Give him this password. It is shown only now, and he must choose his own when he logs in.") : t("The password is set. He must choose his own when he logs in.")}</p>
-          {done.made ? <Cli line={done.made} /> : null}
-          <div className="row" style={{ justifyContent: "flex-end" }}>
-            <Button data-autofocus onClick={onClose}>{t("Done")}</Button>
-          </div>
-        </div>
+        <ShownOnce secret={done.made} onClose={onClose}
+          said={done.made ? t("Give him this password. It is shown only now, and he must choose his own when he logs in.") : t("The password is set. He must choose his own when he logs in.")} />
       ) : (
         <Form failure={failure} fields={["password"]} submit={t("Reset")} busy={busy} disabled={how === "typed" && !password} onCancel={onClose}
           onSubmit={async () => {

@@ -1,25 +1,23 @@
-import { Button, Tabs } from "@mantine/core";
-import { useState } from "react";
+import { Tabs } from "@mantine/core";
 import { type ResultOf, graphql } from "../../../api/graphql";
-import { useAction } from "../../../hooks/useAction";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
-import { toast } from "../../../hooks/useToasts";
 import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
-import { Confirm } from "../../Confirm";
 import { FailureNote } from "../../Note";
 import { Status } from "../../Status";
 import { slotsLine, when } from "../../format";
 import { SidePanel } from "../Panel";
 import { seesAll } from "../nav";
-import { Attachments } from "./Attachments";
+import { AttachmentFields } from "../rules/attachment";
 import { Limits } from "./Limits";
+import { Standing } from "./Standing";
 import { UserAccess } from "./UserAccess";
 import { UserActivity } from "./UserActivity";
 import { UserProfile } from "./UserProfile";
 import { UserProjects } from "./UserProjects";
+import { VolumeAccess } from "./VolumeAccess";
 import { adminOf, may, reaches, roleNames } from "./rights";
-import { type Status as UserStatus, UpdateUser } from "./userdraft";
+import { seesVolumes } from "./volumes";
 
 const UserQuery = graphql(`
   query UserOne($id: ID!) {
@@ -28,12 +26,12 @@ const UserQuery = graphql(`
         id email username fullName role status createdAt lastLoginAt occupied permissions
         domain { id name }
         account { allowedAddresses containerUid containerGid containerGids passwordChangeRequired passwordChangedAt totpEnabledAt }
-        policies { id policy { id name } resourceGroup { id name } withinProject { id name } }
+        policies { ...AttachmentFields }
         memberships { id admin project { id name permissions } }
       }
     }
   }
-`);
+`, [AttachmentFields]);
 
 export type OneUser = Extract<NonNullable<ResultOf<typeof UserQuery>["node"]>, { email: string }>;
 
@@ -65,7 +63,7 @@ export function UserPanel({ id, onClose, onMoved }: Props) {
         <dt>{t("Status")}</dt>
         <dd className="row">
           <Status status={user.status} />
-          {editable && user.id !== viewer.user.id && user.status !== "deleted" ? <Standing user={user} onMoved={onMoved} /> : null}
+          {editable && user.id !== viewer.user.id ? <Standing user={user} onMoved={onMoved} /> : null}
         </dd>
         <dt>{t("Domain")}</dt>
         <dd>{user.domain.name}</dd>
@@ -83,6 +81,7 @@ export function UserPanel({ id, onClose, onMoved }: Props) {
           <Tabs.Tab value="profile">{t("Profile")}</Tabs.Tab>
           <Tabs.Tab value="projects">{t("Projects")}</Tabs.Tab>
           <Tabs.Tab value="limits">{t("Limits")}</Tabs.Tab>
+          {seesVolumes(viewer) ? <Tabs.Tab value="volumes">{t("Volumes")}</Tabs.Tab> : null}
           {admin || seesAll(viewer) ? <Tabs.Tab value="access">{t("Logins and keys")}</Tabs.Tab> : null}
           {admin || seesAll(viewer) ? <Tabs.Tab value="activity">{t("Activity")}</Tabs.Tab> : null}
         </Tabs.List>
@@ -93,10 +92,10 @@ export function UserPanel({ id, onClose, onMoved }: Props) {
           <UserProjects user={user} onChanged={refetch} />
         </Tabs.Panel>
         <Tabs.Panel value="limits" pt="md">
-          <div className="stack side">
-            <Attachments holder={{ user: user.id }} attached={user.policies} mayChange={admin && reaches(viewer, user.role)} onChanged={refetch} />
-            <Limits at={{ user: user.id }} />
-          </div>
+          <Limits holder={{ kind: "user", id: user.id, name: user.email }} attached={user.policies} mayAttach={admin && reaches(viewer, user.role)} onChanged={refetch} />
+        </Tabs.Panel>
+        <Tabs.Panel value="volumes" pt="md">
+          <VolumeAccess holder={{ kind: "user", id: user.id, name: user.email }} />
         </Tabs.Panel>
         <Tabs.Panel value="access" pt="md">
           <UserAccess user={user} editable={editable && admin} onChanged={refetch} />
@@ -106,39 +105,5 @@ export function UserPanel({ id, onClose, onMoved }: Props) {
         </Tabs.Panel>
       </Tabs>
     </SidePanel>
-  );
-}
-
-/** What may be done about a user's status, with what it does to him. */
-function Standing({ user, onMoved }: { user: OneUser; onMoved: () => void }) {
-  const { run, busy, failure, clear } = useAction(UpdateUser);
-  const [asked, setAsked] = useState(false);
-  async function set(status: UserStatus, said: string) {
-    if (!(await run({ input: { id: user.id, status } }))) return;
-    setAsked(false);
-    toast({ text: said });
-    onMoved();
-  }
-  if (user.status === "active") {
-    return (
-      <>
-        <Button variant="default" size="compact-sm" onClick={() => setAsked(true)}>
-          {t("Deactivate")}
-        </Button>
-        <Confirm opened={asked} title={t("Deactivate {{name}}?", { name: user.email })} action={t("Deactivate")} busy={busy} failure={failure}
-          onConfirm={() => void set("inactive", t("{{name}} is inactive.", { name: user.email }))}
-          onClose={() => { setAsked(false); clear(); }}>
-          <p>{t("He is logged out everywhere, and none of his tokens and keys is taken any more. His sessions run on, his folders stay. You can activate him again.")}</p>
-        </Confirm>
-      </>
-    );
-  }
-  return (
-    <>
-      <Button size="compact-sm" loading={busy} onClick={() => void set("active", t("{{name}} is active.", { name: user.email }))}>
-        {user.status === "before_verification" ? t("Approve") : t("Activate")}
-      </Button>
-      <FailureNote failure={failure} />
-    </>
   );
 }

@@ -9,9 +9,9 @@ export const may = (object: { permissions: readonly Operation[] } | null | undef
 export const adminOf = (viewer: Viewer, domain: string) => isSuper(viewer) || (viewer.user.role === "admin" && viewer.user.domain.id === domain);
 
 /** The roles that a viewer may give to others: no higher than his own. */
-export const roles = (viewer: Viewer): Role[] => (isSuper(viewer) ? ["user", "admin", "superadmin", "monitor"] : ["user", "admin"]);
+export const roles = (viewer: Viewer): Role[] => (isSuper(viewer) ? ["user", "admin", "superadmin", "monitor"] : viewer.user.role === "admin" ? ["user", "admin"] : ["user"]);
 
 export const roleNames: Record<Role, string> = { user: "User", admin: "Domain admin", superadmin: "Superadmin", monitor: "Monitor" };
 
 /** Whether the viewer may change somebody with a role: those above him he may not. */
-export const reaches = (viewer: Viewer, role: Role) => isSuper(viewer) || role === "user" || role === "admin";
+export const reaches = (viewer: Viewer, role: Role) => roles(viewer).includes(role);

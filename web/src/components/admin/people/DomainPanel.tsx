@@ -1,0 +1,107 @@
+import { Tabs } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { type ResultOf, graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { useLiveQuery } from "../../../hooks/useLiveQuery";
+import { toast } from "../../../hooks/useToasts";
+import { useViewer } from "../../../hooks/useViewer";
+import { t } from "../../../i18n";
+import { FailureNote } from "../../Note";
+import { Status } from "../../Status";
+import { slotsLine, when } from "../../format";
+import { SidePanel } from "../Panel";
+import { isSuper } from "../nav";
+import { AttachmentFields } from "../rules/attachment";
+import { DomainRules } from "./DomainRules";
+import { Life } from "./Life";
+import { Limits } from "./Limits";
+import { VolumeAccess } from "./VolumeAccess";
+import { UpdateDomain } from "./domaindraft";
+import { may } from "./rights";
+import { seesVolumes } from "./volumes";
+
+const DomainQuery = graphql(`
+  query DomainOne($id: ID!) {
+    node(id: $id) {
+      ... on Domain {
+        id name description active createdAt occupied permissions
+        registriesRestricted registries { id } totpRequired passwordMinLength passwordMaxAgeDays signUp
+        policies { ...AttachmentFields }
+        users(first: 1) { totalCount }
+        projects(first: 1) { totalCount }
+      }
+    }
+    registries { id name host }
+  }
+`, [AttachmentFields]);
+const PurgeDomain = graphql(`mutation PurgeDomain($input: PurgeDomainInput!) { purgeDomain(input: $input) { id } }`);
+
+type Data = ResultOf<typeof DomainQuery>;
+export type OneDomain = Extract<NonNullable<Data["node"]>, { signUp: unknown }>;
+export type Registries = Data["registries"];
+
+/** One domain: the rules for its people, what binds it, and its end. */
+export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () => void; onGone: () => void }) {
+  const viewer = useViewer();
+  const { data, failure, refetch, fetching } = useLiveQuery({ query: DomainQuery, variables: { id } });
+  const update = useAction(UpdateDomain);
+  const purge = useAction(PurgeDomain);
+  const domain = data?.node && "signUp" in data.node ? data.node : null;
+  if (!data || !domain) {
+    return (
+      <SidePanel title={t("Domain")} onClose={onClose}>
+        <FailureNote failure={failure} />
+        <p className="dim">{fetching ? t("Loading…") : t("There is no such domain, or it is out of your sight.")}</p>
+      </SidePanel>
+    );
+  }
+  const holder = { kind: "domain" as const, id: domain.id, name: domain.name };
+  return (
+    <SidePanel title={domain.name} onClose={onClose}>
+      <dl className="facts">
+        <dt>{t("Status")}</dt>
+        <dd className="row">
+          <Status status={domain.active ? "active" : "inactive"} />
+          {may(domain, "delete") && domain.id !== viewer.user.domain.id ? (
+            <Life name={domain.name} active={domain.active} busy={update.busy || purge.busy} failure={update.failure ?? purge.failure}
+              deactivated={t("All its users are logged out and cannot come back until you activate it again. Sessions run on, folders stay.")}
+              purged={t("Refused while users or projects live in it. What is left of it, such as its rules and grants, goes for ever.")}
+              onActive={async (active) => Boolean(await update.run({ input: { id, active } }))}
+              onPurge={async () => {
+                if (!(await purge.run({ input: { id, name: domain.name } }))) return false;
+                toast({ text: t("{{name}} is gone.", { name: domain.name }) });
+                onGone();
+                return true;
+              }}
+              onClear={() => { update.clear(); purge.clear(); }} />
+          ) : null}
+        </dd>
+        <dt>{t("In it")}</dt>
+        <dd className="row">
+          <Link to="/admin/users" search={{ domain: id }}>{t("{{count}} users", { count: domain.users.totalCount })}</Link>
+          <Link to="/admin/projects" search={{ domain: id }}>{t("{{count}} projects", { count: domain.projects.totalCount })}</Link>
+        </dd>
+        <dt>{t("Created")}</dt>
+        <dd>{when(domain.createdAt)}</dd>
+        <dt>{t("Holds now")}</dt>
+        <dd>{slotsLine(domain.occupied) || t("nothing")}</dd>
+      </dl>
+      <Tabs defaultValue="rules" keepMounted={false}>
+        <Tabs.List aria-label={t("About {{name}}", { name: domain.name })}>
+          <Tabs.Tab value="rules">{t("Rules")}</Tabs.Tab>
+          <Tabs.Tab value="limits">{t("Limits")}</Tabs.Tab>
+          {seesVolumes(viewer) ? <Tabs.Tab value="volumes">{t("Volumes")}</Tabs.Tab> : null}
+        </Tabs.List>
+        <Tabs.Panel value="rules" pt="md">
+          <DomainRules key={domain.id} domain={domain} registries={data.registries} editable={may(domain, "update")} />
+        </Tabs.Panel>
+        <Tabs.Panel value="limits" pt="md">
+          <Limits holder={holder} attached={domain.policies} mayAttach={isSuper(viewer)} onChanged={refetch} />
+        </Tabs.Panel>
+        <Tabs.Panel value="volumes" pt="md">
+          <VolumeAccess holder={holder} />
+        </Tabs.Panel>
+      </Tabs>
+    </SidePanel>
+  );
+}

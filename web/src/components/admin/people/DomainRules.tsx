@@ -1,0 +1,89 @@
+import { Checkbox, Select, Switch, TextInput, Textarea } from "@mantine/core";
+import { useState } from "react";
+import { useAction } from "../../../hooks/useAction";
+import { toast } from "../../../hooks/useToasts";
+import { t } from "../../../i18n";
+import { Form } from "../Form";
+import type { OneDomain, Registries } from "./DomainPanel";
+import { type DomainDraft, type SignUp, UpdateDomain, domainChanges, domainDraftOf } from "./domaindraft";
+
+const fields = ["name", "description", "totpRequired", "passwordMinLength", "passwordMaxAgeDays", "signUp", "registriesRestricted", "registries"];
+
+export const signUps: Record<SignUp, string> = { off: "Nobody", invitation: "Who has an invitation", approval: "Everybody, with an approval" };
+
+interface Props {
+  domain: OneDomain;
+  registries: Registries;
+  editable: boolean;
+}
+
+/** What a domain asks of its people, and where their images may come from. */
+export function DomainRules({ domain, registries, editable }: Props) {
+  return editable ? <Edit domain={domain} registries={registries} /> : <Facts domain={domain} registries={registries} />;
+}
+
+function Edit({ domain, registries }: Omit<Props, "editable">) {
+  const { run, busy, failure } = useAction(UpdateDomain);
+  const [draft, setDraft] = useState(() => domainDraftOf(domain));
+  const { input, changed, wrong: unread } = domainChanges(domain, draft);
+  const set = (more: Partial<DomainDraft>) => setDraft({ ...draft, ...more });
+  const flip = (id: string) => set({ registries: draft.registries.includes(id) ? draft.registries.filter((r) => r !== id) : [...draft.registries, id] });
+  async function save() {
+    const done = await run({ input });
+    if (!done) return;
+    setDraft(domainDraftOf(done.updateDomain.domain));
+    toast({ text: t("Saved.") });
+  }
+  return (
+    <Form failure={failure} fields={fields} submit={t("Save")} busy={busy} disabled={!changed || Object.keys(unread).length > 0} onSubmit={() => void save()}>
+      {(refused) => {
+        const wrong = { ...refused, ...Object.fromEntries(Object.entries(unread).map(([k, v]) => [k, t(v)])) };
+        return (
+          <>
+            <TextInput label={t("Name")} required value={draft.name} error={wrong.name} onChange={(e) => set({ name: e.currentTarget.value })} />
+            <Textarea label={t("Description")} autosize minRows={1} maxRows={5} value={draft.description} error={wrong.description} onChange={(e) => set({ description: e.currentTarget.value })} />
+            <div className="pair">
+              <TextInput label={t("Passwords have at least")} inputMode="numeric" rightSection={<span className="dim">{t("characters")}</span>} rightSectionWidth={76} rightSectionPointerEvents="none"
+                value={draft.passwordMinLength} error={wrong.passwordMinLength} onChange={(e) => set({ passwordMinLength: e.currentTarget.value })} />
+              <TextInput label={t("A new password is due every")} inputMode="numeric" rightSection={<span className="dim">{t("days")}</span>} rightSectionWidth={44} rightSectionPointerEvents="none"
+                description={draft.passwordMaxAgeDays.trim() === "0" ? t("0: they do not age.") : undefined} inputWrapperOrder={["label", "input", "description", "error"]}
+                value={draft.passwordMaxAgeDays} error={wrong.passwordMaxAgeDays} onChange={(e) => set({ passwordMaxAgeDays: e.currentTarget.value })} />
+            </div>
+            <Switch label={t("Everybody must have a two-step login")} description={t("Whoever has none sets it up at his next request.")} checked={draft.totpRequired} onChange={(e) => set({ totpRequired: e.currentTarget.checked })} />
+            <Select label={t("Who may sign up")} value={draft.signUp} error={wrong.signUp} allowDeselect={false} data={Object.entries(signUps).map(([value, label]) => ({ value, label: t(label) }))}
+              onChange={(signUp) => signUp && set({ signUp: signUp as SignUp })} />
+            <fieldset className="legendless stack small">
+              <legend>{t("Registries")}</legend>
+              <Switch label={t("Only images of the registries chosen here")} checked={draft.registriesRestricted} onChange={(e) => set({ registriesRestricted: e.currentTarget.checked })} />
+              {draft.registriesRestricted ? registries.map((r) => (
+                <Checkbox key={r.id} label={r.name === r.host ? r.name : `${r.name} (${r.host})`} checked={draft.registries.includes(r.id)} onChange={() => flip(r.id)} />
+              )) : null}
+              {draft.registriesRestricted && draft.registries.length === 0 ? <p className="tone-wait">{t("None is chosen: nobody of the domain can start a session.")}</p> : null}
+              {wrong.registries ? <p className="bad" role="alert">{wrong.registries}</p> : null}
+            </fieldset>
+          </>
+        );
+      }}
+    </Form>
+  );
+}
+
+function Facts({ domain, registries }: Omit<Props, "editable">) {
+  const allowed = registries.filter((r) => domain.registries.some((x) => x.id === r.id)).map((r) => r.name);
+  return (
+    <dl className="facts">
+      <dt>{t("Description")}</dt>
+      <dd>{domain.description || t("none")}</dd>
+      <dt>{t("Passwords have at least")}</dt>
+      <dd>{t("{{n}} characters", { n: domain.passwordMinLength })}</dd>
+      <dt>{t("A new password is due every")}</dt>
+      <dd>{domain.passwordMaxAgeDays === 0 ? t("never") : t("{{count}} days", { count: domain.passwordMaxAgeDays })}</dd>
+      <dt>{t("Two-step login")}</dt>
+      <dd>{domain.totpRequired ? t("everybody must have it") : t("as one likes")}</dd>
+      <dt>{t("Who may sign up")}</dt>
+      <dd>{t(signUps[domain.signUp])}</dd>
+      <dt>{t("Registries")}</dt>
+      <dd>{domain.registriesRestricted ? allowed.join(", ") || t("none") : t("all")}</dd>
+    </dl>
+  );
+}

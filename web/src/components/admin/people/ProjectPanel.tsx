@@ -1,0 +1,138 @@
+import { Tabs, TextInput, Textarea } from "@mantine/core";
+import { useState } from "react";
+import { type ResultOf, graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { useLiveQuery } from "../../../hooks/useLiveQuery";
+import { toast } from "../../../hooks/useToasts";
+import { useViewer } from "../../../hooks/useViewer";
+import { t } from "../../../i18n";
+import { FailureNote } from "../../Note";
+import { Status } from "../../Status";
+import { slotsLine, when } from "../../format";
+import { Form } from "../Form";
+import { SidePanel } from "../Panel";
+import { AttachmentFields } from "../rules/attachment";
+import { Life } from "./Life";
+import { Limits } from "./Limits";
+import { Members } from "./Members";
+import { VolumeAccess } from "./VolumeAccess";
+import { projectTypes } from "./projecttype";
+import { adminOf, may } from "./rights";
+import { seesVolumes } from "./volumes";
+
+const ProjectQuery = graphql(`
+  query ProjectOne($id: ID!) {
+    node(id: $id) {
+      ... on Project {
+        id name description active type createdAt occupied permissions
+        domain { id name }
+        policies { ...AttachmentFields }
+        memberships { id admin user { id email fullName status } }
+      }
+    }
+  }
+`, [AttachmentFields]);
+const UpdateProject = graphql(`mutation ChangeProject($input: UpdateProjectInput!) { updateProject(input: $input) { project { id name description active } } }`);
+const PurgeProject = graphql(`mutation PurgeProject($input: PurgeProjectInput!) { purgeProject(input: $input) { id } }`);
+
+export type OneProject = Extract<NonNullable<ResultOf<typeof ProjectQuery>["node"]>, { memberships: unknown }>;
+
+interface Props {
+  id: string;
+  onClose: () => void;
+  /** It is gone. */
+  onGone: () => void;
+}
+
+/** One project: who is in it, what binds it, and what it is called. */
+export function ProjectPanel({ id, onClose, onGone }: Props) {
+  const viewer = useViewer();
+  const { data, failure, refetch, fetching } = useLiveQuery({ query: ProjectQuery, variables: { id } });
+  const update = useAction(UpdateProject);
+  const purge = useAction(PurgeProject);
+  const project = data?.node && "memberships" in data.node ? data.node : null;
+  if (!project) {
+    return (
+      <SidePanel title={t("Project")} onClose={onClose}>
+        <FailureNote failure={failure} />
+        <p className="dim">{fetching ? t("Loading…") : t("There is no such project, or it is out of your sight.")}</p>
+      </SidePanel>
+    );
+  }
+  const admin = adminOf(viewer, project.domain.id);
+  const holder = { kind: "project" as const, id: project.id, name: project.name };
+  return (
+    <SidePanel title={project.name} onClose={onClose}>
+      <dl className="facts">
+        <dt>{t("Status")}</dt>
+        <dd className="row">
+          <Status status={project.active ? "active" : "inactive"} />
+          {may(project, "delete") ? (
+            <Life name={project.name} active={project.active} busy={update.busy || purge.busy} failure={update.failure ?? purge.failure}
+              deactivated={t("No session starts in it any more. What runs goes on; folders and members stay. You can activate it again.")}
+              purged={t("The project goes with its memberships and the history of its sessions. That is refused while it has live sessions or folders.")}
+              onActive={async (active) => Boolean(await update.run({ input: { id, active } }))}
+              onPurge={async () => {
+                if (!(await purge.run({ input: { id, name: project.name } }))) return false;
+                toast({ text: t("{{name}} is gone.", { name: project.name }) });
+                onGone();
+                return true;
+              }}
+              onClear={() => { update.clear(); purge.clear(); }} />
+          ) : null}
+        </dd>
+        <dt>{t("Domain")}</dt>
+        <dd>{project.domain.name}</dd>
+        <dt>{t("Type")}</dt>
+        <dd>{t(projectTypes[project.type])}</dd>
+        <dt>{t("Created")}</dt>
+        <dd>{when(project.createdAt)}</dd>
+        <dt>{t("Holds now")}</dt>
+        <dd>{slotsLine(project.occupied) || t("nothing")}</dd>
+        {may(project, "update") || !project.description ? null : (
+          <>
+            <dt>{t("Description")}</dt>
+            <dd>{project.description}</dd>
+          </>
+        )}
+      </dl>
+      <Tabs defaultValue="members" keepMounted={false}>
+        <Tabs.List aria-label={t("About {{name}}", { name: project.name })}>
+          <Tabs.Tab value="members">{t("Members")}</Tabs.Tab>
+          <Tabs.Tab value="limits">{t("Limits")}</Tabs.Tab>
+          {seesVolumes(viewer) ? <Tabs.Tab value="volumes">{t("Volumes")}</Tabs.Tab> : null}
+          {may(project, "update") ? <Tabs.Tab value="name">{t("Name")}</Tabs.Tab> : null}
+        </Tabs.List>
+        <Tabs.Panel value="members" pt="md">
+          <Members project={project} />
+        </Tabs.Panel>
+        <Tabs.Panel value="limits" pt="md">
+          <Limits holder={holder} attached={project.policies} mayAttach={admin} onChanged={refetch} />
+        </Tabs.Panel>
+        <Tabs.Panel value="volumes" pt="md">
+          <VolumeAccess holder={holder} />
+        </Tabs.Panel>
+        <Tabs.Panel value="name" pt="md">
+          <Rename key={project.id} project={project} />
+        </Tabs.Panel>
+      </Tabs>
+    </SidePanel>
+  );
+}
+
+function Rename({ project }: { project: OneProject }) {
+  const { run, busy, failure } = useAction(UpdateProject);
+  const [name, setName] = useState(project.name);
+  const [description, setDescription] = useState(project.description);
+  return (
+    <Form failure={failure} fields={["name", "description"]} submit={t("Save")} busy={busy} disabled={name === project.name && description === project.description}
+      onSubmit={async () => { if (await run({ input: { id: project.id, name, description } })) toast({ text: t("Saved.") }); }}>
+      {(wrong) => (
+        <>
+          <TextInput label={t("Name")} required value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} />
+          <Textarea label={t("Description")} autosize minRows={2} maxRows={6} value={description} error={wrong.description} onChange={(e) => setDescription(e.currentTarget.value)} />
+        </>
+      )}
+    </Form>
+  );
+}

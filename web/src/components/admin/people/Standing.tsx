@@ -1,0 +1,60 @@
+import { Button } from "@mantine/core";
+import { useState } from "react";
+import { useAction } from "../../../hooks/useAction";
+import { toast } from "../../../hooks/useToasts";
+import { t } from "../../../i18n";
+import { Confirm } from "../../Confirm";
+import { FailureNote } from "../../Note";
+import type { OneUser } from "./UserPanel";
+import { may } from "./rights";
+import { type Status, UpdateUser } from "./userdraft";
+
+interface Props {
+  user: OneUser;
+  /** The list may show him elsewhere now, or no more. */
+  onMoved: () => void;
+}
+
+/** What may be done about a user's status, with what it does to him. */
+export function Standing({ user, onMoved }: Props) {
+  const { run, busy, failure, clear } = useAction(UpdateUser);
+  const [asked, ask] = useState<"inactive" | "deleted" | null>(null);
+  const waits = user.status === "before_verification";
+  async function set(status: Status, said: string) {
+    if (!(await run({ input: { id: user.id, status } }))) return;
+    ask(null);
+    toast({ text: said });
+    onMoved();
+  }
+  const close = () => {
+    ask(null);
+    clear();
+  };
+  return (
+    <>
+      {user.status === "active" ? (
+        <Button variant="default" size="compact-sm" onClick={() => ask("inactive")}>
+          {t("Deactivate")}
+        </Button>
+      ) : (
+        <Button variant={user.status === "deleted" ? "default" : "filled"} size="compact-sm" loading={busy && !asked} onClick={() => void set("active", t("{{name}} is active.", { name: user.email }))}>
+          {waits ? t("Approve") : t("Activate")}
+        </Button>
+      )}
+      {user.status !== "deleted" && user.status !== "active" && may(user, "delete") ? (
+        <Button variant="default" size="compact-sm" onClick={() => ask("deleted")}>
+          {waits ? t("Refuse") : t("Delete")}
+        </Button>
+      ) : null}
+      {asked ? null : <FailureNote failure={failure} />}
+      <Confirm opened={asked === "inactive"} title={t("Deactivate {{name}}?", { name: user.email })} action={t("Deactivate")} busy={busy} failure={failure}
+        onConfirm={() => void set("inactive", t("{{name}} is inactive.", { name: user.email }))} onClose={close}>
+        <p>{t("He is logged out everywhere, and none of his tokens and keys is taken any more. His sessions run on, his folders stay. You can activate him again.")}</p>
+      </Confirm>
+      <Confirm opened={asked === "deleted"} title={waits ? t("Refuse {{name}}?", { name: user.email }) : t("Delete {{name}}?", { name: user.email })} action={waits ? t("Refuse") : t("Delete")} busy={busy} failure={failure}
+        onConfirm={() => void set("deleted", t("{{name}} is deleted.", { name: user.email }))} onClose={close}>
+        <p>{t("He no longer shows in lists, and cannot log in. His folders and his history stay, and you can bring him back under the status Deleted.")}</p>
+      </Confirm>
+    </>
+  );
+}

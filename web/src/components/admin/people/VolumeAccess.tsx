@@ -1,0 +1,92 @@
+import { Button, Checkbox } from "@mantine/core";
+import { useState } from "react";
+import { type ResultOf, graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { useLiveQuery } from "../../../hooks/useLiveQuery";
+import { t } from "../../../i18n";
+import { FailureNote } from "../../Note";
+import { FormDialog } from "../Form";
+import { Part } from "../Panel";
+import { may } from "./rights";
+import { type Atom, atomNames, atoms, grantsTo, said } from "./volumes";
+
+const VolumesQuery = graphql(`
+  query VolumesFor {
+    volumes { id name backend permissions grants { id everybody permissions domain { id } project { id } user { id } } }
+  }
+`);
+const SetGrant = graphql(`mutation GrantVolume($input: SetVolumeGrantInput!) { setVolumeGrant(input: $input) { grant { id permissions } } }`);
+const RemoveGrant = graphql(`mutation UngrantVolume($input: RemoveVolumeGrantInput!) { removeVolumeGrant(input: $input) { volume { id } } }`);
+
+type Volume = ResultOf<typeof VolumesQuery>["volumes"][number];
+
+export interface VolumeHolder {
+  kind: "domain" | "project" | "user";
+  id: string;
+  name: string;
+}
+
+/** What folders on each volume may be used for by a domain, a project or a user. */
+export function VolumeAccess({ holder }: { holder: VolumeHolder }) {
+  const { data, failure, refetch } = useLiveQuery({ query: VolumesQuery });
+  const [edited, setEdited] = useState<Volume | null>(null);
+  return (
+    <Part title={t("Allowed volumes")}>
+      <FailureNote failure={failure} />
+      <p className="dim">{t("What is given to everybody, to the domain, to the project and to the user adds up.")}</p>
+      {data ? (
+        <ul className="rows">
+          {data.volumes.map((v) => {
+            const { own, everybody } = grantsTo(v.grants, holder);
+            return (
+              <li key={v.id}>
+                <span style={{ minWidth: 0, flex: 1 }}>
+                  <b>{v.name}</b> <span className="dim">{v.backend}</span>
+                  <div>{own ? said(own.permissions) : <span className="dim">{t("nothing of its own")}</span>}</div>
+                  {everybody ? <div className="dim">{t("everybody: {{what}}", { what: said(everybody.permissions) })}</div> : null}
+                </span>
+                {may(v, "special") ? (
+                  <Button variant="default" size="compact-xs" aria-label={t("Change the use of {{name}}", { name: v.name })} onClick={() => setEdited(v)}>
+                    {t("Change")}
+                  </Button>
+                ) : null}
+              </li>
+            );
+          })}
+        </ul>
+      ) : null}
+      {edited ? <Edit holder={holder} volume={edited} onClose={() => setEdited(null)} onDone={refetch} /> : null}
+    </Part>
+  );
+}
+
+function Edit({ holder, volume, onClose, onDone }: { holder: VolumeHolder; volume: Volume; onClose: () => void; onDone: () => void }) {
+  const { own } = grantsTo(volume.grants, holder);
+  const grant = useAction(SetGrant);
+  const remove = useAction(RemoveGrant);
+  const [chosen, setChosen] = useState<readonly Atom[]>(own?.permissions ?? []);
+  const flip = (atom: Atom) => setChosen(chosen.includes(atom) ? chosen.filter((a) => a !== atom) : [...chosen, atom]);
+  async function save() {
+    const done = chosen.length > 0 ? await grant.run({ input: { volume: volume.id, [holder.kind]: holder.id, permissions: atoms.filter((a) => chosen.includes(a)) } })
+      : own ? await remove.run({ input: { id: own.id } }) : true;
+    if (!done) return;
+    onDone();
+    onClose();
+  }
+  return (
+    <FormDialog title={t("{{volume}} for {{name}}", { volume: volume.name, name: holder.name })} submit={t("Save")} fields={["permissions"]} busy={grant.busy || remove.busy} failure={grant.failure ?? remove.failure}
+      onSubmit={() => void save()} onClose={onClose}>
+      {(wrong) => (
+        <fieldset className="legendless stack small">
+          <legend>{t("May be used to")}</legend>
+          {atoms.map((atom) => <Checkbox key={atom} label={t(atomNames[atom])} checked={chosen.includes(atom)} onChange={() => flip(atom)} />)}
+          <div className="row">
+            <Button variant="subtle" size="compact-xs" onClick={() => setChosen(atoms)}>{t("All")}</Button>
+            <Button variant="subtle" size="compact-xs" onClick={() => setChosen([])}>{t("Nothing")}</Button>
+          </div>
+          {wrong.permissions ? <p className="bad" role="alert">{wrong.permissions}</p> : null}
+        </fieldset>
+      )}
+    </FormDialog>
+  );
+}

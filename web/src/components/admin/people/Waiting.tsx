@@ -1,0 +1,59 @@
+import { Button } from "@mantine/core";
+import { useState } from "react";
+import { type ResultOf, graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { toast } from "../../../hooks/useToasts";
+import { t } from "../../../i18n";
+import { Confirm } from "../../Confirm";
+import { when } from "../../format";
+import { type Column, PagedTable } from "../Table";
+import { usePages } from "../usePages";
+import { may } from "./rights";
+import { UpdateUser } from "./userdraft";
+
+const WaitingRow = graphql(`fragment WaitingRow on User { id email username fullName status createdAt permissions domain { id name } }`);
+type Row = ResultOf<typeof WaitingRow>;
+const WaitingQuery = graphql(`
+  query WaitingUsers($first: Int, $after: Cursor) {
+    users(first: $first, after: $after, where: { status: before_verification }, orderBy: [{ field: CREATED_AT, direction: ASC }]) {
+      totalCount pageInfo { hasNextPage endCursor } edges { node { ...WaitingRow } }
+    }
+  }
+`, [WaitingRow]);
+
+/** People who signed up and wait for somebody to let them in. */
+export function Waiting() {
+  const pages = usePages({ query: WaitingQuery, variables: {}, pick: (data) => data.users });
+  const { run, busy, failure, clear } = useAction(UpdateUser);
+  const approve = useAction(UpdateUser, true);
+  const [refused, refuse] = useState<Row | null>(null);
+  async function set(user: Row, status: "active" | "deleted") {
+    if (!(await (status === "active" ? approve.run : run)({ input: { id: user.id, status } }))) return;
+    refuse(null);
+    toast({ text: status === "active" ? t("{{name}} can log in now.", { name: user.email }) : t("{{name}} is refused.", { name: user.email }) });
+    pages.reload();
+  }
+  const columns: Column<Row>[] = [
+    { head: t("E-mail"), cell: (u) => <b>{u.email}</b> },
+    { head: t("Name"), cell: (u) => u.fullName || u.username },
+    { head: t("Domain"), wide: true, cell: (u) => u.domain.name },
+    { head: t("Signed up"), cell: (u) => <span className="dim nowrap">{when(u.createdAt)}</span> },
+    { head: "", num: true, cell: (u) => may(u, "update") ? (
+      <span className="row keep" style={{ justifyContent: "flex-end" }}>
+        <Button size="compact-xs" aria-label={t("Approve {{email}}", { email: u.email })} onClick={() => void set(u, "active")}>{t("Approve")}</Button>
+        <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Refuse {{email}}", { email: u.email })} onClick={() => { clear(); refuse(u); }}>{t("Refuse")}</Button>
+      </span>
+    ) : null },
+  ];
+  // Those who were let in or refused a moment ago are still in the list that was read.
+  const rows = pages.rows.filter((u) => u.status === "before_verification");
+  return (
+    <section className="stack" aria-label={t("Waiting sign-ups")}>
+      <h2>{t("Waiting for approval")}</h2>
+      <PagedTable label={t("Waiting sign-ups")} pages={{ ...pages, rows }} columns={columns} empty={t("Nobody waits")} />
+      <Confirm opened={refused !== null} title={t("Refuse {{name}}?", { name: refused?.email ?? "" })} action={t("Refuse")} busy={busy} failure={failure} onClose={() => refuse(null)} onConfirm={() => { if (refused) void set(refused, "deleted"); }}>
+        <p>{t("He cannot log in, and does not show in lists. You find him again among the deleted users.")}</p>
+      </Confirm>
+    </section>
+  );
+}

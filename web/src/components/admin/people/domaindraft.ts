@@ -1,0 +1,67 @@
+import { type VariablesOf, graphql } from "../../../api/graphql";
+
+export const UpdateDomain = graphql(`
+  mutation ChangeDomain($input: UpdateDomainInput!) {
+    updateDomain(input: $input) {
+      domain { id name description active registriesRestricted registries { id } totpRequired passwordMinLength passwordMaxAgeDays signUp }
+    }
+  }
+`);
+
+type Input = VariablesOf<typeof UpdateDomain>["input"];
+export type SignUp = NonNullable<Input["signUp"]>;
+
+/** What the form is about, as the server has it. */
+export interface KnownDomain {
+  id: string;
+  name: string;
+  description: string;
+  totpRequired: boolean;
+  passwordMinLength: number;
+  passwordMaxAgeDays: number;
+  signUp: SignUp;
+  registriesRestricted: boolean;
+  registries: { id: string }[];
+}
+
+/** A domain's settings as they are typed. */
+export interface DomainDraft {
+  name: string;
+  description: string;
+  totpRequired: boolean;
+  passwordMinLength: string;
+  passwordMaxAgeDays: string;
+  signUp: SignUp;
+  registriesRestricted: boolean;
+  registries: string[];
+}
+
+export const domainDraftOf = (d: KnownDomain): DomainDraft => ({
+  name: d.name,
+  description: d.description,
+  totpRequired: d.totpRequired,
+  passwordMinLength: String(d.passwordMinLength),
+  passwordMaxAgeDays: String(d.passwordMaxAgeDays),
+  signUp: d.signUp,
+  registriesRestricted: d.registriesRestricted,
+  registries: d.registries.map((r) => r.id).sort(),
+});
+
+const numbers = ["passwordMinLength", "passwordMaxAgeDays"] as const;
+const plain = ["name", "description", "totpRequired", "signUp", "registriesRestricted"] as const;
+
+/** What changed, as the server takes it; numbers that are none are named instead. */
+export function domainChanges(domain: KnownDomain, draft: DomainDraft): { input: Input; changed: boolean; wrong: Partial<Record<keyof DomainDraft, string>> } {
+  const before = domainDraftOf(domain);
+  const input: Input = { id: domain.id };
+  const wrong: Partial<Record<keyof DomainDraft, string>> = {};
+  for (const key of plain) if (draft[key] !== before[key]) Object.assign(input, { [key]: draft[key] });
+  for (const key of numbers) {
+    const typed = draft[key].trim();
+    if (!/^\d{1,9}$/.test(typed)) wrong[key] = "A whole number.";
+    else if (typed !== before[key]) input[key] = Number(typed);
+  }
+  const registries = [...draft.registries].sort();
+  if (registries.join() !== before.registries.join()) input.registries = registries;
+  return { input, changed: Object.keys(input).length > 1, wrong };
+}

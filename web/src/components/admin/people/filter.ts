@@ -1,0 +1,67 @@
+import { type ResultOf, type VariablesOf, graphql } from "../../../api/graphql";
+
+const UserRow = graphql(`
+  fragment UserRow on User { id email username fullName role status lastLoginAt domain { id name } policies { id policy { id name } } }
+`);
+export type UserRow = ResultOf<typeof UserRow>;
+
+/** Of all domains, or of one. */
+export const UsersQuery = graphql(`
+  query Users($where: UserWhereInput, $domain: ID!, $inDomain: Boolean!, $first: Int, $after: Cursor) {
+    users(first: $first, after: $after, where: $where, orderBy: [{ field: EMAIL, direction: ASC }]) @skip(if: $inDomain) {
+      totalCount pageInfo { hasNextPage endCursor } edges { node { ...UserRow } }
+    }
+    node(id: $domain) @include(if: $inDomain) {
+      id
+      ... on Domain {
+        users(first: $first, after: $after, where: $where, orderBy: [{ field: EMAIL, direction: ASC }]) {
+          totalCount pageInfo { hasNextPage endCursor } edges { node { ...UserRow } }
+        }
+      }
+    }
+  }
+`, [UserRow]);
+
+export type Where = NonNullable<VariablesOf<typeof UsersQuery>["where"]>;
+
+const roles = ["user", "admin", "superadmin", "monitor"] as const;
+const statuses = ["active", "inactive", "before_verification", "deleted"] as const;
+
+/** How the list of users is narrowed, as it stands in the address. */
+export interface People {
+  q?: string;
+  domain?: string;
+  project?: string;
+  role?: (typeof roles)[number];
+  status?: (typeof statuses)[number];
+  /** The user beside the list. */
+  open?: string;
+  view?: "import";
+}
+
+const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
+const one = <T extends string>(list: readonly T[], value: unknown) => list.find((x) => x === value);
+
+export const peopleOf = (search: Record<string, unknown>): People => ({
+  q: text(search.q),
+  domain: text(search.domain),
+  project: text(search.project),
+  role: one(roles, search.role),
+  status: one(statuses, search.status),
+  open: text(search.open),
+  view: search.view === "import" ? "import" : undefined,
+});
+
+/**
+ * The condition of a list. Those who were deleted show only when asked for.
+ * Members are those of the project that is asked for; the project itself stands
+ * in for nobody, because an empty list of ids would not narrow.
+ */
+export function whereOf(f: People, members: string[] | null): Where {
+  return {
+    ...(f.q ? { or: [{ emailContainsFold: f.q }, { fullNameContainsFold: f.q }] } : {}),
+    ...(f.role ? { role: f.role } : {}),
+    ...(f.status ? { status: f.status } : { statusIn: ["active", "inactive", "before_verification"] }),
+    ...(f.project ? { idIn: members && members.length > 0 ? members : [f.project] } : {}),
+  };
+}

@@ -1,0 +1,34 @@
+/** What became of one row of a file, as the server says it. */
+export interface Imported {
+  row: number;
+  email: string;
+  status: "created" | "would_create" | "skipped" | "failed";
+  error: string | null;
+  field: string | null;
+  password: string | null;
+}
+
+/** The columns that a file may have; only the first must be there. */
+export const csvColumns = ["email", "username", "full_name", "role", "projects", "password", "policy"];
+
+/** What a file looks like, to begin with. */
+export const example = "email,full_name,projects\nada@example.org,Ada Kim,vision;speech\nbo@example.org,Bo Lind,vision\n";
+
+/**
+ * A field as spreadsheets read it. One that they would take for a formula is
+ * kept a text by a quote in front, but for a password, which must stay what it is.
+ */
+const quoted = (text: string, exact = false) => {
+  const safe = !exact && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n']/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+};
+
+/** The passwords that were made, as a file for whoever hands them out; empty when there are none. */
+export function passwordsCsv(results: readonly Imported[]): string {
+  const made = results.filter((r) => r.password !== null);
+  if (made.length === 0) return "";
+  return ["email,password", ...made.map((r) => `${quoted(r.email)},${quoted(r.password!, true)}`), ""].join("\n");
+}
+
+/** What is wrong with a row, with the column that it is about. */
+export const reason = (r: Pick<Imported, "error" | "field">) => (r.error ? (r.field && r.field !== "csv" ? `${r.field}: ${r.error}` : r.error) : "");

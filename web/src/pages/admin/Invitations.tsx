@@ -1,0 +1,78 @@
+import { Button } from "@mantine/core";
+import { useState } from "react";
+import { type ResultOf, graphql } from "../../api/graphql";
+import { Confirm } from "../../components/Confirm";
+import { Empty, FailureNote } from "../../components/Note";
+import { Status } from "../../components/Status";
+import { FilterBox } from "../../components/admin/Filter";
+import { Table } from "../../components/admin/Table";
+import { seesAll } from "../../components/admin/nav";
+import { NewInvitation } from "../../components/admin/people/NewInvitation";
+import { Waiting } from "../../components/admin/people/Waiting";
+import { invitationStatus } from "../../components/admin/people/invitation";
+import { when } from "../../components/format";
+import { useAction } from "../../hooks/useAction";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { useViewer } from "../../hooks/useViewer";
+import { t } from "../../i18n";
+
+const InvitationsQuery = graphql(`
+  query Invitations { invitations { id email createdAt expiresAt usedAt revokedAt domain { id name } project { id name } } }
+`);
+const Revoke = graphql(`mutation RevokeInvitation($input: RevokeInvitationInput!) { revokeInvitation(input: $input) { invitation { id revokedAt usedAt } } }`);
+
+type Row = ResultOf<typeof InvitationsQuery>["invitations"][number];
+
+/** Who was asked in, and who asks to come in. */
+export function Invitations() {
+  const viewer = useViewer();
+  const { data, failure, refetch } = useLiveQuery({ query: InvitationsQuery });
+  const { run, busy, failure: refused, clear } = useAction(Revoke);
+  const [q, setQ] = useState("");
+  const [making, make] = useState(false);
+  const [going, setGoing] = useState<Row | null>(null);
+  const all = data?.invitations ?? [];
+  const rows = all.filter((i) => i.email.includes(q.toLowerCase()));
+  return (
+    <>
+      <div className="page-head">
+        <h1>{t("Invitations")}</h1>
+        <Button className="push" onClick={() => make(true)}>{t("New invitation")}</Button>
+      </div>
+      <Waiting />
+      <section className="stack" aria-label={t("Invitations")}>
+        <div className="row">
+          <h2>{t("Invited")}</h2>
+          <FilterBox label={t("Filter by e-mail")} value={q} onChange={setQ} />
+        </div>
+        <FailureNote failure={failure} />
+        {data && rows.length === 0 ? (
+          <div className="panel">
+            <Empty title={q ? t("No invitation matches") : t("No invitations")}>{q ? null : t("An invitation lets one person sign up where the domain takes sign-ups.")}</Empty>
+          </div>
+        ) : null}
+        {rows.length > 0 ? (
+          <Table label={t("Invitations")} rows={rows}
+            columns={[
+              { head: t("E-mail"), cell: (i) => <b>{i.email}</b> },
+              { head: t("Status"), cell: (i) => <Status status={invitationStatus(i)} /> },
+              ...(seesAll(viewer) ? [{ head: t("Domain"), cell: (i: Row) => i.domain.name }] : []),
+              { head: t("Project"), wide: true, cell: (i) => i.project?.name ?? "" },
+              { head: t("Made"), wide: true, cell: (i) => <span className="dim nowrap">{when(i.createdAt)}</span> },
+              { head: t("Until"), cell: (i) => <span className="dim nowrap">{i.usedAt ? t("used {{at}}", { at: when(i.usedAt) }) : when(i.expiresAt)}</span> },
+              { head: "", num: true, cell: (i) => invitationStatus(i) === "open" ? (
+                <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Revoke the invitation of {{email}}", { email: i.email })} onClick={() => { clear(); setGoing(i); }}>
+                  {t("Revoke")}
+                </Button>
+              ) : null },
+            ]} />
+        ) : null}
+      </section>
+      <Confirm opened={going !== null} title={t("Revoke the invitation of {{email}}?", { email: going?.email ?? "" })} action={t("Revoke")} busy={busy} failure={refused} onClose={() => setGoing(null)}
+        onConfirm={async () => { if (going && (await run({ input: { id: going.id } }))) setGoing(null); }}>
+        <p>{t("Its link lets nobody in any more.")}</p>
+      </Confirm>
+      {making ? <NewInvitation onClose={() => make(false)} onDone={refetch} /> : null}
+    </>
+  );
+}

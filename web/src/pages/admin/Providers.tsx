@@ -1,0 +1,76 @@
+import { Button } from "@mantine/core";
+import { useState } from "react";
+import { graphql } from "../../api/graphql";
+import { Confirm } from "../../components/Confirm";
+import { Empty, FailureNote } from "../../components/Note";
+import { Status } from "../../components/Status";
+import { RowButton, Table } from "../../components/admin/Table";
+import { isSuper } from "../../components/admin/nav";
+import { ProviderDialog } from "../../components/admin/people/ProviderDialog";
+import { type Provider, ProviderFields, UpdateProvider } from "../../components/admin/people/providerdraft";
+import { useAction } from "../../hooks/useAction";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { toast } from "../../hooks/useToasts";
+import { useViewer } from "../../hooks/useViewer";
+import { t } from "../../i18n";
+
+const ProvidersQuery = graphql(`query Providers { identityProviders { ...ProviderFields } }`, [ProviderFields]);
+const DeleteProvider = graphql(`mutation DeleteProvider($input: DeleteIdentityProviderInput!) { deleteIdentityProvider(input: $input) { identityProvider { id } } }`);
+
+/** The issuers that vouch for people, by OpenID Connect. */
+export function Providers() {
+  const superadmin = isSuper(useViewer());
+  const { data, failure, refetch } = useLiveQuery({ query: ProvidersQuery });
+  const update = useAction(UpdateProvider, true);
+  const remove = useAction(DeleteProvider);
+  const [edited, edit] = useState<Provider | "new" | null>(null);
+  const [going, setGoing] = useState<Provider | null>(null);
+  const list = data?.identityProviders ?? [];
+  return (
+    <>
+      <div className="page-head">
+        <h1>{t("Login providers")}</h1>
+        <span className="dim">{t("OpenID Connect")}</span>
+        {superadmin ? <Button className="push" onClick={() => edit("new")}>{t("New provider")}</Button> : null}
+      </div>
+      <FailureNote failure={failure} />
+      {data && list.length === 0 ? <div className="panel"><Empty title={t("No login providers")}>{t("With one, people log in where they already have an account.")}</Empty></div> : null}
+      {list.length > 0 ? (
+        <Table label={t("Login providers")} rows={list}
+          columns={[
+            { head: t("Provider"), cell: (p) => <>{superadmin ? <RowButton onOpen={() => edit(p)}>{p.name}</RowButton> : <b>{p.name}</b>} <span className="dim">{p.displayName}</span></> },
+            { head: t("Status"), cell: (p) => <Status status={p.active ? "active" : "inactive"} /> },
+            { head: t("Issuer"), wide: true, cell: (p) => <span className="mono">{p.issuer}</span> },
+            { head: t("Makes users"), cell: (p) => p.autoProvision ? t("of {{domains}}", { domains: p.emailDomains.join(", ") }) : t("no") },
+            { head: t("In"), wide: true, cell: (p) => [p.domain.name, p.project?.name].filter(Boolean).join(" / ") },
+            ...(superadmin ? [{ head: "", num: true, cell: (p: Provider) => (
+              <span className="row keep" style={{ justifyContent: "flex-end" }}>
+                {p.active ? (
+                  <Button component="a" variant="subtle" size="compact-xs" href={`/auth/oidc/${encodeURIComponent(p.name)}/start`} target="_blank" rel="noopener"
+                    title={t("Opens its login page. If you go through with it, you are logged in as whom it names.")} aria-label={t("Try to log in by {{name}}", { name: p.name })}>
+                    {t("Try it")}
+                  </Button>
+                ) : null}
+                <Button variant="subtle" size="compact-xs" aria-label={p.active ? t("Deactivate {{name}}", { name: p.name }) : t("Activate {{name}}", { name: p.name })} onClick={() => void update.run({ input: { id: p.id, active: !p.active } })}>
+                  {p.active ? t("Deactivate") : t("Activate")}
+                </Button>
+                <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Delete {{name}}", { name: p.name })} onClick={() => { remove.clear(); setGoing(p); }}>
+                  {t("Delete")}
+                </Button>
+              </span>
+            ) }] : []),
+          ]} />
+      ) : null}
+      <Confirm opened={going !== null} title={t("Delete {{name}}?", { name: going?.name ?? "" })} action={t("Delete")} typed={going?.name} busy={remove.busy} failure={remove.failure} onClose={() => setGoing(null)}
+        onConfirm={async () => {
+          if (!going || !(await remove.run({ input: { id: going.id } }))) return;
+          toast({ text: t("{{name}} is gone.", { name: going.name }) });
+          setGoing(null);
+          refetch();
+        }}>
+        <p>{t("Nobody logs in by it any more. The users whom it vouched for stay, and log in by their password, if they have one.")}</p>
+      </Confirm>
+      {edited ? <ProviderDialog provider={edited === "new" ? null : edited} onClose={() => edit(null)} onDone={refetch} /> : null}
+    </>
+  );
+}
