@@ -4,12 +4,12 @@ import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { FilterBox } from "../../components/admin/Filter";
 import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
-import { isSuper } from "../../components/admin/nav";
 import { PolicyDialog } from "../../components/admin/rules/PolicyDialog";
 import { PolicyPanel } from "../../components/admin/rules/PolicyPanel";
 import { PolicyWords } from "../../components/admin/rules/PolicyWords";
 import { WhatBinds } from "../../components/admin/rules/WhatBinds";
 import { type Policy, PolicyFields } from "../../components/admin/rules/policy";
+import { mayCreate } from "../../components/admin/rules/rights";
 import "../../components/admin/rules/rules.css";
 import { usePages } from "../../components/admin/usePages";
 import { useViewer } from "../../hooks/useViewer";
@@ -40,7 +40,7 @@ export function Policies() {
 }
 
 function List() {
-  const superadmin = isSuper(useViewer());
+  const viewer = useViewer();
   const [q, setQ] = useState("");
   const [open, setOpen] = useState<string | null>(null);
   const [edited, setEdited] = useState<Policy | "new" | null>(null);
@@ -54,7 +54,7 @@ function List() {
     <>
       <div className="row">
         <FilterBox label={t("Filter by name")} value={q} onChange={setQ} />
-        {superadmin ? <Button className="push" onClick={() => setEdited("new")}>{t("New policy")}</Button> : null}
+        {mayCreate(viewer, "resource_policy") ? <Button className="push" onClick={() => setEdited("new")}>{t("New policy")}</Button> : null}
       </div>
       <PagedTable label={t("Policies")} pages={pages} columns={columns} selected={open} empty={q ? t("No policy matches") : t("No policies")}>
         {q ? null : t("Without one, only the size of the cluster limits people.")}

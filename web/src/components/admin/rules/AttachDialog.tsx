@@ -5,9 +5,9 @@ import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import { FormDialog } from "../Form";
 import { GroupPick, PolicyPick, ProjectPick } from "../Pickers";
-import { isSuper } from "../nav";
 import { type Holder, HolderPick } from "./HolderPick";
 import { AttachmentFields } from "./attachment";
+import { binds } from "./rights";
 
 const Attach = graphql(`
   mutation AttachResourcePolicy($input: AttachResourcePolicyInput!) { attachResourcePolicy(input: $input) { attachment { ...AttachmentFields } } }
@@ -23,10 +23,10 @@ interface Props {
 
 /** Binds somebody by a policy, in place of what bound him with the same narrowing. */
 export function AttachDialog({ policy, holder: fixed, onClose, onDone }: Props) {
-  const superadmin = isSuper(useViewer());
+  const kinds = binds(useViewer());
   const { run, busy, failure } = useAction(Attach);
   const [chosen, setChosen] = useState<string | null>(policy?.id ?? null);
-  const [holder, setHolder] = useState<Holder>(fixed ?? { kind: "user", id: null });
+  const [holder, setHolder] = useState<Holder>(fixed ?? { kind: kinds.includes("user") ? "user" : "project", id: null });
   const [resourceGroup, setGroup] = useState<string | null>(null);
   const [withinProject, setWithin] = useState<string | null>(null);
 
@@ -46,7 +46,7 @@ export function AttachDialog({ policy, holder: fixed, onClose, onDone }: Props) 
             <PolicyPick label={t("Policy")} placeholder={t("None: take away what is attached")} value={chosen} error={wrong.policy} onChange={setChosen} />
           )}
           {fixed && fixed.kind !== "keypair" ? null : (
-            <HolderPick label={t("To whom")} kinds={superadmin ? ["domain", "project", "user", "keypair"] : ["project", "user", "keypair"]} value={holder} wrong={wrong}
+            <HolderPick label={t("To whom")} kinds={kinds} value={holder} wrong={wrong}
               onChange={(h) => { setHolder(h); if (h.kind !== "user") setWithin(null); }} />
           )}
           <GroupPick label={t("Only in the resource group")} placeholder={t("All")} value={resourceGroup} error={wrong.resourceGroup} onChange={setGroup} />

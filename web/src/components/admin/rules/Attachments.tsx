@@ -5,12 +5,11 @@ import { useAction } from "../../../hooks/useAction";
 import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
-import { isSuper } from "../nav";
-import { type Attachment, holderOf } from "./attachment";
+import type { Attachment } from "./attachment";
+import { holderOf, spoken } from "./holder";
+import { binds } from "./rights";
 
 const Detach = graphql(`mutation DetachResourcePolicy($input: DetachResourcePolicyInput!) { detachResourcePolicy(input: $input) { id } }`);
-
-const kinds: Record<string, string> = { domain: "domain {{name}}", project: "project {{name}}", user: "user {{name}}", keypair: "keypair {{name}}" };
 
 interface Props {
   label: string;
@@ -25,9 +24,7 @@ export function Attachments({ label, list, first, onDone }: Props) {
   const viewer = useViewer();
   const { run, busy, failure, clear } = useAction(Detach);
   const [going, setGoing] = useState<Attachment | null>(null);
-  // A domain's limits bound its admins.
-  const mayDetach = (a: Attachment) => isSuper(viewer) || (viewer.user.role === "admin" && !a.domain);
-  const spoken = (a: Attachment) => t(kinds[holderOf(a).kind]!, { name: holderOf(a).name });
+  const mayDetach = (a: Attachment) => (binds(viewer) as string[]).includes(holderOf(a).kind);
   async function detach() {
     if (!going || !(await run({ input: { id: going.id } }))) return;
     setGoing(null);

@@ -5,12 +5,11 @@ import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { t } from "../../../i18n";
 import { DomainPick, ProjectPick, UserPick } from "../Pickers";
 import { nodesOf } from "../usePages";
+import type { HolderKind } from "./holder";
 
 const KeypairsQuery = graphql(`
   query KeypairPick($user: ID!) { keypairs(user: $user, first: 100) { edges { node { id accessKey name } } } }
 `);
-
-export type HolderKind = "domain" | "project" | "user" | "keypair";
 
 /** To whom something is given: one of a kind. */
 export interface Holder {

@@ -2,18 +2,22 @@ import { Button } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
+import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
 import { FailureNote } from "../../Note";
 import { Part, SidePanel } from "../Panel";
-import { isSuper } from "../nav";
 import { AttachDialog } from "./AttachDialog";
 import { Attachments } from "./Attachments";
 import { PolicyWords } from "./PolicyWords";
+import { AttachmentFields } from "./attachment";
+import { binds } from "./rights";
 import type { Policy } from "./policy";
-import { useBound } from "./useBound";
 
+const BoundQuery = graphql(`
+  query PolicyAttachments($id: ID!) { node(id: $id) { id ... on ResourcePolicy { attachments { ...AttachmentFields } } } }
+`, [AttachmentFields]);
 const DeletePolicy = graphql(`mutation DeletePolicy($input: DeleteResourcePolicyInput!) { deleteResourcePolicy(input: $input) { id } }`);
 
 interface Props {
@@ -25,8 +29,9 @@ interface Props {
 
 export function PolicyPanel({ policy, onEdit, onClose, onGone }: Props) {
   const viewer = useViewer();
-  const superadmin = isSuper(viewer);
-  const bound = useBound(policy.id);
+  const { data, failure: unread, refetch } = useLiveQuery({ query: BoundQuery, variables: { id: policy.id } });
+  const attached = data?.node && "attachments" in data.node ? data.node.attachments : [];
+  const may = (op: (typeof policy.permissions)[number]) => policy.permissions.includes(op);
   const [attaching, setAttaching] = useState(false);
   const [deleting, setDeleting] = useState(false);
   const { run, busy, failure, clear } = useAction(DeletePolicy);
@@ -37,22 +42,20 @@ export function PolicyPanel({ policy, onEdit, onClose, onGone }: Props) {
   }
   return (
     <SidePanel title={policy.name} onClose={onClose}>
-      <Part title={t("What it limits")} aside={superadmin ? (
+      <Part title={t("What it limits")} aside={
         <>
-          <Button variant="default" onClick={onEdit}>{t("Change")}</Button>
-          <Button variant="subtle" color="red" onClick={() => { clear(); setDeleting(true); }}>{t("Delete")}</Button>
+          {may("update") ? <Button variant="default" onClick={onEdit}>{t("Change")}</Button> : null}
+          {may("delete") ? <Button variant="subtle" color="red" onClick={() => { clear(); setDeleting(true); }}>{t("Delete")}</Button> : null}
         </>
-      ) : null}>
+      }>
         <PolicyWords policy={policy} />
       </Part>
-      <Part title={t("Whom it binds")} aside={superadmin || viewer.user.role === "admin" ? <Button variant="light" onClick={() => setAttaching(true)}>{t("Attach")}</Button> : null}>
-        <FailureNote failure={bound.failure} />
-        {bound.list.length > 0 ? <Attachments label={t("Whom it binds")} list={bound.list} first="holder" onDone={bound.reload} /> : null}
-        <p className="dim" role="status">
-          {!bound.done ? t("Looked at {{count}} domains, projects and users…", { count: bound.looked }) : bound.list.length === 0 ? t("No domain, project or user in sight.") : t("Keypairs are not listed here.")}
-        </p>
+      <Part title={t("Whom it binds")} aside={binds(viewer).length > 0 ? <Button variant="light" onClick={() => setAttaching(true)}>{t("Attach")}</Button> : null}>
+        <FailureNote failure={unread} />
+        {attached.length > 0 ? <Attachments label={t("Whom it binds")} list={attached} first="holder" onDone={refetch} /> : null}
+        {data && attached.length === 0 ? <p className="dim">{t("Nobody in sight.")}</p> : null}
       </Part>
-      {attaching ? <AttachDialog policy={policy} onClose={() => setAttaching(false)} onDone={bound.reload} /> : null}
+      {attaching ? <AttachDialog policy={policy} onClose={() => setAttaching(false)} onDone={refetch} /> : null}
       <Confirm opened={deleting} title={t("Delete {{name}}?", { name: policy.name })} action={t("Delete")} busy={busy} failure={failure} onClose={() => setDeleting(false)} onConfirm={() => void remove()}>
         {t("A policy that is attached somewhere is not deleted.")}
       </Confirm>

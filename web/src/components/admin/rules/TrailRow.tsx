@@ -1,32 +1,13 @@
 import type { ResultOf } from "gql.tada";
 import type { ReactNode } from "react";
-import { graphql } from "../../../api/graphql";
-import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { language, t } from "../../../i18n";
 import { Copy } from "../../Note";
 import { SidePanel } from "../Panel";
 import { entityName } from "./TrailFilters";
 import { type AuditQuery, type TrailFilter, spent } from "./trail";
+import { useNames } from "./useNames";
 
 export type Entry = NonNullable<NonNullable<NonNullable<ResultOf<typeof AuditQuery>["auditEntries"]["edges"]>[number]>["node"]>;
-
-const NamesQuery = graphql(`
-  query TrailNames($ids: [ID!]!) {
-    nodes(ids: $ids) {
-      id
-      ... on User { email } ... on Domain { name } ... on Project { name } ... on Role { name } ... on ResourcePolicy { name }
-      ... on ResourceGroup { name } ... on ResourcePreset { name } ... on Session { name } ... on Vfolder { name } ... on Agent { name }
-      ... on Image { name } ... on Registry { name } ... on Volume { name }
-    }
-  }
-`);
-
-/** Names of the objects of a row, as far as they are still there and in sight. */
-export function useNames(ids: (string | null | undefined)[]): Record<string, string> {
-  const wanted = [...new Set(ids.filter((id): id is string => Boolean(id)))];
-  const { data } = useLiveQuery({ query: NamesQuery, variables: { ids: wanted }, pause: wanted.length === 0 });
-  return Object.fromEntries((data?.nodes ?? []).flatMap((n) => (n ? [[n.id, "email" in n ? n.email : "name" in n ? n.name : ""]] : [])));
-}
 
 export const tone = (result: string) => (result === "OK" ? "tone-ok" : result === "PERMISSION_DENIED" || result === "UNAUTHENTICATED" ? "tone-bad" : "tone-wait");
 

@@ -6,12 +6,14 @@ import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import { Empty, FailureNote } from "../../Note";
 import { GroupPick, ProjectPick, UserPick } from "../Pickers";
-import { isSuper } from "../nav";
+import { seesAll } from "../nav";
+import { nodesOf } from "../usePages";
 import { AttachDialog } from "./AttachDialog";
 import { Attachments } from "./Attachments";
-import type { HolderKind } from "./HolderPick";
-import { each, shown, whatOf } from "./amounts";
+import { LimitsTable } from "./LimitsTable";
 import { type Attachment, AttachmentFields } from "./attachment";
+import type { HolderKind } from "./holder";
+import { binds } from "./rights";
 
 const LimitsQuery = graphql(`
   query WhatBinds($user: ID, $project: ID, $resourceGroup: ID, $holders: [ID!]!) {
@@ -24,6 +26,9 @@ const LimitsQuery = graphql(`
       ... on Project { name domain { id name policies { ...AttachmentFields } } policies { ...AttachmentFields } }
     }
   }
+`, [AttachmentFields]);
+const KeysQuery = graphql(`
+  query WhatBindsKeypairs($user: ID!) { keypairs(user: $user, first: 50) { edges { node { id policies { ...AttachmentFields } } } } }
 `, [AttachmentFields]);
 
 export interface Place {
@@ -41,17 +46,20 @@ export function WhatBinds({ place, onChange }: { place: Place; onChange: (more: 
     query: LimitsQuery, pause: holders.length === 0,
     variables: { user: place.user ?? null, project: place.project ?? null, resourceGroup: place.group ?? null, holders },
   });
+  // Only those who see everything see other people's keypairs.
+  const keys = useLiveQuery({ query: KeysQuery, variables: { user: place.user ?? "" }, pause: !place.user || !seesAll(viewer) });
   const nodes = holders.length === 0 ? [] : (data?.nodes ?? []).flatMap((n) => (n && "policies" in n ? [n] : []));
   const names = new Map(nodes.map((n) => [n.id, "email" in n ? n.email : n.name]));
   const chosen = (id: string | undefined) => (id ? { value: id, label: names.get(id) ?? "" } : null);
   const attached = new Map<string, Attachment>();
   for (const n of nodes) for (const a of [...n.policies, ...n.domain.policies]) attached.set(a.id, a);
   const domain = nodes[0]?.domain;
-  const mayBind = isSuper(viewer) || viewer.user.role === "admin";
-  const bind: { kind: HolderKind; id: string; name: string }[] = [
+  for (const k of nodesOf(keys.data?.keypairs)) for (const a of k.policies) attached.set(a.id, a);
+  const all: { kind: HolderKind; id: string; name: string }[] = [
     ...nodes.map((n) => ("email" in n ? { kind: "user" as const, id: n.id, name: n.email } : { kind: "project" as const, id: n.id, name: n.name })),
-    ...(domain && isSuper(viewer) ? [{ kind: "domain" as const, id: domain.id, name: domain.name }] : []),
+    ...(domain ? [{ kind: "domain" as const, id: domain.id, name: domain.name }] : []),
   ];
+  const bind = all.filter((h) => binds(viewer).includes(h.kind));
   return (
     <>
       <section className="panel pad filters" aria-label={t("Whose limits")}>
@@ -66,7 +74,7 @@ export function WhatBinds({ place, onChange }: { place: Place; onChange: (more: 
           <section className="panel" aria-label={t("Attached policies")}>
             <div className="panel-head">
               <h2>{t("Attached")}</h2>
-              {mayBind ? (
+              {bind.length > 0 ? (
                 <div className="push row">
                   {bind.map((h) => (
                     <Button key={h.id} variant="default" size="compact-xs" onClick={() => setAdding(h)}>
@@ -83,33 +91,7 @@ export function WhatBinds({ place, onChange }: { place: Place; onChange: (more: 
               <h2>{t("What binds")}</h2>
               <span className="dim">{t("of several limits, the one that leaves least")}</span>
             </div>
-            {data.effectiveLimits.length === 0 ? <p className="pad-line dim">{t("Nothing: only the size of the cluster.")}</p> : (
-              <table className="grid">
-                <thead>
-                  <tr>
-                    <th scope="col">{t("What")}</th>
-                    <th scope="col" className="num">{t("Used")}</th>
-                    <th scope="col" className="num">{t("Limit")}</th>
-                    <th scope="col" className="num">{t("Still to have")}</th>
-                    <th scope="col">{t("By the policy")}</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {data.effectiveLimits.map((l) => (
-                    <tr key={l.what}>
-                      <td>{t(...whatOf(l.what))}</td>
-                      <td className="num nowrap">{each.has(l.what) ? <span className="dim">{t("each")}</span> : shown(l.what, l.used)}</td>
-                      <td className="num nowrap">{shown(l.what, l.limit)}</td>
-                      <td className={Number(l.assignable) === 0 ? "num nowrap tone-wait" : "num nowrap"}>{each.has(l.what) ? "" : shown(l.what, l.assignable)}</td>
-                      <td>
-                        <b>{l.policy}</b> <span className="dim">{t("of {{scope}} {{holder}}", { scope: t(l.scope), holder: l.holder })}
-                          {l.resourceGroup ? ` ${t("only in group {{name}}", { name: l.resourceGroup })}` : ""}{l.withinProject ? ` ${t("only within project {{name}}", { name: l.withinProject })}` : ""}</span>
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            )}
+            {data.effectiveLimits.length === 0 ? <p className="pad-line dim">{t("Nothing: only the size of the cluster.")}</p> : <LimitsTable list={data.effectiveLimits} />}
           </section>
         </>
       ) : null}

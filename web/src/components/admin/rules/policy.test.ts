@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { type Policy, changeOf, draftOf, limits, readDraft, words } from "./policy";
 
 const nothing: Policy = {
-  id: "1", name: "small", totalSlots: {}, unlistedSlots: "unlimited", maxPendingSlots: {},
+  id: "1", name: "small", totalSlots: {}, unlistedSlots: "unlimited", maxPendingSlots: {}, permissions: ["read"],
   ...(Object.fromEntries(limits.map((l) => [l.key, null])) as Record<(typeof limits)[number]["key"], null>),
 };
 const small: Policy = {

@@ -6,6 +6,7 @@ export const PolicyFields = graphql(`
   fragment PolicyFields on ResourcePolicy {
     id name totalSlots unlistedSlots maxPendingSlots maxSessions maxPendingSessions maxContainersPerSession maxPriority
     maxSessionLifetime idleTimeout maxVfolders maxScopeBytes maxCustomizedImages maxReplicas maxLogins maxNetworks maxSSHSessions
+    permissions
   }
 `);
 export type Policy = ResultOf<typeof PolicyFields>;

@@ -1,0 +1,73 @@
+import { Button } from "@mantine/core";
+import { useState } from "react";
+import { graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { t } from "../../../i18n";
+import { Confirm } from "../../Confirm";
+import { FormDialog } from "../Form";
+import { Part } from "../Panel";
+import { type Holder, HolderPick } from "./HolderPick";
+import { type Group, GroupFields } from "./group";
+import { type Held, holderOf, spoken } from "./holder";
+
+const Grant = graphql(`
+  mutation GrantGroup($input: GrantResourceGroupInput!) { grantResourceGroup(input: $input) { resourceGroup { ...GroupFields } } }
+`, [GroupFields]);
+const Revoke = graphql(`
+  mutation RevokeGroup($input: RevokeResourceGroupInput!) { revokeResourceGroup(input: $input) { resourceGroup { ...GroupFields } } }
+`, [GroupFields]);
+
+const kinds = ["domain", "project", "user", "keypair"] as const;
+
+/** To whom a group is granted, with the ways to grant it and to take it back. */
+export function GroupGrants({ group, onDone }: { group: Group; onDone: () => void }) {
+  const special = group.permissions.includes("special");
+  const { run, busy, failure, clear } = useAction(Revoke);
+  const [granting, setGranting] = useState(false);
+  const [going, setGoing] = useState<Held | null>(null);
+  async function revoke() {
+    if (!going) return;
+    const { kind, id } = holderOf(going);
+    if (!(await run({ input: { resourceGroup: group.id, [kind]: id } }))) return;
+    setGoing(null);
+    onDone();
+  }
+  return (
+    <Part title={t("Granted to")} aside={special ? <Button variant="light" onClick={() => setGranting(true)}>{t("Grant")}</Button> : null}>
+      {group.public ? <p className="dim">{t("It is open to everybody; grants count once it is not.")}</p> : null}
+      {group.grants.length === 0 ? <p className="dim">{t("Nobody in sight.")}</p> : (
+        <ul className="rows" aria-label={t("Granted to")}>
+          {group.grants.map((g) => (
+            <li key={g.id}>
+              <span>{spoken(g)}</span>
+              {special ? (
+                <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Take the group back from {{holder}}", { holder: spoken(g) })} onClick={() => { clear(); setGoing(g); }}>
+                  {t("Take back")}
+                </Button>
+              ) : null}
+            </li>
+          ))}
+        </ul>
+      )}
+      {granting ? <GrantDialog group={group} onClose={() => setGranting(false)} onDone={onDone} /> : null}
+      <Confirm opened={going !== null} title={t("Take the group back?")} action={t("Take back")} busy={busy} failure={failure} onClose={() => setGoing(null)} onConfirm={() => void revoke()}>
+        {going ? t("{{holder}} starts no more sessions in {{group}} by this grant. What runs goes on.", { holder: spoken(going), group: group.name }) : null}
+      </Confirm>
+    </Part>
+  );
+}
+
+function GrantDialog({ group, onClose, onDone }: { group: Group; onClose: () => void; onDone: () => void }) {
+  const { run, busy, failure } = useAction(Grant);
+  const [holder, setHolder] = useState<Holder>({ kind: "project", id: null });
+  async function submit() {
+    if (!(await run({ input: { resourceGroup: group.id, [holder.kind]: holder.id } }))) return;
+    onDone();
+    onClose();
+  }
+  return (
+    <FormDialog title={t("Grant {{name}}", { name: group.name })} onClose={onClose} onSubmit={() => void submit()} submit={t("Grant")} busy={busy} failure={failure} disabled={!holder.id} fields={kinds}>
+      {(wrong) => <HolderPick label={t("To whom")} kinds={kinds} value={holder} wrong={wrong} onChange={setHolder} />}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,56 @@
+import { Button } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { t } from "../../../i18n";
+import { Confirm } from "../../Confirm";
+import { Part, SidePanel } from "../Panel";
+import { GroupGrants } from "./GroupGrants";
+import { WhoMay } from "./WhoMay";
+import { type Group, openTo, sessionTypes } from "./group";
+
+const DeleteGroup = graphql(`mutation DeleteGroup($input: DeleteResourceGroupInput!) { deleteResourceGroup(input: $input) { id } }`);
+
+interface Props {
+  group: Group;
+  onEdit: () => void;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
+  const [deleting, setDeleting] = useState(false);
+  const { run, busy, failure, clear } = useAction(DeleteGroup);
+  const may = (op: (typeof group.permissions)[number]) => group.permissions.includes(op);
+  async function remove() {
+    if (!(await run({ input: { id: group.id } }))) return;
+    onDone();
+    onClose();
+  }
+  return (
+    <SidePanel title={group.name} onClose={onClose}>
+      <Part title={t("Settings")} aside={
+        <>
+          {may("update") ? <Button variant="default" onClick={onEdit}>{t("Change")}</Button> : null}
+          {may("delete") ? <Button variant="subtle" color="red" onClick={() => { clear(); setDeleting(true); }}>{t("Delete")}</Button> : null}
+        </>
+      }>
+        <dl className="facts">
+          {group.description ? <><dt>{t("Description")}</dt><dd>{group.description}</dd></> : null}
+          <dt>{t("Open to")}</dt>
+          <dd>{t(...openTo(group))}</dd>
+          <dt>{t("Types of sessions")}</dt>
+          <dd>{sessionTypes.filter((s) => group.sessionTypes.includes(s.value)).map((s) => t(s.label)).join(", ")}</dd>
+          <dt>{t("Agents")}</dt>
+          <dd>{group.agents.totalCount > 0 ? <Link to="/admin/agents">{group.agents.totalCount}</Link> : t("none: nothing can start in it")}</dd>
+        </dl>
+      </Part>
+      <GroupGrants group={group} onDone={onDone} />
+      <WhoMay group={group.id} stamp={JSON.stringify([group.active, group.public, group.grants.map((g) => g.id)])} />
+      <Confirm opened={deleting} title={t("Delete {{name}}?", { name: group.name })} action={t("Delete")} busy={busy} failure={failure} onClose={() => setDeleting(false)} onConfirm={() => void remove()}>
+        {t("A group with agents or sessions is not deleted; it can be made inactive instead. Its presets and grants go with it.")}
+      </Confirm>
+    </SidePanel>
+  );
+}

@@ -1,0 +1,50 @@
+import { SegmentedControl } from "@mantine/core";
+import { graphql } from "../../../api/graphql";
+import { useLiveQuery } from "../../../hooks/useLiveQuery";
+import { t } from "../../../i18n";
+import { Empty, FailureNote } from "../../Note";
+import { ProjectPick, UserPick } from "../Pickers";
+import { RowButton, Table } from "../Table";
+import { reasons } from "./group";
+import { useNames } from "./useNames";
+
+const WhichGroupsQuery = graphql(`
+  query WhichGroups($user: ID, $project: ID) { resourceGroupAccess(user: $user, project: $project) { resourceGroup { id name description sessionTypes } via } }
+`);
+
+export interface Whose {
+  of?: "user" | "project";
+  user?: string;
+  project?: string;
+}
+
+/** The groups that oneself, a user or a project may use, and why. */
+export function WhichGroups({ whose, onChange, onOpen }: { whose: Whose; onChange: (whose: Whose) => void; onOpen: (group: string) => void }) {
+  const { of } = whose;
+  const id = of ? whose[of] : undefined;
+  const names = useNames([id]);
+  const chosen = id ? { value: id, label: names[id] ?? "" } : null;
+  const { data, failure } = useLiveQuery({ query: WhichGroupsQuery, variables: { user: of === "user" ? id : null, project: of === "project" ? id : null }, pause: Boolean(of) && !id });
+  const asked = !of || Boolean(id);
+  const rows = (asked ? (data?.resourceGroupAccess ?? []) : []).flatMap((a) => (a.resourceGroup ? [{ ...a.resourceGroup, via: a.via }] : []));
+  return (
+    <>
+      <section className="panel pad row" aria-label={t("Whose groups")}>
+        <SegmentedControl aria-label={t("Whose groups")} value={of ?? "mine"} onChange={(v) => onChange({ of: v === "mine" ? undefined : (v as Whose["of"]) })}
+          data={[{ value: "mine", label: t("Mine") }, { value: "user", label: t("Of a user") }, { value: "project", label: t("Of a project") }]} />
+        {of === "user" ? <UserPick key={`u ${chosen?.label}`} bare label={t("User")} w={300} value={id ?? null} chosen={chosen} onChange={(user) => onChange({ of, user: user ?? undefined })} /> : null}
+        {of === "project" ? <ProjectPick key={`p ${chosen?.label}`} bare label={t("Project")} w={300} value={id ?? null} chosen={chosen} onChange={(project) => onChange({ of, project: project ?? undefined })} /> : null}
+      </section>
+      <FailureNote failure={failure} />
+      {!asked ? <div className="panel"><Empty title={t("Whose groups?")}>{of === "user" ? t("Choose a user.") : t("Choose a project.")}</Empty></div> : null}
+      {asked && data && rows.length === 0 ? <div className="panel"><Empty title={t("No group")}>{t("None is open there: no session can start.")}</Empty></div> : null}
+      {rows.length > 0 ? (
+        <Table label={t("Groups that may be used")} rows={rows} columns={[
+          { head: t("Resource group"), cell: (g) => <RowButton onOpen={() => onOpen(g.id)}>{g.name}</RowButton> },
+          { head: t("Why"), cell: (g) => g.via.map((v) => t(reasons[v] ?? v)).join(", ") },
+          { head: t("Description"), wide: true, cell: (g) => <span className="dim">{g.description}</span> },
+        ]} />
+      ) : null}
+    </>
+  );
+}

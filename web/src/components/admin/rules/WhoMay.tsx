@@ -1,0 +1,57 @@
+import { SegmentedControl } from "@mantine/core";
+import { useEffect, useRef, useState } from "react";
+import { graphql } from "../../../api/graphql";
+import { useLiveQuery } from "../../../hooks/useLiveQuery";
+import { t } from "../../../i18n";
+import { FailureNote } from "../../Note";
+import { FilterBox } from "../Filter";
+import { Part } from "../Panel";
+import { reasons } from "./group";
+
+const WhoMayQuery = graphql(`
+  query WhoMay($group: ID!) { resourceGroupAccess(resourceGroup: $group) { user { id email fullName } project { id name domain { id name } } via } }
+`);
+
+/** As many as the server names of each kind. */
+const most = 1000;
+
+/** Everybody who may use a group, by projects and by users, and why; read again when the stamp changes. */
+export function WhoMay({ group, stamp }: { group: string; stamp: string }) {
+  const [by, setBy] = useState<"projects" | "users">("projects");
+  const [q, setQ] = useState("");
+  const { data, failure, refetch } = useLiveQuery({ query: WhoMayQuery, variables: { group } });
+  const read = useRef(stamp);
+  useEffect(() => {
+    if (read.current === stamp) return;
+    read.current = stamp;
+    refetch();
+  });
+  const all = data?.resourceGroupAccess ?? [];
+  const named = all.flatMap((a) =>
+    by === "users" ? (a.user ? [{ id: a.user.id, name: a.user.email, more: a.user.fullName, via: a.via }] : [])
+      : a.project ? [{ id: a.project.id, name: a.project.name, more: t("in {{domain}}", { domain: a.project.domain.name }), via: a.via }] : []);
+  const found = named.filter((n) => `${n.name} ${n.more}`.toLowerCase().includes(q.toLowerCase()));
+  const count = (what: "user" | "project") => all.filter((a) => a[what]).length;
+  return (
+    <Part title={t("Who may use it")}>
+      <FailureNote failure={failure} />
+      <div className="row">
+        <SegmentedControl aria-label={t("Who may use it")} value={by} onChange={(v) => setBy(v as typeof by)}
+          data={[{ value: "projects", label: t("Projects ({{n}})", { n: count("project") }) }, { value: "users", label: t("Users ({{n}})", { n: count("user") }) }]} />
+        {named.length > 10 ? <FilterBox key={by} label={t("Filter by name")} value="" onChange={setQ} /> : null}
+      </div>
+      {data && found.length === 0 ? <p className="dim">{named.length === 0 ? t("Nobody in sight.") : t("Nothing matches")}</p> : null}
+      {found.length > 0 ? (
+        <ul className="rows tall" tabIndex={found.length > 10 ? 0 : undefined} aria-label={by === "users" ? t("Users who may use it") : t("Projects that may use it")}>
+          {found.map((n) => (
+            <li key={n.id}>
+              <span><b>{n.name}</b> <span className="dim">{n.more}</span></span>
+              <span className="push dim">{n.via.map((v) => t(reasons[v] ?? v)).join(", ")}</span>
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      {named.length >= most ? <p className="dim">{t("Only the first {{n}} are listed.", { n: most })}</p> : null}
+    </Part>
+  );
+}

@@ -1,0 +1,56 @@
+import { Button, SegmentedControl } from "@mantine/core";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { graphql } from "../../api/graphql";
+import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
+import { GroupDialog } from "../../components/admin/rules/GroupDialog";
+import { GroupPanel } from "../../components/admin/rules/GroupPanel";
+import { WhichGroups } from "../../components/admin/rules/WhichGroups";
+import { type Group, GroupFields, openTo, sessionTypes } from "../../components/admin/rules/group";
+import { mayCreate } from "../../components/admin/rules/rights";
+import "../../components/admin/rules/rules.css";
+import { usePages } from "../../components/admin/usePages";
+import { useViewer } from "../../hooks/useViewer";
+import { t } from "../../i18n";
+
+const GroupsQuery = graphql(`
+  query Groups($first: Int, $after: Cursor) {
+    resourceGroups(first: $first, after: $after, orderBy: [{ field: NAME, direction: ASC }]) { totalCount pageInfo { hasNextPage endCursor } edges { node { ...GroupFields } } }
+  }
+`, [GroupFields]);
+
+export function Groups() {
+  const viewer = useViewer();
+  const { view, open, ...whose } = useSearch({ from: "/frame/admin/groups" });
+  const navigate = useNavigate({ from: "/admin/groups" });
+  const [edited, setEdited] = useState<Group | "new" | null>(null);
+  const pages = usePages({ query: GroupsQuery, variables: {}, pick: (data) => data.resourceGroups });
+  const show = (id: string | undefined) => void navigate({ search: (old) => ({ ...old, open: id }), replace: true });
+  const shown = pages.rows.find((g) => g.id === open);
+  const columns: Column<Group>[] = [
+    { head: t("Resource group"), cell: (g) => <RowButton onOpen={() => show(g.id)}>{g.name}</RowButton> },
+    { head: t("Open to"), cell: (g) => <span className={g.active ? undefined : "dim"}>{t(...openTo(g))}</span> },
+    { head: t("Types of sessions"), cell: (g) => (g.sessionTypes.length === sessionTypes.length ? <span className="dim">{t("all")}</span> : g.sessionTypes.join(", ")) },
+    { head: t("Agents"), num: true, cell: (g) => g.agents.totalCount },
+    { head: t("Description"), wide: true, cell: (g) => <span className="dim">{g.description}</span> },
+  ];
+  return (
+    <>
+      <div className="page-head">
+        <h1>{t("Resource groups")}</h1>
+        <SegmentedControl aria-label={t("View")} value={view ?? "list"} onChange={(v) => void navigate({ search: v === "who" ? { view: "who" } : {} })}
+          data={[{ value: "list", label: t("Groups") }, { value: "who", label: t("Who may use which") }]} />
+        {mayCreate(viewer, "resource_group") ? <Button className="push" onClick={() => setEdited("new")}>{t("New group")}</Button> : null}
+      </div>
+      {view === "who" ? (
+        <WhichGroups whose={whose} onChange={(more) => void navigate({ search: { view: "who", ...more }, replace: true })} onOpen={show} />
+      ) : (
+        <PagedTable label={t("Resource groups")} pages={pages} columns={columns} selected={open} empty={t("No resource group")}>
+          {t("Agents stand in groups; without one, no session can start.")}
+        </PagedTable>
+      )}
+      {shown ? <GroupPanel group={shown} onEdit={() => setEdited(shown)} onClose={() => show(undefined)} onDone={pages.reload} /> : null}
+      {edited ? <GroupDialog group={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={pages.reload} /> : null}
+    </>
+  );
+}
