@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"unicode"
@@ -108,6 +109,25 @@ func (s *Service) end(ctx context.Context, result loginattempt.Result, which ...
 // is cut off by Disconnect, after the commit.
 func (s *Service) EndLogins(ctx context.Context, tx *ent.Tx, user uuid.UUID) error {
 	_, err := finish(viewer.SystemContext(ctx), tx, loginattempt.ResultRevoked, loginsession.UserID(user))
+	return err
+}
+
+// EndLoginsOutside revokes in a transaction the logins of a user that were made
+// from none of the allowed addresses. Recheck, after the commit, cuts off what is
+// open.
+func (s *Service) EndLoginsOutside(ctx context.Context, tx *ent.Tx, user uuid.UUID, allowed []string) error {
+	ctx = viewer.SystemContext(ctx)
+	open, err := tx.LoginSession.Query().Where(loginsession.UserID(user), living()).All(ctx)
+	if err != nil {
+		return fmt.Errorf("read logins: %w", err)
+	}
+	var outside []uuid.UUID
+	for _, l := range open {
+		if !fromAllowed(allowed, parseAddress(l.ClientAddress)) {
+			outside = append(outside, l.ID)
+		}
+	}
+	_, err = finish(ctx, tx, loginattempt.ResultRevoked, loginsession.IDIn(outside...))
 	return err
 }
 

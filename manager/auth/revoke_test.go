@@ -3,6 +3,7 @@ package auth_test
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/auth"
@@ -27,15 +29,37 @@ func dearer() *password.Hasher {
 // seen returns the viewer that a request with the cookie has.
 func (m *manager) seen(t *testing.T, cookie string) *viewer.Viewer {
 	t.Helper()
-	var v *viewer.Viewer
-	h := m.Authenticate(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { v = viewer.From(r.Context()) }))
-	r, _ := http.NewRequestWithContext(t.Context(), "GET", m.url, nil)
-	r.Header.Set("Cookie", cookie)
-	h.ServeHTTP(discard{}, r)
+	return m.seenFrom(t, cookie, "")
+}
+
+func (m *manager) seenFrom(t *testing.T, cookie, from string) *viewer.Viewer {
+	t.Helper()
+	v := viewer.From(m.inside(t, cookie, from))
 	if v == nil || v.IsAnonymous() {
 		t.Fatal("the cookie is not accepted")
 	}
 	return v
+}
+
+// comingFrom returns the context of a request without credentials from an address.
+func (m *manager) comingFrom(t *testing.T, from string) context.Context {
+	t.Helper()
+	return m.inside(t, "", from)
+}
+
+// inside returns the context that a request has behind Authenticate.
+func (m *manager) inside(t *testing.T, cookie, from string) (ctx context.Context) {
+	t.Helper()
+	h := m.Authenticate(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { ctx = r.Context() }))
+	r, _ := http.NewRequestWithContext(t.Context(), "GET", m.url, nil)
+	r.RemoteAddr = "127.0.0.1:1"
+	r.Header.Set("X-Forwarded-For", from)
+	r.Header.Set("Cookie", cookie)
+	h.ServeHTTP(discard{}, r)
+	if ctx == nil {
+		t.Fatal("the request is refused")
+	}
+	return ctx
 }
 
 type discard struct{}
@@ -115,6 +139,75 @@ func TestRevocationReachesOpenConnections(t *testing.T) {
 			ends(t, "connection at the other manager", other)
 			goesOn(t, "somebody else's connection", bystander)
 		})
+	}
+}
+
+// Addresses that are allowed no longer: logins and all that is open from there
+// end, with whatever credential; what is open from elsewhere goes on.
+func TestAddressesThatAreAllowedNoLonger(t *testing.T) {
+	w := identitytest.New(t)
+	url := redisURL(t)
+	proxied := func(c *auth.Config) {
+		sealing(t)(c)
+		c.RecheckEvery, c.TrustedProxies = time.Hour, []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	}
+	here, there := start(t, w.Client, url, proxied), start(t, w.Client, url, proxied)
+	people := newIdentity(w.Client, here)
+	const home, away = "10.1.2.3", "10.2.2.3"
+	member := w.As(t, w.A.Member)
+	token, err := here.CreateAccessToken(member, auth.CreateAccessTokenInput{Name: "ci"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keypair, err := here.CreateKeypair(member, auth.CreateKeypairInput{Name: "ci"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookies := map[string]string{}
+	open := map[string][2]<-chan struct{}{} // at the two managers
+	for _, from := range []string{home, away} {
+		resp, _ := here.loginWith(t, loginBody{Email: w.A.Member.Email}, "X-Forwarded-For", from)
+		status(t, resp, http.StatusOK)
+		cookies[from] = resp.Cookies()[0].Name + "=" + resp.Cookies()[0].Value
+		login := here.seenFrom(t, cookies[from], from)
+		for kind, credential := range map[string]uuid.UUID{"login": login.Credential, "token": token.AccessToken.ID, "keypair": keypair.Keypair.ID} {
+			v := *login
+			v.Credential = credential
+			if kind == "token" {
+				v.Scopes = access.TokenScopes()
+			}
+			ctx := here.comingFrom(t, from)
+			open[kind+" from "+from] = [2]<-chan struct{}{here.Watch(ctx, &v), there.Watch(ctx, &v)}
+		}
+	}
+	only := []string{"10.1.0.0/16"}
+	if _, err := people.UpdateUser(w.As(t, w.A.Admin), identity.UpdateUserInput{ID: w.A.Member.ID, AllowedAddresses: only}); err != nil {
+		t.Fatal(err)
+	}
+	for what, at := range open {
+		for _, one := range at {
+			if strings.HasSuffix(what, away) {
+				ends(t, what, one)
+			}
+		}
+	}
+	for what, at := range open {
+		if strings.HasSuffix(what, home) {
+			goesOn(t, what, at[0])
+			goesOn(t, what, at[1])
+		}
+	}
+	for from, want := range map[string]int{home: http.StatusOK, away: http.StatusUnauthorized} {
+		resp, _ := there.call(t, "GET", "/who", "", "Cookie", cookies[from], "X-Forwarded-For", from)
+		if resp.StatusCode != want {
+			t.Errorf("the login from %s gets %d", from, resp.StatusCode)
+		}
+	}
+	// The one from away is over for good, wherever its cookie comes from now.
+	resp, _ := here.call(t, "GET", "/who", "", "Cookie", cookies[away], "X-Forwarded-For", home)
+	status(t, resp, http.StatusUnauthorized)
+	if got := history(t, w, w.A.Member.ID); !slices.Contains(got, "revoked") {
+		t.Errorf("the history is %v", got)
 	}
 }
 

@@ -1,7 +1,10 @@
 package auth
 
 import (
+	"bytes"
 	"context"
+	"maps"
+	"net/netip"
 	"reflect"
 	"slices"
 	"sync"
@@ -15,10 +18,11 @@ import (
 )
 
 // Watch returns a channel that is closed as soon as v's credential is revoked or
-// his rights are no longer those of v. Every connection that outlives a request
-// (subscription, terminal, port) must watch and end. It is forgotten with ctx.
+// his rights are no longer those of v, or no longer from the address that ctx
+// comes from. Every connection that outlives a request (subscription, terminal,
+// port) must watch and end. It is forgotten with ctx.
 func (s *Service) Watch(ctx context.Context, v *viewer.Viewer) <-chan struct{} {
-	w := &watcher{viewer: v, ended: make(chan struct{})}
+	w := &watcher{viewer: v, from: AddressFrom(ctx), ended: make(chan struct{})}
 	s.watchers.add(w)
 	context.AfterFunc(ctx, func() { s.watchers.remove(w) })
 	return w.ended
@@ -30,6 +34,15 @@ func (s *Service) Disconnect(ctx context.Context, credentialOrUser uuid.UUID) {
 	s.watchers.end(credentialOrUser)
 	s.bus.Publish(ctx, event.Event{Topic: event.Login, ID: credentialOrUser})
 }
+
+// Recheck has all managers look at once whether what is open by a user may stay
+// so. What goes on being allowed stays open.
+func (s *Service) Recheck(ctx context.Context, user uuid.UUID) {
+	s.bus.Publish(ctx, event.Event{Topic: event.Login, ID: user, Data: recheck})
+}
+
+// recheck marks the events that ask to look again rather than to end.
+var recheck = []byte("recheck")
 
 // watchBus ends what events tell, and every few seconds what the rows tell.
 func (s *Service) watchBus(ctx context.Context) {
@@ -44,21 +57,23 @@ func (s *Service) watchBus(ctx context.Context) {
 			if !ok {
 				return
 			}
-			if e.Topic == event.Login {
+			switch {
+			case e.Topic != event.Login: // events were lost
+				s.compare(ctx, s.watchers.all())
+			case bytes.Equal(e.Data, recheck):
+				s.compare(ctx, s.watchers.of(e.ID))
+			default:
 				s.watchers.end(e.ID)
-				continue
 			}
-			s.compare(ctx) // events were lost
 		case <-tick.C:
-			s.compare(ctx)
+			s.compare(ctx, s.watchers.all())
 		}
 	}
 }
 
-// compare ends the watchers whose credential or rights are not what they were.
-// When the database cannot be asked nothing is known and nothing ends.
-func (s *Service) compare(ctx context.Context) {
-	open := s.watchers.all()
+// compare ends those of the watchers whose credential or rights are not what they
+// were. When the database cannot be asked nothing is known and nothing ends.
+func (s *Service) compare(ctx context.Context, open []*watcher) {
 	if len(open) == 0 {
 		return
 	}
@@ -72,18 +87,27 @@ func (s *Service) compare(ctx context.Context) {
 		return
 	}
 	for _, w := range open {
-		v := current[w.viewer.Credential]
-		acting := w.viewer.Actor != uuid.Nil
-		if v == nil || acting && !s.still(ctx, v, w.viewer) || !acting && !same(v, w.viewer) {
+		if !s.stays(ctx, w, current[w.viewer.Credential]) {
 			s.watchers.remove(w)
 			w.finish()
 		}
 	}
 }
 
+// stays tells whether a connection may go on, given its credential of now.
+func (s *Service) stays(ctx context.Context, w *watcher, c *credential) bool {
+	switch {
+	case c == nil || !fromAllowed(c.addresses, w.from):
+		return false
+	case w.viewer.Actor != uuid.Nil:
+		return s.still(ctx, c.viewer, w.viewer)
+	}
+	return same(c.viewer, w.viewer)
+}
+
 // current reads the live credentials of the watchers. An open connection counts
 // as use of the login.
-func (s *Service) current(ctx context.Context, open []*watcher) (map[uuid.UUID]*viewer.Viewer, error) {
+func (s *Service) current(ctx context.Context, open []*watcher) (map[uuid.UUID]*credential, error) {
 	var logins, tokens, keypairs []string
 	for _, w := range open {
 		switch c := w.viewer.Credential; id.KindOf(c) {
@@ -96,7 +120,7 @@ func (s *Service) current(ctx context.Context, open []*watcher) (map[uuid.UUID]*
 		}
 	}
 	t := now()
-	out := map[uuid.UUID]*viewer.Viewer{}
+	out := map[uuid.UUID]*credential{}
 	for _, q := range []struct {
 		sql  string
 		ids  []string
@@ -114,7 +138,7 @@ func (s *Service) current(ctx context.Context, open []*watcher) (map[uuid.UUID]*
 			return nil, err
 		}
 		for _, c := range found {
-			out[c.viewer.Credential] = c.viewer
+			out[c.viewer.Credential] = c
 			s.touch(ctx, c)
 		}
 	}
@@ -147,6 +171,7 @@ func (s *Service) expireLogins(ctx context.Context) {
 // watcher is one open connection.
 type watcher struct {
 	viewer *viewer.Viewer
+	from   netip.Addr
 	once   sync.Once
 	ended  chan struct{}
 }
@@ -183,14 +208,15 @@ func (ws *watchers) remove(w *watcher) {
 	}
 }
 
-func (ws *watchers) end(key uuid.UUID) {
+// of are the watchers of a credential or user.
+func (ws *watchers) of(key uuid.UUID) []*watcher {
 	ws.mu.Lock()
-	var list []*watcher
-	for w := range ws.byID[key] {
-		list = append(list, w)
-	}
-	ws.mu.Unlock()
-	for _, w := range list {
+	defer ws.mu.Unlock()
+	return slices.Collect(maps.Keys(ws.byID[key]))
+}
+
+func (ws *watchers) end(key uuid.UUID) {
+	for _, w := range ws.of(key) {
 		ws.remove(w)
 		w.finish()
 	}

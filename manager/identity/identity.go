@@ -19,8 +19,12 @@ import (
 type Logins interface {
 	// EndLogins revokes the logins of a user in a transaction.
 	EndLogins(ctx context.Context, tx *ent.Tx, user uuid.UUID) error
-	// Disconnect closes what is open with a credential or by a user. It is called
-	// after the commit.
+	// EndLoginsOutside revokes those of them that came from none of the addresses.
+	EndLoginsOutside(ctx context.Context, tx *ent.Tx, user uuid.UUID, allowed []string) error
+	// Recheck closes what a user has open and may not have any more. It is called
+	// after the commit, as is Disconnect.
+	Recheck(ctx context.Context, user uuid.UUID)
+	// Disconnect closes what is open with a credential or by a user.
 	Disconnect(ctx context.Context, credentialOrUser uuid.UUID)
 }
 

@@ -19,7 +19,8 @@ import (
 // UpdateUser changes a user. Users change only their own names and addresses;
 // the rest is for who administers them, up to his own role. A user who stops
 // being active is logged out and none of his credentials is taken any more; his
-// sessions run on. Whatever is open with an old role is cut off.
+// sessions run on. Whatever is open with an old role, or from an address that is
+// no longer allowed, is cut off.
 func (s *Service) UpdateUser(ctx context.Context, in UpdateUserInput) (*UserPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -35,9 +36,11 @@ func (s *Service) UpdateUser(ctx context.Context, in UpdateUserInput) (*UserPayl
 	if err != nil {
 		return nil, fmt.Errorf("change user %s: %w", in.ID, err)
 	}
-	if before.Role != after.Role || before.Status != after.Status || in.AllowedAddresses != nil ||
-		before.PasswordChangeRequired != after.PasswordChangeRequired {
+	switch {
+	case before.Role != after.Role, before.Status != after.Status, before.PasswordChangeRequired != after.PasswordChangeRequired:
 		s.logins.Disconnect(ctx, in.ID)
+	case in.AllowedAddresses != nil:
+		s.logins.Recheck(ctx, in.ID)
 	}
 	return &UserPayload{User: after.Unwrap()}, nil
 }
@@ -85,10 +88,13 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, in UpdateUserInput) (b
 	if after, err = in.apply(before).Save(ctx); err != nil {
 		return nil, nil, err
 	}
-	if after.Status == user.StatusActive || before.Status != user.StatusActive {
-		return before, after, nil
+	switch {
+	case after.Status != user.StatusActive && before.Status == user.StatusActive:
+		err = s.logins.EndLogins(ctx, tx, in.ID)
+	case in.AllowedAddresses != nil:
+		err = s.logins.EndLoginsOutside(ctx, tx, in.ID, after.AllowedAddresses)
 	}
-	return before, after, s.logins.EndLogins(ctx, tx, in.ID)
+	return before, after, err
 }
 
 // allowed decides on a user whom the viewer sees.
