@@ -19,6 +19,7 @@ export default defineConfig({
       "/graphql": proxied,
       "/auth": proxied,
       "/storage": proxied,
+      "/export": proxied,
       "^/sessions/[^/]+/(terminal|log|ports)": proxied,
     },
   },
