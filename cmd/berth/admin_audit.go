@@ -30,7 +30,7 @@ func (f *auditFlags) register(cmd *cobra.Command) {
 }
 
 func (f *auditFlags) filter(ctx context.Context, a *app, c *client.Client, into *client.AuditFilter) (err error) {
-	if err = f.read(a, into); err != nil {
+	if into.From, into.To, err = f.read(a); err != nil {
 		return err
 	}
 	if into.Actor, err = findUserID(ctx, c, f.actor); err != nil {

@@ -21,7 +21,7 @@ func (a *app) userCommand() *cobra.Command {
 		a.userList(), a.userShow(), a.userCreate(), a.userImport(), a.userUpdate(),
 		a.userStatus("activate", "Let users log in again", "active"),
 		a.userStatus("deactivate", "Let users log in no more; what they run goes on", "inactive"),
-		a.userResetPassword(), a.userResetTOTP())
+		a.userResetPassword(), a.userResetTOTP(), a.userPurge())
 	cmd.Long = "Work with users. A user is named by e-mail, username or id."
 	return alias(cmd, "users")
 }

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 
+	"github.com/berthhq/berth/cmd/berth/output"
 	"github.com/berthhq/berth/internal/client"
+	"github.com/containerd/errdefs"
 	"github.com/spf13/cobra"
 )
 
@@ -48,4 +51,47 @@ func (a *app) userResetTOTP() *cobra.Command {
 				return err
 			})
 		})
+}
+
+func (a *app) userPurge() *cobra.Command {
+	var in client.PurgeUserInput
+	var to string
+	var yes, detach bool
+	cmd := a.verb("purge USER", "Remove a user for good", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		if to != "" && in.DeleteFolders {
+			return usagef("choose one of --folders-to and --delete-folders")
+		}
+		u, err := findUser(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		if u.Status == "active" {
+			return fmt.Errorf("%s is active; first: berth admin user deactivate %s: %w", u.Email, u.Email, errdefs.ErrFailedPrecondition)
+		}
+		if in.FoldersTo, err = findUserID(ctx, c, to); err != nil {
+			return err
+		}
+		if err := a.confirm(ctx, "user", u.Email, yes); err != nil {
+			return err
+		}
+		in.ID = u.ID
+		t, err := c.PurgeUser(ctx, in)
+		if err != nil {
+			return err
+		}
+		if detach {
+			return a.table(t, func() *output.Table { return a.taskTable(*t) })
+		}
+		return a.awaitTask(ctx, c, t)
+	})
+	cmd.Long = `Remove a user who is not active for good: end his sessions and credentials, give
+his folders to somebody of his domain or delete them, and remove what is left.
+The history keeps who he was. It goes on without you, see berth admin task.`
+	cmd.Example = "  berth admin user deactivate kim@example.org\n  berth admin user purge kim@example.org --folders-to lee@example.org"
+	flags := cmd.Flags()
+	flags.StringVar(&to, "folders-to", "", "who of the domain gets his folders")
+	flags.BoolVar(&in.DeleteFolders, "delete-folders", false, "delete his folders and all in them")
+	flags.BoolVar(&detach, "detach", false, "do not wait until it is done")
+	yesFlag(cmd, &yes)
+	return cmd
 }

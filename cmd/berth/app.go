@@ -28,6 +28,7 @@ type app struct {
 	ownSignals func()
 
 	contextName string
+	actAs       string
 	format      string
 }
 
@@ -59,6 +60,7 @@ func (a *app) command() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.contextName, "context", "", "context to use instead of the current one")
+	flags.StringVar(&a.actAs, "as", "", "act for this user, by e-mail or id, with exactly his rights")
 	flags.StringVarP(&a.format, "output", "o", "table", "output format: table, json or yaml")
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(output.Formats, cobra.ShellCompDirectiveNoFileComp))
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
@@ -74,6 +76,14 @@ func (a *app) command() *cobra.Command {
 		a.activityCommand(), a.limitsCommand(), a.usageCommand(), a.adminCommand(), a.apiCommand(), a.versionCommand(),
 	)
 	return root
+}
+
+// oneself refuses --as where only one's own credentials are meant.
+func (a *app) oneself() error {
+	if a.actAs != "" {
+		return usagef("--as: nobody logs in or out for another user")
+	}
+	return nil
 }
 
 // group returns a command that only has sub-commands.
@@ -113,10 +123,16 @@ func (a *app) client() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	var made *client.Client
 	if c.AccessKey != "" {
-		return client.NewSigned(c.URL, c.AccessKey, c.SecretKey, userAgent())
+		made, err = client.NewSigned(c.URL, c.AccessKey, c.SecretKey, userAgent())
+	} else {
+		made, err = client.New(c.URL, c.Token, userAgent())
 	}
-	return client.New(c.URL, c.Token, userAgent())
+	if err != nil || a.actAs == "" {
+		return made, err
+	}
+	return made.As(a.actAs), nil
 }
 
 func userAgent() string { return "berth/" + version }

@@ -12,7 +12,7 @@ import (
 
 func (a *app) keypairCommand() *cobra.Command {
 	cmd := group("keypair", "Work with keypairs, which sign requests",
-		a.keypairList(), a.keypairCreate(), a.keypairRotate(),
+		a.keypairList(), a.keypairIssue(), a.keypairRotate(),
 		a.keypairChange("activate", "Let keypairs sign requests again", func(in *client.UpdateKeypairInput) { in.Active = ptr(true) }),
 		a.keypairChange("deactivate", "Let keypairs sign nothing", func(in *client.UpdateKeypairInput) { in.Active = ptr(false) }),
 		a.keypairChange("default", "Make a keypair the default one", func(in *client.UpdateKeypairInput) { in.MakeDefault = ptr(true) }),
@@ -75,9 +75,9 @@ func (a *app) showKeypair(k *client.NewKeypair) error {
 	})
 }
 
-func (a *app) keypairCreate() *cobra.Command {
+func (a *app) keypairIssue() *cobra.Command {
 	var in client.CreateKeypairInput
-	cmd := a.verb("create NAME", "Make a keypair and print its secret", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+	cmd := a.verb("issue NAME", "Make a keypair and print its secret", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		in.Name = args[0]
 		made, err := c.CreateKeypair(ctx, in)
 		if err != nil {
@@ -85,8 +85,11 @@ func (a *app) keypairCreate() *cobra.Command {
 		}
 		return a.showKeypair(made)
 	})
+	cmd.Long = `Make a keypair and print it with its secret, which is not shown again, as
+variables that a shell reads.`
+	cmd.Example = "  berth keypair issue ci > ci.env"
 	givenCount(cmd, &in.RateLimit, "rate-limit", "requests in 15 minutes, a `number` (for those who set limits)")
-	return cmd
+	return alias(cmd, "create")
 }
 
 func (a *app) keypairRotate() *cobra.Command {

@@ -57,6 +57,9 @@ to ` + defaultServer + `.`,
 }
 
 func (a *app) doLogin(ctx context.Context, f loginFlags, args []string) error {
+	if err := a.oneself(); err != nil {
+		return err
+	}
 	path, file, err := a.config()
 	if err != nil {
 		return err
@@ -221,6 +224,9 @@ func (a *app) logoutCommand() *cobra.Command {
 		Short: "Revoke the token and forget the context",
 		Args:  count(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.oneself(); err != nil {
+				return err
+			}
 			path, file, err := a.config()
 			if err != nil {
 				return err

@@ -9,7 +9,11 @@ import (
 )
 
 func (a *app) loginsCommand() *cobra.Command {
-	return group("logins", "See and end logins of browsers", a.loginsList(), a.loginsEnd(), a.loginsHistory())
+	list := a.loginsList()
+	cmd := group("logins", "See and end logins of browsers", list, a.loginsRevoke(), a.loginsHistory())
+	cmd.Long = "See and end logins of browsers. Without a command it lists your own."
+	cmd.RunE = list.RunE
+	return cmd
 }
 
 func (a *app) loginsList() *cobra.Command {
@@ -35,10 +39,10 @@ func (a *app) loginsList() *cobra.Command {
 	return cmd
 }
 
-func (a *app) loginsEnd() *cobra.Command {
+func (a *app) loginsRevoke() *cobra.Command {
 	var user string
 	var all bool
-	cmd := a.verb("end [LOGIN...]", "End logins at once, with what is open in them, by their ids", count(0, -1),
+	cmd := a.verb("revoke [LOGIN...]", "End logins at once, with what is open in them, by their ids", count(0, -1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if all == (len(args) > 0) {
 				return usagef("name logins by their ids, or use --all")
@@ -60,17 +64,15 @@ func (a *app) loginsEnd() *cobra.Command {
 		})
 	cmd.Flags().BoolVar(&all, "all", false, "all logins of yours, or of --user")
 	cmd.Flags().StringVar(&user, "user", "", "with --all: whose (default: yours)")
-	return cmd
+	return alias(cmd, "end")
 }
 
 func (a *app) loginsHistory() *cobra.Command {
-	var since, until, user string
+	var period periodFlags
+	var user string
 	var f client.AttemptFilter
 	cmd := a.verb("history", "List attempts to log in, newest first", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) (err error) {
-		if f.From, err = a.when("--since", since); err != nil {
-			return err
-		}
-		if f.To, err = a.when("--until", until); err != nil {
+		if f.From, f.To, err = period.read(a); err != nil {
 			return err
 		}
 		if f.Email = user; isID(user) {
@@ -97,8 +99,7 @@ func (a *app) loginsHistory() *cobra.Command {
 		})
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&since, "since", "", "from when: a date, an RFC 3339 time, or an age such as 12h or 7d")
-	flags.StringVar(&until, "until", "", "until when, likewise")
+	period.register(cmd)
 	flags.StringVar(&user, "user", "", "only with this e-mail")
 	flags.StringVar(&f.Result, "result", "", "only this result, for example wrong_credentials or throttled")
 	flags.IntVar(&f.Limit, "limit", 50, "how many at most; 0 = all")

@@ -16,7 +16,7 @@ import (
 
 func (a *app) sshKeyCommand() *cobra.Command {
 	return alias(group("ssh-key", "Work with the SSH keys that enter your sessions",
-		a.sshKeyList(), a.sshKeyCreate(), a.sshKeyAdd(), a.sshKeyDelete()), "ssh-keys")
+		a.sshKeyList(), a.sshKeyShow(), a.sshKeyGenerate(), a.sshKeyUpload(), a.sshKeyDownload(), a.sshKeyDelete()), "ssh-keys")
 }
 
 func (a *app) sshKeyList() *cobra.Command {
@@ -38,28 +38,49 @@ func (a *app) sshKeyTable(list ...client.SSHKey) *output.Table {
 	return t
 }
 
-func (a *app) sshKeyCreate() *cobra.Command {
-	return &cobra.Command{
-		Use:   "create NAME FILE",
-		Short: "Make an SSH key and keep its private half in a file",
-		Long: `Make an SSH key. Its private half goes to FILE, which only you can read, and its
-public half to FILE.pub. Files that are there are not overwritten. The server
-does not keep the private half.`,
-		Example: "  berth ssh-key create laptop ~/.ssh/berth",
-		Args:    count(2, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
+func (a *app) sshKeyShow() *cobra.Command {
+	return a.verb("show KEY", "Show an SSH key, by name, fingerprint or id", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		k, err := findSSHKey(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		return a.print().Print(k, func() error {
+			s := sheet{a.out}
+			s.fact("Name", k.Name)
+			s.fact("ID", k.ID)
+			s.fact("Fingerprint", k.Fingerprint)
+			s.fact("Created", a.moment(&k.CreatedAt))
+			s.fact("Public key", k.PublicKey)
+			return nil
+		})
+	})
+}
+
+func findSSHKey(ctx context.Context, c *client.Client, ref string) (*client.SSHKey, error) {
+	list, err := c.SSHKeys(ctx)
+	return pick(ctx, c, "SSH key", ref, list, err, func(k client.SSHKey) (id, name string) {
+		if k.Fingerprint == ref {
+			return k.ID, ref
+		}
+		return k.ID, k.Name
+	})
+}
+
+func (a *app) sshKeyGenerate() *cobra.Command {
+	cmd := a.verb("generate NAME FILE", "Make an SSH key and keep its private half in a file", count(2, 2),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			made, err := keepKey(args[1], func() (*client.NewSSHKey, error) { return c.CreateSSHKey(ctx, args[0]) })
 			if err != nil {
 				return err
 			}
-			made, err := keepKey(args[1], func() (*client.NewSSHKey, error) { return c.CreateSSHKey(cmd.Context(), args[0]) })
-			if err != nil {
-				return err
-			}
-			a.note("The private key is in %s.", args[1])
+			a.note("The private key is in %s, the public one in %s.pub.", args[1], args[1])
 			return a.table(made.SSHKey, func() *output.Table { return a.sshKeyTable(made.SSHKey) })
-		},
-	}
+		})
+	cmd.Long = `Make an SSH key. Its private half goes to FILE, which only you can read, and its
+public half to FILE.pub. Files that are there are not overwritten. The server
+does not keep the private half.`
+	cmd.Example = "  berth ssh-key generate laptop ~/.ssh/berth"
+	return alias(cmd, "create")
 }
 
 // keepKey makes a key and writes its halves to path and path.pub. It makes
@@ -103,38 +124,53 @@ func discard(f *os.File, err *error) {
 	}
 }
 
-func (a *app) sshKeyAdd() *cobra.Command {
-	return a.verb("add NAME FILE", "Add a public key, from a file or - for standard input", count(2, 2),
+func (a *app) sshKeyUpload() *cobra.Command {
+	return alias(a.verb("upload NAME FILE", "Add a public key of yours, from a file or - for standard input", count(2, 2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			text, err := a.readFile(args[1])
 			if err != nil {
 				return err
 			}
 			if strings.Contains(text, "PRIVATE KEY") {
-				return usagef("%s is a private key, which nobody else may see; add the public one, mostly in %s.pub", args[1], args[1])
+				return usagef("%s is a private key, which nobody else may see; upload the public one, mostly in %s.pub", args[1], args[1])
 			}
 			k, err := c.AddSSHKey(ctx, args[0], strings.TrimSpace(text))
 			if err != nil {
 				return err
 			}
 			return a.table(k, func() *output.Table { return a.sshKeyTable(*k) })
+		}), "add")
+}
+
+func (a *app) sshKeyDownload() *cobra.Command {
+	cmd := a.verb("download KEY [FILE]", "Write the public half of an SSH key to a file or to standard output", count(1, 2),
+		func(ctx context.Context, c *client.Client, args []string) (err error) {
+			k, err := findSSHKey(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 || args[1] == "-" {
+				_, err = fmt.Fprintln(a.out, output.Clean(k.PublicKey))
+				return err
+			}
+			f, err := newFile(args[1], 0o644)
+			if err != nil {
+				return err
+			}
+			defer discard(f, &err)
+			_, err = f.WriteString(k.PublicKey + "\n")
+			return errors.Join(err, f.Close())
 		})
+	cmd.Long = `Write the public half of an SSH key to a file or to standard output. The private
+half is only where you kept it: the server has it not.`
+	return cmd
 }
 
 func (a *app) sshKeyDelete() *cobra.Command {
 	return alias(a.verb("delete KEY...", "Remove SSH keys, by name, fingerprint or id", count(1, -1),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			list, err := c.SSHKeys(ctx)
-			if err != nil {
-				return err
-			}
 			return a.each(args, func(ref string) error {
-				k, err := pick(ctx, c, "SSH key", ref, list, nil, func(k client.SSHKey) (id, name string) {
-					if k.Fingerprint == ref {
-						return k.ID, ref
-					}
-					return k.ID, k.Name
-				})
+				k, err := findSSHKey(ctx, c, ref)
 				if err != nil {
 					return err
 				}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/berthhq/berth/cmd/berth/output"
 	"github.com/berthhq/berth/internal/client"
@@ -17,20 +18,20 @@ func (f *periodFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.until, "until", "", "until when, likewise")
 }
 
-func (f *periodFlags) read(a *app, into *client.AuditFilter) (err error) {
-	if into.From, err = a.when("--since", f.since); err != nil {
-		return err
+func (f *periodFlags) read(a *app) (from, to time.Time, err error) {
+	if from, err = a.when("--since", f.since); err != nil {
+		return from, to, err
 	}
-	into.To, err = a.when("--until", f.until)
-	return err
+	to, err = a.when("--until", f.until)
+	return from, to, err
 }
 
 func (a *app) activityCommand() *cobra.Command {
 	var f client.AuditFilter
 	var period periodFlags
 	cmd := a.verb("activity", "List what you did, and what was done as you or to you, newest first", count(0, 0),
-		func(ctx context.Context, c *client.Client, _ []string) error {
-			if err := period.read(a, &f); err != nil {
+		func(ctx context.Context, c *client.Client, _ []string) (err error) {
+			if f.From, f.To, err = period.read(a); err != nil {
 				return err
 			}
 			list, err := c.Activity(ctx, f)

@@ -32,6 +32,7 @@ const maxAnswer = 64 << 20
 type Client struct {
 	base      *url.URL
 	token     string
+	actAs     string
 	userAgent string
 	http      *http.Client
 }
@@ -47,6 +48,14 @@ func New(base, token, userAgent string) (*Client, error) {
 	transport.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
 	transport.MaxIdleConnsPerHost = 16
 	return &Client{base: u, token: token, userAgent: userAgent, http: &http.Client{Transport: transport}}, nil
+}
+
+// As returns a client that acts for another user, by e-mail or id, with exactly
+// his rights. The server asks whether it may.
+func (c *Client) As(user string) *Client {
+	other := *c
+	other.actAs = user
+	return &other
 }
 
 // Base is the server's address.
@@ -135,6 +144,9 @@ func (c *Client) authorize(h http.Header) {
 	h.Set("X-Berth-CSRF", "1")
 	if c.token != "" {
 		h.Set("Authorization", "Bearer "+c.token)
+	}
+	if c.actAs != "" {
+		h.Set("X-Berth-Act-As", c.actAs)
 	}
 }
 

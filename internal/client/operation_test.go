@@ -138,6 +138,7 @@ func TestInputsMatchSchema(t *testing.T) {
 	for name, in := range map[string]any{
 		"CreateSessionInput": CreateSessionInput{}, "MountInput": MountInput{}, "UploadFileInput": UploadFile{},
 		"CreateUserInput": CreateUserInput{}, "UpdateUserInput": UpdateUserInput{}, "ImportUsersInput": ImportUsersInput{},
+		"PurgeUserInput":    PurgeUserInput{},
 		"CreateDomainInput": CreateDomainInput{}, "UpdateDomainInput": UpdateDomainInput{},
 		"CreateProjectInput": CreateProjectInput{}, "UpdateProjectInput": UpdateProjectInput{},
 		"CreateRegistryInput": CreateRegistryInput{}, "CreateAccessTokenInput": CreateAccessTokenInput{},

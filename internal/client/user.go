@@ -162,6 +162,24 @@ func (c *Client) ResetTOTP(ctx context.Context, user string) (*User, error) {
 	return &out.User, err
 }
 
+// PurgeUserInput says whom to remove, and what becomes of his folders: FoldersTo
+// gets them, or they are deleted. Ids.
+type PurgeUserInput struct {
+	ID            string `json:"id"`
+	FoldersTo     string `json:"foldersTo,omitempty"`
+	DeleteFolders bool   `json:"deleteFolders,omitempty"`
+}
+
+var purgeUser = define[payload[taskPayload]](`mutation PurgeUser($input: PurgeUserInput!) {
+  payload: purgeUser(input: $input) { task { ...taskFields } }
+}`, taskFields)
+
+// PurgeUser removes a user who is not active, by a task.
+func (c *Client) PurgeUser(ctx context.Context, in PurgeUserInput) (*Task, error) {
+	out, err := change(ctx, c, purgeUser, in)
+	return &out.Task, err
+}
+
 // PasswordReset is a user with the password that was made, if it was not given.
 type PasswordReset struct {
 	User     User    `json:"user"`
