@@ -77,6 +77,7 @@ export function byField(failure: Failure | null, fields: readonly string[]) {
   const path = (failure.field ?? "").replace(/^input\./, "");
   const hit = fields.find((f) => path === f) ?? fields.find((f) => path.startsWith(`${f}.`) || path.startsWith(`${f}[`));
   if (!hit) return { field: {} as Record<string, string>, rest: failure };
-  const message = failure.limit ? `${failure.message} (${failure.limit})` : failure.message;
+  // Most sentences name the limit themselves.
+  const message = failure.limit && !failure.message.includes(failure.limit) ? `${failure.message} (${failure.limit})` : failure.message;
   return { field: { [hit]: message } as Record<string, string>, rest: null };
 }

@@ -35,7 +35,7 @@ export function Login() {
           </Suspense>
         ) : null}
         {here === null ? (
-          <LoginForm refused={error} request={request} providers={<Providers next={own(next)} />} onLogin={(typed) => {
+          <LoginForm refused={error} request={request} providers={<Providers next={own(next)} force={error === "too_many_logins"} />} onLogin={(typed) => {
             setPassword(typed);
             void session().then(goOn);
           }}>

@@ -9,7 +9,7 @@ import { shortest } from "../components/account/PasswordForm";
 import "../components/account/account.css";
 import { t } from "../i18n";
 
-type Mode = "asking" | "off" | "invitation" | "open" | "domain" | "invited" | "pending" | "active";
+type Mode = "asking" | "off" | "invitation" | "open" | "domain" | "invited" | "throttled" | "pending" | "active";
 
 export function Signup() {
   const { invited } = useRouteContext({ from: "/signup" });
@@ -41,6 +41,8 @@ function State({ mode, onMode }: { mode: Mode; onMode: (mode: Mode) => void }) {
       return <Said title={t("Sign-up is off")}>{t("Accounts are made by the admins of this platform. Ask one of them.")}</Said>;
     case "invitation":
       return <Said title={t("An invitation is needed")}>{t("Ask an admin for an invitation, or open the link of yours again.")}</Said>;
+    case "throttled":
+      return <Said title={t("Too many tries")}>{t("Too many people of your network tried to sign up just now. Wait a quarter of an hour.")}</Said>;
     case "pending":
       return <Said title={t("Your sign-up waits for approval")}>{t("An admin looks at it. You can log in with your e-mail and password once it is approved; nothing more is needed from you.")}</Said>;
     case "active":

@@ -50,7 +50,7 @@ export function PasswordForm({ known, onChanged }: Props) {
         <PasswordInput label={t("Present password")} autoComplete="current-password" required value={current}
           onChange={(e) => setCurrent(e.currentTarget.value)} error={field.current} data-autofocus />
       ) : null}
-      <PasswordInput label={t("New password")} description={t("At least {{count}} characters", { count: least })} minLength={least}
+      <PasswordInput label={t("New password")} description={t("At least {{count}} characters; neither your e-mail nor your username, nor what everybody takes.", { count: least })} minLength={least}
         autoComplete="new-password" required value={next} onChange={(e) => setNext(e.currentTarget.value)} error={field.new}
         {...(ask ? {} : { "data-autofocus": true, autoFocus: true })} />
       <PasswordInput label={t("New password, again")} autoComplete="new-password" required value={again}

@@ -5,8 +5,8 @@ import { t } from "../../i18n";
 
 const LoginProvidersQuery = graphql(`query LoginProviders { loginProviders { name displayName } }`);
 
-/** Other ways to log in; the server sends the browser there. */
-export function Providers({ next }: { next: string }) {
+/** Other ways to log in; the server sends the browser there. With `force` the oldest login ends first. */
+export function Providers({ next, force }: { next: string; force?: boolean }) {
   const [{ data }] = useQuery({ query: LoginProvidersQuery });
   const list = data?.loginProviders ?? [];
   if (list.length === 0) return null;
@@ -14,8 +14,8 @@ export function Providers({ next }: { next: string }) {
     <div className="stack">
       <div className="or">{t("or")}</div>
       {list.map((p) => (
-        <Button key={p.name} component="a" variant="default" size="sm" href={`/auth/oidc/${encodeURIComponent(p.name)}/start?return=${encodeURIComponent(next)}`}>
-          {t("Log in with {{name}}", { name: p.displayName || p.name })}
+        <Button key={p.name} component="a" variant="default" size="sm" href={`/auth/oidc/${encodeURIComponent(p.name)}/start?return=${encodeURIComponent(next)}${force ? "&force=true" : ""}`}>
+          {t(force ? "End the oldest, log in with {{name}}" : "Log in with {{name}}", { name: p.displayName || p.name })}
         </Button>
       ))}
     </div>

@@ -26,6 +26,7 @@ export const externalErrors: Record<string, string> = {
   unknown_user: "Nobody here has your e-mail. Ask an admin for an account.",
   inactive: "Your account is not active. Ask an admin.",
   address: "Your account may not log in from this network.",
+  too_many_logins: "You are logged in as often as your limits allow. The oldest login must end first; nothing that runs in your sessions is touched.",
   throttled: "Too many tries from your network. Wait a quarter of an hour.",
   internal: "Something broke on our side. Ask an admin, and name the request.",
 };

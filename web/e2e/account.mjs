@@ -1,0 +1,600 @@
+// Walks through the door and the pages of one's own account as a new user does, against a running platform:
+//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node e2e/account.mjs
+// E-mail and password are a superadmin's, who makes the domain and the users. BERTH_SHOTS names a directory for pictures.
+import assert from "node:assert/strict";
+import { createHash, generateKeyPairSync } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { Api, Authenticator, signed } from "./account/api.mjs";
+import { album, open, violations } from "./browser.mjs";
+
+const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = process.env;
+for (const [name, value] of Object.entries({ BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD })) assert(value, `${name} is not set`);
+
+const run = Math.random().toString(36).slice(2, 8);
+const domain = `acc-${run}`;
+const ada = { email: `ada-${run}@example.org`, password: "", app: null, codes: [] };
+const guest = { email: `guest-${run}@example.org`, password: `guest ${run} password` };
+const waiting = { email: `wait-${run}@example.org`, password: `wait ${run} password` };
+const long = `ada ${run} long password`;
+
+const started = Date.now();
+const shoot = album(BERTH_SHOTS);
+const { page, context, faults, close } = await open(BERTH_URL);
+const barriers = [];
+const admin = new Api(BERTH_URL);
+const made = {};
+
+async function step(name, act) {
+  const from = Date.now();
+  await act();
+  console.log(`ok  ${name} (${Date.now() - from} ms)`);
+}
+
+/** Checks a page in both themes and at two widths, and keeps its pictures. */
+async function look(name) {
+  for (const theme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme: theme });
+    await page.locator(`:root[data-mantine-color-scheme="${theme}"]`).waitFor();
+    barriers.push(...(await violations(page)).map((v) => `${name}, ${theme}: ${v}`));
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  for (const width of [1280, 800]) {
+    await page.setViewportSize({ width, height: 860 });
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    if (over > 0) barriers.push(`${name}: ${over} px too wide for ${width} px`);
+    await shoot(page, `${name}-${width}`);
+  }
+  await page.setViewportSize({ width: 1360, height: 860 });
+}
+
+const heading = (name) => page.getByRole("heading", { level: 1, name }).waitFor();
+const button = (name) => page.getByRole("button", { name, exact: true });
+/** A field by the whole of its label, which ends with a star when it must be filled. */
+const field = (name, within = page) => within.getByLabel(new RegExp(`^${name.replace(/[.*+?]/g, "\\$&")}( \\*)?$`));
+const says = (text) => page.getByText(text).first().waitFor();
+const row = (text) => page.locator(".rows > li, .grid tbody tr").filter({ hasText: text });
+const dialog = () => page.getByRole("dialog");
+
+/** Presses a control by the keyboard alone. */
+async function press(locator, key = "Enter") {
+  await locator.focus();
+  await page.keyboard.press(key);
+}
+
+/** Fills the focused field and goes to the next, as one who uses no mouse. */
+async function type(...texts) {
+  for (const [i, text] of texts.entries()) {
+    if (i > 0) await page.keyboard.press("Tab");
+    await page.keyboard.type(text);
+  }
+  await page.keyboard.press("Enter");
+}
+
+async function go(name) {
+  await press(page.getByRole("navigation", { name: "Account pages" }).getByRole("link", { name, exact: true }));
+  await heading(name);
+}
+
+async function choose(target, name) {
+  await press(target);
+  const item = page.getByRole("menuitem", { name, exact: true });
+  await item.waitFor();
+  await press(item);
+}
+
+/** Follows a download, and gives its name and text. */
+async function downloaded(act) {
+  const [file] = await Promise.all([page.waitForEvent("download"), act()]);
+  return { name: file.suggestedFilename(), text: readFileSync(await file.path(), "utf8") };
+}
+
+async function enter(who, { code } = {}) {
+  await heading("Log in");
+  await page.getByLabel("E-mail").focus();
+  await page.keyboard.type(who.email);
+  await page.locator('input[name="password"]').focus();
+  await type(who.password);
+  if (!code) return;
+  await heading("Second step");
+  await type(code);
+}
+
+async function leave() {
+  await choose(page.getByRole("button", { name: /account and settings/ }), "Log out");
+  await heading("Log in");
+}
+
+async function prepare() {
+  await admin.login(BERTH_EMAIL, BERTH_PASSWORD);
+  const id = async (query, variables) => Object.values(Object.values(await admin.ask(query, variables))[0])[0].id;
+  made.domain = await id("mutation($input: CreateDomainInput!) { createDomain(input: $input) { domain { id } } }", { input: { name: domain } });
+  made.project = await id("mutation($input: CreateProjectInput!) { createProject(input: $input) { project { id } } }", { input: { name: `lab-${run}`, domain: made.domain } });
+  ada.id = await id("mutation($input: CreateUserInput!) { createUser(input: $input) { user { id } } }", {
+    input: { email: ada.email, fullName: "Ada", password: `first ${run} password`, domain: made.domain, projects: [made.project] },
+  });
+  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", { input: { id: made.domain, totpRequired: true, passwordMinLength: 14, signUp: "invitation" } });
+  made.policy = await id("mutation($input: CreateResourcePolicyInput!) { createResourcePolicy(input: $input) { policy { id } } }", {
+    input: { name: `acc-${run}`, totalSlots: { cpu: "8", mem: "16g" }, maxSessions: 3, maxVfolders: 5, maxLogins: 4, maxPriority: 50 },
+  });
+  await admin.ask("mutation($input: AttachResourcePolicyInput!) { attachResourcePolicy(input: $input) { attachment { id } } }", { input: { policy: made.policy, user: ada.id } });
+  made.role = await id("mutation($input: CreateRoleInput!) { createRole(input: $input) { role { id } } }", {
+    input: { name: `watch-${run}`, description: "Watches over the lab", allows: [{ entity: "session", operations: ["read", "special"] }] },
+  });
+  await admin.ask("mutation($input: GrantRoleInput!) { grantRole(input: $input) { grant { id } } }", { input: { role: made.role, user: ada.id, scope: "project", scopeId: made.project } });
+  const { resetUserPassword } = await admin.ask("mutation($input: ResetUserPasswordInput!) { resetUserPassword(input: $input) { password } }", { input: { user: ada.id } });
+  ada.password = resetUserPassword.password;
+}
+
+/** With an invitation one is in at once, for its e-mail alone. */
+async function invited() {
+  await page.goto("/signup");
+  await page.getByRole("heading", { name: /An invitation is needed|Sign up/ }).waitFor();
+  await look("signup-invitation-needed");
+  const { createInvitation } = await admin.ask("mutation($input: CreateInvitationInput!) { createInvitation(input: $input) { link } }", { input: { email: guest.email, domain: made.domain, project: made.project } });
+  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", { input: { id: made.domain, totpRequired: false } });
+  await page.goto("about:blank"); // another address of the same page is no new visit
+  await page.goto(createInvitation.link);
+  await heading("Sign up");
+  assert.equal(new URL(page.url()).hash, "", "the secret stays in the address");
+  await look("signup-invited");
+  await type(guest.email, "Guest", "", "short");
+  await page.locator('input[type="password"]').fill("too short");
+  assert(await button("Sign up").isDisabled(), "a short password can be sent");
+  await page.locator('input[type="password"]').fill("only ten ch");
+  await press(page.locator('input[type="password"]'));
+  await says("must have at least 14 characters");
+  await page.locator('input[type="password"]').fill(guest.password);
+  await press(page.locator('input[type="password"]'));
+  await heading("Home");
+  await leave();
+  await page.goto("about:blank");
+  await page.goto(createInvitation.link);
+  await heading("Sign up");
+  await type(guest.email, "Guest", "", guest.password);
+  await page.getByRole("alert").waitFor();
+}
+
+/** Without one, an admin looks at it first. */
+async function approval() {
+  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", { input: { id: made.domain, signUp: "approval" } });
+  await page.goto("about:blank");
+  await page.goto("/signup");
+  await heading("Sign up");
+  const named = (await page.getByLabel("Domain").count()) > 0;
+  await type(waiting.email, "Wanda Waits", "", ...(named ? [domain] : []), waiting.password);
+  await heading("Your sign-up waits for approval");
+  await look("signup-pending");
+  await press(page.getByRole("link", { name: "Back to the login" }));
+  await enter(waiting);
+  await page.getByRole("alert").getByText("do not belong together").waitFor();
+  const { users } = await admin.ask("query($where: UserWhereInput) { users(first: 1, where: $where) { edges { node { id status } } } }", { where: { email: waiting.email } });
+  assert.equal(users.edges[0].node.status, "before_verification");
+  await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", { input: { id: users.edges[0].node.id, status: "active" } });
+  await page.goto("/login");
+  await enter(waiting);
+  await heading("Home");
+  await leave();
+  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", { input: { id: made.domain, signUp: "off", totpRequired: true } });
+}
+
+/** What is due comes before anything else: the password that somebody else made, then the second step. */
+async function due() {
+  await page.goto("/account/limits");
+  await heading("Log in");
+  await look("login");
+  await enter({ email: ada.email, password: "not the password" });
+  await page.getByRole("alert").getByText("do not belong together").waitFor();
+  await page.locator('input[name="password"]').fill("");
+  await page.locator('input[name="password"]').focus();
+  await type(ada.password);
+  await heading("Choose a new password");
+  await look("due-password");
+  await page.goto("/cluster");
+  await heading("Choose a new password");
+  // The page was loaded anew: what was typed a moment ago is forgotten.
+  await field("Present password").focus();
+  await type(ada.password, ada.email, ada.email);
+  await says("must not be the e-mail or the username");
+  ada.password = long;
+  await field("New password").fill(long);
+  await field("New password, again").fill(`${long}!`);
+  await says("This is not the same.");
+  await field("New password, again").fill(long);
+  await press(field("New password, again"));
+  await heading("Set up your second step");
+  await press(button("Begin"));
+  await page.getByRole("img", { name: /QR code/ }).waitFor();
+  await look("due-totp");
+  ada.app = new Authenticator(await page.locator(".key-text").textContent());
+  await field("Code that the app shows").fill("000000");
+  await press(field("Code that the app shows"));
+  await page.locator('[aria-invalid="true"]').waitFor();
+  await page.keyboard.type(await ada.app.code());
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Keep these recovery codes" }).waitFor();
+  await look("recovery-codes");
+  ada.codes = await keptCodes();
+  await press(button("Go on"));
+  await heading("Cluster");
+  await choose(page.getByRole("button", { name: /account and settings/ }), "Account");
+  await heading("Profile");
+}
+
+/** Recovery codes go into a file and on paper; all else stays off the sheet. */
+async function keptCodes() {
+  const file = await downloaded(() => press(button("Download")));
+  assert.equal(file.name, "berth-recovery-codes.txt");
+  const codes = await page.locator(".codes-list code").allTextContents();
+  assert.deepEqual(file.text.trim().split("\n"), codes);
+  assert(codes.length >= 8, `${codes.length} codes`);
+  await page.evaluate(() => {
+    globalThis.print = () => (globalThis.printed = true);
+  });
+  await press(button("Print"));
+  assert(await page.evaluate(() => globalThis.printed === true), "nothing was printed");
+  await page.emulateMedia({ media: "print" });
+  assert.equal(await page.locator(".codes-list code").first().evaluate((c) => getComputedStyle(c).visibility), "visible");
+  assert(!(await page.locator(".wordmark").first().isVisible()), "more than the codes is printed");
+  await shoot(page, "print", ["light"]);
+  await page.emulateMedia({ media: null });
+  return codes;
+}
+
+async function profile() {
+  await says("Watches over the lab");
+  await says("Sessions: see, enter");
+  await says(`in the project lab-${run}`);
+  await says("the user that the image says");
+  await look("profile");
+  await field("Full name").focus();
+  await page.keyboard.press("Control+a");
+  await type("Ada Lovelace");
+  await says("Saved.");
+  await page.getByRole("button", { name: /Ada Lovelace: account/ }).waitFor();
+  await field("Networks you may come from").fill("nowhere");
+  await press(button("Save"));
+  await page.locator('textarea[aria-invalid="true"]').waitFor();
+  await look("profile-wrong");
+  await field("Networks you may come from").fill("127.0.0.0/8\n::1");
+  await press(button("Save"));
+  await page.getByText("Saved.").nth(1).waitFor();
+  await page.reload();
+  await heading("Profile");
+  assert.equal(await field("Networks you may come from").inputValue(), "127.0.0.0/8\n::1/128");
+  await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", { input: { id: ada.id, containerUid: 2001, containerGids: [44] } });
+  await page.reload();
+  await says("uid 2001, gid 2001, groups 44");
+}
+
+async function password() {
+  await go("Password");
+  await says("At least 14 characters");
+  await field("Present password").focus();
+  await type("not my password", `${long} two`, `${long} two`);
+  await page.locator('input[aria-invalid="true"]').first().waitFor();
+  await look("password");
+  await field("Present password").fill(long);
+  await press(field("Present password"));
+  await says("The password is changed.");
+  ada.password = `${long} two`;
+}
+
+/** The way in with the app, with a recovery code, and where there is no more room. */
+async function door() {
+  await leave();
+  await enter(ada);
+  await heading("Second step");
+  await look("second-step");
+  await type("123 456");
+  await says("This code is wrong, or was used already.");
+  await type(await ada.app.code());
+  await heading("Home");
+  await leave();
+  await enter(ada, { code: ada.codes[0] });
+  await heading("Home");
+  await leave();
+  await enter(ada, { code: ada.codes[0] });
+  await says("This code is wrong, or was used already.");
+  const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0";
+  for (const code of ada.codes.slice(1, 5)) await new Api(BERTH_URL, firefox).login(ada.email, ada.password, code);
+  await type(ada.codes[5]);
+  await heading("Too many logins");
+  await says("You are logged in 4 times");
+  await look("too-many-logins");
+  await press(button("End the oldest and log in"));
+  await heading("Home");
+}
+
+async function logins() {
+  await page.goto("/account/logins");
+  await heading("Logins");
+  await row("this one").getByText(/Chrome, Linux/).waitFor();
+  const others = page.locator(".rows > li").filter({ hasText: "Firefox, Linux" });
+  await others.nth(2).waitFor();
+  assert.equal(await others.count(), 3);
+  await row("Ended to make room for a newer one").first().waitFor();
+  await look("logins");
+  await press(others.first().getByRole("button", { name: /End the login/ }));
+  await dialog().getByText("has to log in again").waitFor();
+  await press(dialog().getByRole("button", { name: "End", exact: true }));
+  await others.nth(2).waitFor({ state: "detached" });
+  assert.equal(await others.count(), 2);
+  // A login from elsewhere appears, without a click here.
+  await new Api(BERTH_URL, "curl/8.5.0").login(ada.email, ada.password, ada.codes[6]);
+  await page.locator(".rows > li").filter({ hasText: "curl/8.5.0" }).waitFor({ timeout: 60_000 });
+  await press(button("End all others"));
+  await press(dialog().getByRole("button", { name: "End", exact: true }));
+  await says("3 logins have ended.");
+  await page.waitForFunction(() => document.querySelectorAll(".rows > li").length === 1);
+  await page.getByText("Refused", { exact: true }).click();
+  await row("Wrong code").first().waitFor();
+  await row("Logged in").first().waitFor({ state: "detached" });
+}
+
+async function secondStep() {
+  await go("Two-step login");
+  await look("second-step-on");
+  await field("Code of your authenticator app, or a recovery code").fill(await ada.app.code());
+  await press(button("Make new codes"));
+  await page.getByRole("heading", { name: "Keep these recovery codes" }).waitFor();
+  const before = ada.codes;
+  ada.codes = await keptCodes();
+  assert(!ada.codes.includes(before[7]), "an old code is still there");
+  await press(button("Done"));
+  // The domain requires it: a new phone, at once.
+  await press(button("Set up anew…"));
+  await dialog().getByLabel("Password").fill("wrong");
+  await dialog().getByLabel("Code of your").fill(ada.codes[0]);
+  await press(dialog().getByRole("button", { name: "Go on" }));
+  await dialog().locator('[aria-invalid="true"]').waitFor();
+  await look("second-step-off");
+  await dialog().getByLabel("Password").fill(ada.password);
+  await dialog().getByLabel("Code of your").fill(ada.codes[0]);
+  await press(dialog().getByRole("button", { name: "Go on" }));
+  await heading("Set up your second step");
+  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", { input: { id: made.domain, totpRequired: false } });
+  await page.reload();
+  await heading("Two-step login");
+  await page.getByText("off", { exact: true }).waitFor();
+  await look("second-step-new");
+  await press(button("Set up"));
+  ada.app = new Authenticator(await page.locator(".key-text").textContent());
+  await look("second-step-enrol");
+  await field("Code that the app shows").fill(await ada.app.code());
+  await press(field("Code that the app shows"));
+  await page.getByRole("heading", { name: "Keep these recovery codes" }).waitFor();
+  ada.codes = await keptCodes();
+  await press(button("Done"));
+  await press(button("Turn off…"));
+  await dialog().getByLabel("Password").fill(ada.password);
+  await dialog().getByLabel("Code of your").fill(ada.codes[0]);
+  await press(dialog().getByRole("button", { name: "Turn off", exact: true }));
+  await says("Two-step login is off.");
+  await button("Set up").waitFor();
+}
+
+async function tokens() {
+  await go("Access tokens");
+  await says("No tokens");
+  await press(button("New token"));
+  await field("Name").waitFor();
+  await page.keyboard.type("ci");
+  await press(dialog().getByLabel("folders"), "Space");
+  await press(dialog().getByLabel("sessions"), "Space");
+  await dialog().getByLabel("Reaches").focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("option", { name: `only lab-${run}` }).click();
+  await look("token-new");
+  await press(dialog().getByRole("button", { name: "Create" }));
+  const secret = (await page.getByLabel("Token", { exact: true }).textContent()).trim();
+  await row("ci").getByText(`only lab-${run}`).waitFor();
+  await look("token-made");
+  const asked = () => new Api(BERTH_URL).bearer(secret).ask("{ viewer { user { email } } }");
+  assert.equal((await asked()).viewer.user.email, ada.email);
+  await assert.rejects(new Api(BERTH_URL).bearer(secret).ask('mutation { createSshKey(input: { name: "no" }) { sshKey { id } } }'), /PERMISSION_DENIED/);
+  await press(button("I have kept it"));
+  await page.getByLabel("Token", { exact: true }).waitFor({ state: "detached" });
+  await page.reload();
+  await row("ci").getByText(/used /).waitFor();
+  assert(!(await page.locator("body").textContent()).includes(secret), "the secret is shown again");
+  await press(button("Revoke ci"));
+  await press(dialog().getByRole("button", { name: "Revoke" }));
+  await says("ci is revoked.");
+  await row("only lab").waitFor({ state: "detached" });
+  await assert.rejects(asked(), /UNAUTHENTICATED/);
+}
+
+async function keypairs() {
+  await go("Keypairs");
+  const make = async (name) => {
+    await press(button("New keypair"));
+    await field("Name").waitFor();
+    await type(name);
+    const box = page.getByRole("region", { name: `The secret of ${name}` });
+    const pair = { access: (await box.getByLabel("Access key", { exact: true }).textContent()).trim(), secret: (await box.getByLabel("Secret", { exact: true }).textContent()).trim() };
+    return pair;
+  };
+  const change = (name, what) => choose(button(`Change ${name}`), what);
+  const works = (pair) => signed(BERTH_URL, pair, "{ viewer { user { email } } }");
+  const one = await make("robot");
+  await row("robot").getByText("default", { exact: true }).waitFor();
+  await row("robot").getByText("10,000 requests in 15 minutes").waitFor();
+  await look("keypair-made");
+  assert.equal((await works(one)).viewer.user.email, ada.email);
+  await press(button("I have kept it"));
+  await change("robot", "Deactivate");
+  await row("robot").getByText("inactive").waitFor();
+  await assert.rejects(works(one), /UNAUTHENTICATED/);
+  await change("robot", "Activate");
+  await row("robot").getByText("inactive").waitFor({ state: "detached" });
+  await works(one);
+  await change("robot", "New secret…");
+  await press(dialog().getByRole("button", { name: "Make a new secret" }));
+  const fresh = { ...one, secret: (await page.getByLabel("Secret", { exact: true }).textContent()).trim() };
+  await assert.rejects(works(one), /UNAUTHENTICATED/);
+  await works(fresh);
+  await make("second");
+  await change("second", "Make default");
+  await row("second").getByText("default", { exact: true }).waitFor();
+  await row("robot").getByText("default", { exact: true }).waitFor({ state: "detached" });
+  await change("second", "Delete…");
+  await press(dialog().getByRole("button", { name: "Delete" }));
+  await dialog().getByText("make another the default first").waitFor();
+  await look("keypair-refused");
+  await page.keyboard.press("Escape");
+  await change("second", "Edit…");
+  await dialog().getByLabel("Name").fill("backup");
+  await page.keyboard.press("Enter");
+  await row("backup").waitFor();
+  await look("keypairs");
+  await change("robot", "Delete…");
+  await press(dialog().getByRole("button", { name: "Delete" }));
+  await says("robot is deleted.");
+  await assert.rejects(works(fresh), /UNAUTHENTICATED/);
+}
+
+async function sshKeys() {
+  await go("SSH keys");
+  await press(button("Make a key"));
+  await field("Name").waitFor();
+  await type("my laptop");
+  await page.getByRole("region", { name: "The private key of my laptop" }).waitFor();
+  await look("ssh-made");
+  const key = await downloaded(() => press(button("Download berth_my_laptop")));
+  assert.match(key.text, /^-----BEGIN OPENSSH PRIVATE KEY-----\n/);
+  await press(button("I have kept it"));
+  const half = await downloaded(() => press(button("Download the public key of my laptop")));
+  assert.equal(half.name, "berth_my_laptop.pub");
+  const shown = await row("my laptop").locator("code").textContent();
+  assert.equal(shown, fingerprint(half.text));
+  // The private half has the public one within.
+  assert(Buffer.from(key.text.replace(/-----.*-----|\s/g, ""), "base64").includes(Buffer.from(half.text.split(" ")[1], "base64")), "another key");
+  await press(button("Add your own"));
+  const text = field("Public key", dialog());
+  await text.fill(key.text);
+  await says("This is the private half.");
+  assert(await dialog().getByRole("button", { name: "Add" }).isDisabled());
+  await text.fill("ssh-ed25519 nonsense");
+  await dialog().getByLabel("Name").fill("own");
+  await press(dialog().getByRole("button", { name: "Add" }));
+  await dialog().locator('[aria-invalid="true"]').waitFor();
+  await look("ssh-own");
+  const own = publicLine("ada@home");
+  await dialog().getByLabel("Name").fill("");
+  await dialog().locator('input[type="file"]').setInputFiles({ name: "id_ed25519.pub", mimeType: "text/plain", buffer: Buffer.from(`${own}\n`) });
+  await page.waitForFunction(() => document.querySelector('[role="dialog"] input[maxlength]')?.value === "ada@home");
+  await press(dialog().getByRole("button", { name: "Add" }));
+  await row("ada@home").getByText(fingerprint(own)).waitFor();
+  await look("ssh-keys");
+  await press(button("Delete my laptop"));
+  await press(dialog().getByRole("button", { name: "Delete" }));
+  await says("my laptop is deleted.");
+  await row("my laptop").waitFor({ state: "detached" });
+}
+
+const fingerprint = (line) => `SHA256:${createHash("sha256").update(Buffer.from(line.split(" ")[1], "base64")).digest("base64").replace(/=+$/, "")}`;
+
+function publicLine(comment) {
+  const raw = generateKeyPairSync("ed25519").publicKey.export({ type: "spki", format: "der" }).subarray(-32);
+  const part = (bytes) => Buffer.concat([Buffer.from([0, 0, 0, bytes.length]), bytes]);
+  return `ssh-ed25519 ${Buffer.concat([part(Buffer.from("ssh-ed25519")), part(raw)]).toString("base64")} ${comment}`;
+}
+
+async function limits() {
+  await go("My limits");
+  for (const [what, limit] of [["CPU", "8"], ["Memory", "16 GiB"], ["Sessions at once", "3"], ["Folders", "5"], ["Logins at once", "4"]]) {
+    const line = page.getByRole("row").filter({ has: page.getByRole("cell", { name: what, exact: true }) });
+    await line.getByRole("cell", { name: limit, exact: true }).first().waitFor();
+    await line.getByText(`acc-${run}`).waitFor();
+  }
+  await page.getByRole("region", { name: "My resource groups" }).getByText(/^open /).first().waitFor();
+  await look("limits");
+}
+
+async function activity() {
+  await go("Activity");
+  await row("Create SSH key").first().waitFor();
+  await row("Rotate keypair").getByText("Done").first().waitFor();
+  await row("Reset user password").getByText(`by ${BERTH_EMAIL}`).first().waitFor();
+  await look("activity");
+  await page.getByText("Failed", { exact: true }).click();
+  await row("Add SSH key").getByText("Bad input").first().waitFor();
+  await row("Done").first().waitFor({ state: "detached" });
+  await page.getByText("By others", { exact: true }).click();
+  await row("Reset user password").first().waitFor();
+  await row("Create SSH key").first().waitFor({ state: "detached" });
+}
+
+/** Whom the admins shut out is out. */
+async function ends() {
+  await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", { input: { id: ada.id, status: "inactive" } });
+  await page.goto("/account/profile");
+  await heading("Log in");
+  assert.equal(new URL(page.url()).searchParams.get("next"), "/account/profile");
+}
+
+/** Other ways to log in: the page says why the provider sent the visitor back. */
+async function providers() {
+  const { createIdentityProvider } = await admin.ask("mutation($input: CreateIdentityProviderInput!) { createIdentityProvider(input: $input) { identityProvider { id } } }", {
+    input: { name: `acc-${run}`, displayName: `Campus ${run}`, issuer: "http://127.0.0.1:9", clientID: "berth", clientSecret: "secret", domain: made.domain },
+  });
+  made.provider = createIdentityProvider.identityProvider.id;
+  await page.goto("/login?error=too_many_logins&request=r-1");
+  await page.getByRole("link", { name: `End the oldest, log in with Campus ${run}` }).waitFor();
+  await page.goto("/login?next=%2Fcluster");
+  const link = page.getByRole("link", { name: `Log in with Campus ${run}` });
+  await link.waitFor();
+  await look("login-providers");
+  await press(link);
+  await says("Your identity provider does not answer as it should.");
+  await look("login-provider-refused");
+}
+
+/** Who guesses has to wait, and is told how long. */
+async function throttled() {
+  const nobody = { email: `nobody-${run}@example.org`, password: "whatever it is" };
+  for (let i = 0; i < 10; i++) await assert.rejects(new Api(BERTH_URL).login(nobody.email, nobody.password), /UNAUTHENTICATED/);
+  await page.goto("/login");
+  await enter(nobody);
+  await says(/Too many tries. The next one is possible in \d+ s./);
+  assert(await button("Log in").isDisabled());
+  await look("login-throttled");
+}
+
+/** Takes away what others would see: the door has no foreign buttons, the lists no policies and roles. */
+async function sweep() {
+  if (made.provider) await admin.ask("mutation($input: DeleteIdentityProviderInput!) { deleteIdentityProvider(input: $input) { identityProvider { id } } }", { input: { id: made.provider } });
+  if (made.role) await admin.ask("mutation($input: DeleteRoleInput!) { deleteRole(input: $input) { id } }", { input: { id: made.role } });
+  if (made.domain) await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", { input: { id: made.domain, signUp: "off", active: false } });
+}
+
+try {
+  await step("prepare", prepare);
+  await step("sign up by invitation", invited);
+  await step("sign up with approval", approval);
+  await step("what is due", due);
+  await step("profile", profile);
+  await step("password", password);
+  await step("the door", door);
+  await step("logins", logins);
+  await step("second step", secondStep);
+  await step("tokens", tokens);
+  await step("keypairs", keypairs);
+  await step("SSH keys", sshKeys);
+  await step("limits", limits);
+  await step("activity", activity);
+  await step("shut out", ends);
+  await step("providers", providers);
+  await step("throttled", throttled);
+  // What is refused on purpose, the console repeats.
+  assert.deepEqual(faults.filter((f) => !/status of 4\d\d/.test(f)), [], "errors in the browser");
+  assert.deepEqual(barriers, [], "accessibility");
+  console.log(`all good in ${Math.round((Date.now() - started) / 1000)} s`);
+} catch (error) {
+  await shoot(page, "failed", ["light"]).catch(() => undefined);
+  console.error(error, "\nat", page.url(), "\n", [...faults, ...barriers].join("\n"));
+  process.exitCode = 1;
+} finally {
+  await sweep().catch((why) => console.error("sweep:", why.message));
+  await close();
+}

@@ -1,0 +1,74 @@
+// What the account's walk does beside the browser: calls of the API, codes of an authenticator, signed requests.
+import { createHash, createHmac, randomUUID } from "node:crypto";
+
+/** One who talks to the platform without a browser. */
+export class Api {
+  headers = { "Content-Type": "application/json", "X-Berth-CSRF": "1" };
+
+  constructor(url, agent) {
+    this.url = url;
+    if (agent) this.headers["User-Agent"] = agent;
+  }
+
+  async login(email, password, code) {
+    const response = await fetch(`${this.url}/auth/login`, { method: "POST", headers: this.headers, body: JSON.stringify({ email, password, ...(code ? { code } : {}) }) });
+    if (!response.ok) throw new Error(await response.text());
+    this.headers.Cookie = response.headers.getSetCookie().map((c) => c.split(";")[0]).join("; ");
+    return this;
+  }
+
+  bearer(token) {
+    this.headers.Authorization = `Bearer ${token}`;
+    return this;
+  }
+
+  ask(query, variables) {
+    return send(`${this.url}/graphql`, this.headers, JSON.stringify({ query, variables }));
+  }
+}
+
+async function send(url, headers, body) {
+  const response = await fetch(url, { method: "POST", headers, body });
+  const answer = await response.json();
+  if (!response.ok || answer.errors) throw new Error(JSON.stringify(answer.errors ?? answer));
+  return answer.data;
+}
+
+/** An authenticator app; it shows each code once, because each works once. */
+export class Authenticator {
+  last = 0;
+
+  constructor(key) {
+    const bits = [...key.replace(/\s/g, "")].map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0")).join("");
+    this.secret = Buffer.from(bits.match(/.{8}/g).map((byte) => Number.parseInt(byte, 2)));
+  }
+
+  /** The code of the next step that was not shown; the server takes one of half a minute ahead. */
+  async code() {
+    const now = () => Math.floor(Date.now() / 30_000);
+    while (now() + 1 <= this.last) await new Promise((done) => setTimeout(done, 500));
+    this.last = Math.max(this.last + 1, now());
+    const step = Buffer.alloc(8);
+    step.writeBigUInt64BE(BigInt(this.last));
+    const mac = createHmac("sha1", this.secret).update(step).digest();
+    const number = mac.readUInt32BE(mac.at(-1) & 15) & 0x7fffffff;
+    return String(number % 1_000_000).padStart(6, "0");
+  }
+}
+
+const hash = (text) => createHash("sha256").update(text).digest("hex");
+
+/** A request that is signed as docs/signing.md says. */
+export function signed(url, { access, secret }, query) {
+  const body = JSON.stringify({ query });
+  const date = new Date().toISOString().replace(/[-:]|\.\d+/g, "");
+  const nonce = randomUUID();
+  const text = ["BERTH-HMAC-SHA256", date, nonce, "POST", new URL(url).host, "/graphql", "", hash(body)].join("\n");
+  return send(`${url}/graphql`, {
+    "Content-Type": "application/json",
+    "X-Berth-Date": date,
+    "X-Berth-Nonce": nonce,
+    "X-Berth-Content-SHA256": hash(body),
+    Authorization: `BERTH-HMAC-SHA256 Credential=${access}, Signature=${createHmac("sha256", secret).update(text).digest("hex")}`,
+  }, body);
+}
