@@ -211,6 +211,11 @@ const resourceGroups = createRoute({
     project: text(search.project),
   }),
 });
+const roles = createRoute({
+  getParentRoute: () => admin,
+  path: "roles",
+  component: lazyRouteComponent(() => import("./pages/admin/Roles"), "Roles"),
+});
 const images = createRoute({
   getParentRoute: () => admin,
   path: "images",
@@ -246,7 +251,7 @@ export const router = createRouter({
       folder,
       cluster,
       account.addChildren([accountStart, profile, password, secondStep, logins, tokens, keypairs, sshKeys, limits, activity]),
-      admin.addChildren([adminStart, users, projects, domains, invitations, providers, tasks, policies, resourceGroups, images, agents, audit, retention]),
+      admin.addChildren([adminStart, users, projects, domains, invitations, providers, tasks, policies, resourceGroups, roles, images, agents, audit, retention]),
     ]),
   ]),
   defaultPreload: "intent",

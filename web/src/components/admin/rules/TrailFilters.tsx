@@ -5,7 +5,8 @@ import { type TypedDocumentNode, gql } from "urql";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { t } from "../../../i18n";
 import { UserPick } from "../Pickers";
-import { type TrailFilter, anyFailure, entities, results, wrongIn } from "./trail";
+import { entities } from "./role";
+import { type TrailFilter, anyFailure, results, wrongIn } from "./trail";
 
 /** The server itself knows which actions there are. */
 const ActionsQuery: TypedDocumentNode<{ __schema: { mutationType: { fields: { name: string }[] } } }, Record<string, never>> = gql`

@@ -94,11 +94,6 @@ export function exportUrl(filter: TrailFilter): string {
   return text ? `/export/audit.csv?${text}` : "/export/audit.csv";
 }
 
-export const entities = [
-  "domain", "project", "user", "credential", "invitation", "identity_provider", "role", "resource_policy", "resource_group", "resource_preset",
-  "agent", "registry", "image", "volume", "session", "vfolder", "task", "audit", "system",
-] as const;
-
 export const results = [
   "OK", "PERMISSION_DENIED", "UNAUTHENTICATED", "NOT_FOUND", "INVALID_ARGUMENT", "ALREADY_EXISTS", "FAILED_PRECONDITION", "RESOURCE_EXHAUSTED",
   "ABORTED", "UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL",

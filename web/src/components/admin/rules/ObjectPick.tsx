@@ -1,0 +1,68 @@
+import { Select } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { useState } from "react";
+import { graphql } from "../../../api/graphql";
+import { useLiveQuery } from "../../../hooks/useLiveQuery";
+import { t } from "../../../i18n";
+import { DomainPick, GroupPick, PolicyPick, ProjectPick, UserPick } from "../Pickers";
+import { nodesOf } from "../usePages";
+import type { Entity } from "./role";
+
+/** Lists of kinds that have no box of their own, each only when it is wanted. */
+const ObjectsQuery = graphql(`
+  query ObjectPick($role: Boolean!, $preset: Boolean!, $agent: Boolean!, $registry: Boolean!, $image: Boolean!, $volume: Boolean!, $session: Boolean!, $vfolder: Boolean!, $task: Boolean!,
+    $sessions: SessionWhereInput, $vfolders: VfolderWhereInput) {
+    roles(first: 100) @include(if: $role) { edges { node { id name } } }
+    resourcePresets @include(if: $preset) { id name }
+    agents(first: 100) @include(if: $agent) { edges { node { id name } } }
+    registries @include(if: $registry) { id name }
+    images(first: 100, where: { status: alive }) @include(if: $image) { edges { node { id reference } } }
+    volumes @include(if: $volume) { id name }
+    sessions(first: 50, where: $sessions) @include(if: $session) { edges { node { id name owner { id email } } } }
+    vfolders(first: 50, where: $vfolders) @include(if: $vfolder) { edges { node { id name } } }
+    tasks(first: 100, orderBy: [{ field: CREATED_AT, direction: DESC }]) @include(if: $task) { edges { node { id title } } }
+  }
+`);
+
+interface Props {
+  kind: Entity;
+  label: string;
+  value: string | null;
+  error?: string;
+  onChange: (id: string | null) => void;
+}
+
+/** One object of any kind. */
+export function ObjectPick({ kind, ...p }: Props) {
+  const box = { ...p, required: true };
+  switch (kind) {
+    case "domain": return <DomainPick {...box} />;
+    case "project": return <ProjectPick {...box} />;
+    case "user": return <UserPick {...box} />;
+    case "resource_policy": return <PolicyPick {...box} />;
+    case "resource_group": return <GroupPick {...box} />;
+    default: return <Listed kind={kind} {...p} />;
+  }
+}
+
+function Listed({ kind, label, value, error, onChange }: Props) {
+  const [text, setText] = useState("");
+  const [q] = useDebouncedValue(text, 200);
+  const named = q && !value ? { nameContainsFold: q } : null;
+  const { data } = useLiveQuery({
+    query: ObjectsQuery,
+    variables: {
+      role: kind === "role", preset: kind === "resource_preset", agent: kind === "agent", registry: kind === "registry", image: kind === "image", volume: kind === "volume",
+      session: kind === "session", vfolder: kind === "vfolder", task: kind === "task", sessions: { terminatedAtIsNil: true, ...named }, vfolders: { status: "ready", ...named },
+    },
+  });
+  const options = [
+    ...nodesOf(data?.roles), ...(data?.resourcePresets ?? []), ...nodesOf(data?.agents), ...(data?.registries ?? []), ...(data?.volumes ?? []), ...nodesOf(data?.vfolders),
+    ...nodesOf(data?.images).map((i) => ({ id: i.id, name: i.reference })),
+    ...nodesOf(data?.sessions).map((s) => ({ id: s.id, name: s.owner ? `${s.name} (${s.owner.email})` : s.name })),
+    ...nodesOf(data?.tasks).map((x) => ({ id: x.id, name: x.title })),
+  ].map((o) => ({ value: o.id, label: o.name }));
+  return (
+    <Select label={label} required searchable error={error} value={value} data={options} placeholder={t("Search")} nothingFoundMessage={t("Nothing matches")} onSearchChange={setText} onChange={onChange} />
+  );
+}

@@ -1,0 +1,94 @@
+import { Button, SegmentedControl, Select } from "@mantine/core";
+import { useState } from "react";
+import { graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { t } from "../../../i18n";
+import { Confirm } from "../../Confirm";
+import { FormDialog } from "../Form";
+import { Part } from "../Panel";
+import { DomainPick, ProjectPick, UserPick } from "../Pickers";
+import { ObjectPick } from "./ObjectPick";
+import { entityName } from "./TrailFilters";
+import { type Entity, type Role, RoleFields, type Scope, single } from "./role";
+import { useNames } from "./useNames";
+
+const GrantRole = graphql(`mutation GrantRole($input: GrantRoleInput!) { grantRole(input: $input) { grant { id role { ...RoleFields } } } }`, [RoleFields]);
+const RevokeRole = graphql(`mutation RevokeRole($input: RevokeRoleInput!) { revokeRole(input: $input) { role { ...RoleFields } } }`, [RoleFields]);
+
+type Grant = Role["grants"][number];
+
+const phrases: Record<Scope, string> = { system: "everywhere", domain: "in domain {{name}}", project: "in project {{name}}", object: "on {{name}}" };
+
+/** Who holds a role, and where. */
+export function RoleGrants({ role, onDone }: { role: Role; onDone: () => void }) {
+  const may = role.permissions.includes("special");
+  const names = useNames(role.grants.map((g) => g.scopeId));
+  const { run, busy, failure, clear } = useAction(RevokeRole);
+  const [granting, setGranting] = useState(false);
+  const [going, setGoing] = useState<Grant | null>(null);
+  const place = (g: Grant) => t(phrases[g.scope], { name: names[g.scopeId ?? ""] || (g.scopeId ?? "") });
+  async function revoke() {
+    if (!going || !(await run({ input: { id: going.id } }))) return;
+    setGoing(null);
+    onDone();
+  }
+  return (
+    <Part title={t("Held by")} aside={may ? <Button variant="light" onClick={() => setGranting(true)}>{t("Grant")}</Button> : null}>
+      {role.grants.length === 0 ? <p className="dim">{t("Nobody in sight.")}</p> : (
+        <ul className="rows tall" tabIndex={role.grants.length > 9 ? 0 : undefined} aria-label={t("Held by")}>
+          {role.grants.map((g) => (
+            <li key={g.id}>
+              <span>{g.user.email} <span className="dim">{place(g)}</span></span>
+              {may ? (
+                <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Take the role from {{email}} {{place}}", { email: g.user.email, place: place(g) })} onClick={() => { clear(); setGoing(g); }}>
+                  {t("Take away")}
+                </Button>
+              ) : null}
+            </li>
+          ))}
+        </ul>
+      )}
+      {granting ? <GrantDialog role={role} onClose={() => setGranting(false)} onDone={onDone} /> : null}
+      <Confirm opened={going !== null} title={t("Take the role away?")} action={t("Take away")} busy={busy} failure={failure} onClose={() => setGoing(null)} onConfirm={() => void revoke()}>
+        {going ? t("{{email}} no longer holds {{role}} {{place}}, at once.", { email: going.user.email, role: role.name, place: place(going) }) : null}
+      </Confirm>
+    </Part>
+  );
+}
+
+function GrantDialog({ role, onClose, onDone }: { role: Role; onClose: () => void; onDone: () => void }) {
+  const { run, busy, failure } = useAction(GrantRole);
+  const kinds = role.allows.map((a) => a.entity).filter((e) => single.has(e));
+  const [user, setUser] = useState<string | null>(null);
+  const [scope, setScope] = useState<Scope>("project");
+  const [kind, setKind] = useState<Entity | null>(kinds[0] ?? null);
+  const [on, setOn] = useState<string | null>(null);
+  async function submit() {
+    if (!user || !(await run({ input: { role: role.id, user, scope, scopeId: scope === "system" ? null : on } }))) return;
+    onDone();
+    onClose();
+  }
+  const scopes = [{ value: "system", label: t("Everywhere") }, { value: "domain", label: t("A domain") }, { value: "project", label: t("A project") }, ...(kinds.length > 0 ? [{ value: "object", label: t("One object") }] : [])];
+  return (
+    <FormDialog title={t("Grant {{name}}", { name: role.name })} onClose={onClose} onSubmit={() => void submit()} submit={t("Grant")} busy={busy} failure={failure}
+      disabled={!user || (scope !== "system" && !on)} fields={["user", "scopeId", "scope"]}>
+      {(wrong) => (
+        <>
+          <UserPick label={t("To whom")} required value={user} error={wrong.user} onChange={setUser} />
+          <fieldset className="legendless">
+            <legend>{t("Where")}</legend>
+            <SegmentedControl aria-label={t("Where")} data={scopes} value={scope} onChange={(v) => { setScope(v as Scope); setOn(null); }} />
+          </fieldset>
+          {scope === "domain" ? <DomainPick label={t("Domain")} required value={on} error={wrong.scopeId} onChange={setOn} /> : null}
+          {scope === "project" ? <ProjectPick label={t("Project")} required value={on} error={wrong.scopeId} onChange={setOn} /> : null}
+          {scope === "object" && kind ? (
+            <div className="pair">
+              <Select label={t("Kind")} allowDeselect={false} data={kinds.map((k) => ({ value: k, label: entityName(k) }))} value={kind} onChange={(k) => { setKind(k as Entity); setOn(null); }} />
+              <ObjectPick key={kind} kind={kind} label={t("Which")} value={on} error={wrong.scopeId} onChange={setOn} />
+            </div>
+          ) : null}
+        </>
+      )}
+    </FormDialog>
+  );
+}

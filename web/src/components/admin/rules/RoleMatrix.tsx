@@ -1,0 +1,53 @@
+import { Checkbox } from "@mantine/core";
+import { t } from "../../../i18n";
+import { entityName } from "./TrailFilters";
+import { type Entity, type Operation, type Ticks, entities, meant, operations, special, state, tick } from "./role";
+
+/** What a role allows: kinds of objects down, operations across. Without onChange it is only shown, and only the rows that allow something. */
+export function RoleMatrix({ ticks, onChange }: { ticks: Ticks; onChange?: (ticks: Ticks) => void }) {
+  const rows = onChange ? entities : entities.filter((e) => (ticks[e]?.size ?? 0) > 0);
+  const all = (label: string, of: readonly Entity[], ops: readonly Operation[]) => {
+    const now = state(ticks, of, ops);
+    return (
+      <Checkbox aria-label={label} checked={now === "all"} indeterminate={now === "some"}
+        onChange={() => onChange?.(of.reduce((sum, e) => tick(sum, e, ops, now !== "all"), ticks))} />
+    );
+  };
+  return (
+    <div className="scroll-x" tabIndex={0} role="group" aria-label={t("What the role allows")}>
+      <table className="grid matrix">
+        <thead>
+          <tr>
+            <th scope="col">{t("On")}</th>
+            {operations.map((op) => <th key={op} scope="col">{t(op)}</th>)}
+            {onChange ? <th scope="col">{t("all")}</th> : null}
+          </tr>
+          {onChange ? (
+            <tr>
+              <th scope="row" className="dim">{t("all kinds")}</th>
+              {operations.map((op) => <td key={op}>{all(t("{{operation}} on all kinds", { operation: t(op) }), entities, [op])}</td>)}
+              <td>{all(t("everything on all kinds"), entities, operations)}</td>
+            </tr>
+          ) : null}
+        </thead>
+        <tbody>
+          {rows.map((e) => (
+            <tr key={e}>
+              <th scope="row">{entityName(e)}{special[e] ? <span className="dim note"> {t("special: {{what}}", { what: t(special[e]) })}</span> : null}</th>
+              {operations.map((op) => {
+                const on = ticks[e]?.has(op) ?? false;
+                return (
+                  <td key={op}>
+                    {!onChange ? (on ? <span className="tone-ok" role="img" aria-label={t("yes")}>✓</span> : <span className="dim" role="img" aria-label={t("no")}>–</span>)
+                      : meant(e, op) || on ? <Checkbox aria-label={t("{{operation}} on {{kind}}", { operation: t(op), kind: entityName(e) })} checked={on} onChange={() => onChange(tick(ticks, e, [op], !on))} /> : null}
+                  </td>
+                );
+              })}
+              {onChange ? <td>{all(t("everything on {{kind}}", { kind: entityName(e) }), [e], operations)}</td> : null}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
