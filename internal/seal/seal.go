@@ -6,15 +6,13 @@ package seal
 
 import (
 	"bytes"
-	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
-	"encoding/base64"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/containerd/errdefs"
 )
@@ -22,11 +20,18 @@ import (
 const (
 	keyBytes = 32 // AES-256
 	idBytes  = 4
-	fileName = "seal.keys"
 )
 
-// Ring seals and opens. Make it with Load.
-type Ring struct{ keys []key }
+// Ring seals and opens. Make it with Load. It follows its file: what is sealed
+// after the file was changed is sealed with the newest key, and keys that are no
+// longer in the file go on opening until the process ends.
+type Ring struct {
+	path string
+
+	mu   sync.Mutex
+	keys []key  // the last one seals
+	text string // of the file, when keys were read from it
+}
 
 type key struct {
 	id   [idBytes]byte
@@ -35,85 +40,63 @@ type key struct {
 
 // Load reads the key ring in dir; the first time it makes one.
 func Load(dir string) (*Ring, error) {
-	path := filepath.Join(dir, fileName)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		if err := writeNew(path, newLine()); err != nil && !errors.Is(err, os.ErrExist) {
-			return nil, fmt.Errorf("keep %s: %w", path, err)
-		}
-		text, err = os.ReadFile(path)
+	if err := ensure(dir); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read key ring: %w", err)
-	}
-	return parse(path, string(text))
+	r := &Ring{path: pathIn(dir)}
+	return r, r.follow()
 }
 
-func parse(path, text string) (*Ring, error) {
-	r := &Ring{}
-	for i, line := range strings.Fields(text) {
-		raw, err := base64.RawStdEncoding.DecodeString(line)
-		if err != nil || len(raw) != idBytes+keyBytes {
-			return nil, fmt.Errorf("%s: line %d is no key: %w", path, i+1, errdefs.ErrFailedPrecondition)
-		}
-		block, err := aes.NewCipher(raw[idBytes:])
-		if err != nil {
-			return nil, err
-		}
-		aead, err := cipher.NewGCM(block)
-		if err != nil {
-			return nil, err
-		}
-		r.keys = append(r.keys, key{id: [idBytes]byte(raw[:idBytes]), aead: aead})
-	}
-	if len(r.keys) == 0 {
-		return nil, fmt.Errorf("%s holds no key: %w", path, errdefs.ErrFailedPrecondition)
-	}
-	return r, nil
-}
-
-// Rotate adds a key to the ring in dir. Managers seal with it once they start
-// again; what older keys sealed still opens.
-func Rotate(dir string) error {
-	if _, err := Load(dir); err != nil {
-		return err
-	}
-	path := filepath.Join(dir, fileName)
-	text, err := os.ReadFile(path)
+// follow takes over what the file holds now.
+func (r *Ring) follow() error {
+	text, err := os.ReadFile(r.path)
 	if err != nil {
 		return fmt.Errorf("read key ring: %w", err)
 	}
-	tmp := path + ".new"
-	if err := os.WriteFile(tmp, append(text, newLine()...), 0o600); err != nil {
-		return fmt.Errorf("write key ring: %w", err)
+	if len(r.keys) > 0 && string(text) == r.text {
+		return nil
 	}
-	return os.Rename(tmp, path)
-}
-
-func newLine() []byte {
-	raw := make([]byte, idBytes+keyBytes)
-	rand.Read(raw) // never fails
-	return append([]byte(base64.RawStdEncoding.EncodeToString(raw)), '\n')
-}
-
-// writeNew writes a file that must not exist yet, all or nothing.
-func writeNew(path string, text []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".seal-*") // mode 0600
+	fresh, err := parse(r.path, strings.Fields(string(text)))
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(text)
-	if err := errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	return os.Link(tmp.Name(), path)
+	old := slices.DeleteFunc(r.keys, func(k key) bool { return has(fresh, k.id) })
+	r.keys, r.text = append(old, fresh...), string(text)
+	return nil
 }
 
-// Seal encrypts a secret. What it is for (a table and column, say) must be
-// given again to open it, so that a sealed value cannot be moved elsewhere.
-func (r *Ring) Seal(purpose string, secret []byte) []byte {
-	k := r.keys[len(r.keys)-1]
+func has(keys []key, id [idBytes]byte) bool {
+	return slices.ContainsFunc(keys, func(k key) bool { return k.id == id })
+}
+
+// newest is the key that seals now. A file that cannot be read changes nothing.
+func (r *Ring) newest() key {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.follow()
+	return r.keys[len(r.keys)-1]
+}
+
+// find returns the key that sealed a value. One that is not known yet may have
+// come into the file meanwhile.
+func (r *Ring) find(sealed []byte) (key, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for range 2 {
+		for _, k := range r.keys {
+			if bytes.HasPrefix(sealed, k.id[:]) && len(sealed) >= idBytes+k.aead.NonceSize() {
+				return k, true
+			}
+		}
+		_ = r.follow()
+	}
+	return key{}, false
+}
+
+// Seal encrypts a secret. What it is for must be given again to open it, so that
+// a sealed value cannot be moved elsewhere.
+func (r *Ring) Seal(purpose Purpose, secret []byte) []byte {
+	k := r.newest()
 	out := make([]byte, idBytes+k.aead.NonceSize(), idBytes+k.aead.NonceSize()+len(secret)+k.aead.Overhead())
 	copy(out, k.id[:])
 	nonce := out[idBytes:]
@@ -122,22 +105,21 @@ func (r *Ring) Seal(purpose string, secret []byte) []byte {
 }
 
 // Open decrypts what Seal made for the same purpose.
-func (r *Ring) Open(purpose string, sealed []byte) ([]byte, error) {
-	for _, k := range r.keys {
-		if !bytes.HasPrefix(sealed, k.id[:]) || len(sealed) < idBytes+k.aead.NonceSize() {
-			continue
-		}
-		rest := sealed[idBytes:]
-		secret, err := k.aead.Open(nil, rest[:k.aead.NonceSize()], rest[k.aead.NonceSize():], []byte(purpose))
-		if err != nil {
-			return nil, fmt.Errorf("open %s: %w", purpose, err)
-		}
-		return secret, nil
+func (r *Ring) Open(purpose Purpose, sealed []byte) ([]byte, error) {
+	k, ok := r.find(sealed)
+	if !ok {
+		return nil, fmt.Errorf("open %s: its key is not in the ring: %w", purpose, errdefs.ErrFailedPrecondition)
 	}
-	return nil, fmt.Errorf("open %s: its key is not in the ring: %w", purpose, errdefs.ErrFailedPrecondition)
+	rest := sealed[idBytes:]
+	secret, err := k.aead.Open(nil, rest[:k.aead.NonceSize()], rest[k.aead.NonceSize():], []byte(purpose))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", purpose, err)
+	}
+	return secret, nil
 }
 
-// Current tells whether the newest key sealed a value.
-func (r *Ring) Current(sealed []byte) bool {
-	return bytes.HasPrefix(sealed, r.keys[len(r.keys)-1].id[:])
+// Mark is what everything begins with that is sealed now.
+func (r *Ring) Mark() []byte {
+	k := r.newest()
+	return k.id[:]
 }

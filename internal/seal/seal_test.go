@@ -42,21 +42,49 @@ func TestOpensWhatItSealedForTheSamePurposeOnly(t *testing.T) {
 	}
 }
 
-func TestRotatedKeyOpensOldValues(t *testing.T) {
+func TestKeysChange(t *testing.T) {
 	dir := t.TempDir()
-	old := load(t, dir).Seal("p", []byte("old"))
-	if err := seal.Rotate(dir); err != nil {
+	running := load(t, dir)
+	old := running.Seal("p", []byte("old"))
+	opens := func(r *seal.Ring, sealed []byte, want string) {
+		t.Helper()
+		if got, err := r.Open("p", sealed); err != nil || string(got) != want {
+			t.Errorf("opened %q, %v", got, err)
+		}
+	}
+	add := func() {
+		t.Helper()
+		if err := seal.Add(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late := load(t, dir) // seals nothing until the keys have changed
+	add()
+	fresh := load(t, dir)
+	opens(fresh, old, "old")
+	young := running.Seal("p", []byte("young"))
+	if bytes.HasPrefix(old, running.Mark()) || !bytes.HasPrefix(young, fresh.Mark()) {
+		t.Error("a ring that was loaded before does not seal with the new key")
+	}
+	opens(late, young, "young")
+	add() // goes on with the change that was begun
+	if !bytes.HasPrefix(young, load(t, dir).Mark()) {
+		t.Error("a third key was made")
+	}
+	if err := seal.Retire(dir); err != nil {
 		t.Fatal(err)
 	}
-	r := load(t, dir)
-	if got, err := r.Open("p", old); err != nil || string(got) != "old" {
-		t.Errorf("opened %q, %v", got, err)
+	if _, err := load(t, dir).Open("p", old); err == nil {
+		t.Error("the old key is still there")
 	}
-	if r.Current(old) || !r.Current(r.Seal("p", nil)) {
-		t.Error("the new key does not seal")
-	}
+	opens(load(t, dir), young, "young")
+	opens(running, old, "old") // what it read from the database just before
 	if _, err := load(t, t.TempDir()).Open("p", old); err == nil {
 		t.Error("a stranger's ring opened it")
+	}
+	st, err := os.Stat(filepath.Join(dir, "seal.keys"))
+	if err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("the ring's mode is %v, %v", st.Mode(), err)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/berthhq/berth/internal/service"
+	"github.com/berthhq/berth/internal/service/postgres"
 )
 
 // A test binary that is started with this variable holds the stores of that
@@ -142,6 +143,34 @@ func TestStoresKeepTheirDataOverARestart(t *testing.T) {
 	s = start(t, dir)
 	defer stop(t, s)
 	check(t, s, "one")
+}
+
+// Another process finds the database of one that runs, and none where nobody runs.
+func TestTheDatabaseIsFound(t *testing.T) {
+	for name, dir := range map[string]string{
+		"short": t.TempDir(),
+		"long":  filepath.Join(t.TempDir(), strings.Repeat("x", 100)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			room := filepath.Join(dir, "postgres")
+			if _, _, err := postgres.Find(room); err == nil {
+				t.Error("found before it runs")
+			}
+			s := start(t, dir)
+			defer stop(t, s)
+			dsn, forget, err := postgres.Find(room)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn, err := pgx.Connect(t.Context(), dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(conn.Close(t.Context()), forget()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 func TestLongDirectoryNames(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 )
@@ -89,7 +90,7 @@ func (s *Service) CreateKeypair(ctx context.Context, in CreateKeypairInput) (*Ke
 	}
 	secret := newSecret()
 	k, err := tx.Keypair.Create().
-		SetAccessKey(newAccessKey()).SetName(in.Name).SetSecretSealed(s.keys.Seal(sealedFor, []byte(secret))).
+		SetAccessKey(newAccessKey()).SetName(in.Name).SetSecretSealed(s.keys.Seal(seal.KeypairSecret, []byte(secret))).
 		SetIsDefault(n == 0).SetNillableRateLimit(in.RateLimit).SetUserID(v.User).
 		Save(ctx)
 	if err != nil {
@@ -192,7 +193,7 @@ func (s *Service) RotateKeypair(ctx context.Context, in RotateKeypairInput) (*Ke
 		return nil, err
 	}
 	secret := newSecret()
-	k, err = k.Update().SetSecretSealed(s.keys.Seal(sealedFor, []byte(secret))).SetRotatedAt(now()).Save(ctx)
+	k, err = k.Update().SetSecretSealed(s.keys.Seal(seal.KeypairSecret, []byte(secret))).SetRotatedAt(now()).Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("rotate keypair: %w", err)
 	}

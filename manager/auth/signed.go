@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/signature"
 	"github.com/berthhq/berth/internal/viewer"
 )
@@ -21,9 +22,6 @@ import (
 // maxSignedBody is the largest body whose hash is checked before anything else
 // reads it. What is larger (files) goes by tickets.
 const maxSignedBody = 1 << 20
-
-// sealedFor is what the secrets of keypairs are sealed for.
-const sealedFor = "keypair secret"
 
 // signed finds the viewer of a signed request, and tells in the answer what is
 // left of the keypair's rate.
@@ -70,7 +68,7 @@ func (s *Service) holder(ctx context.Context, parts *signature.Parts) (*credenti
 	}
 	secret := []byte(newSecret())
 	if len(found) == 1 {
-		if secret, err = s.keys.Open(sealedFor, found[0].sealed); err != nil {
+		if secret, err = s.keys.Open(seal.KeypairSecret, found[0].sealed); err != nil {
 			return nil, err
 		}
 	}

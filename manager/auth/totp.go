@@ -13,11 +13,9 @@ import (
 	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/viewer"
 )
-
-// sealTOTP is what the sealed secrets of second factors are for.
-const sealTOTP = "totp"
 
 // StartTotpPayload is what an authenticator app needs.
 type StartTotpPayload struct {
@@ -50,7 +48,7 @@ func (s *Service) StartTotp(ctx context.Context) (*StartTotpPayload, error) {
 	secret := make([]byte, secretSize)
 	rand.Read(secret) // never fails
 	n, err := s.client.User.Update().Where(user.ID(v.User), user.TotpEnabledAtIsNil()).
-		SetTotpSealed(s.keys.Seal(sealTOTP, secret)).SetTotpStep(0).Save(viewer.SystemContext(ctx))
+		SetTotpSealed(s.keys.Seal(seal.SecondFactor, secret)).SetTotpStep(0).Save(viewer.SystemContext(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("keep secret: %w", err)
 	}
@@ -159,7 +157,7 @@ func (s *Service) withCode(ctx context.Context, code string, f func(context.Cont
 // The user's row must be locked.
 func (s *Service) useCode(ctx context.Context, tx *ent.Tx, u *ent.User, code string) (bool, error) {
 	code = plainCode(code)
-	secret, err := s.keys.Open(sealTOTP, u.TotpSealed)
+	secret, err := s.keys.Open(seal.SecondFactor, u.TotpSealed)
 	if err != nil {
 		return false, fmt.Errorf("second factor of user %s: %w", u.ID, err)
 	}

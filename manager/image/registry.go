@@ -64,7 +64,7 @@ func (s *Service) CreateRegistry(ctx context.Context, in CreateRegistryInput) (*
 	c := s.client.Registry.Create().SetName(in.Name).SetHost(host).SetNillablePlainHTTP(in.PlainHTTP).
 		SetNillableUsername(in.Username)
 	if in.Password != nil && *in.Password != "" {
-		c.SetPasswordSealed(s.keys.Seal(purpose, []byte(*in.Password)))
+		c.SetPasswordSealed(s.keys.Seal(seal.RegistryPassword, []byte(*in.Password)))
 	}
 	r, err := c.Save(ctx)
 	if err != nil {
@@ -73,15 +73,12 @@ func (s *Service) CreateRegistry(ctx context.Context, in CreateRegistryInput) (*
 	return &RegistryPayload{Registry: r}, nil
 }
 
-// purpose is what passwords of registries are sealed for.
-const purpose = "registry password"
-
 // Password returns the password of a registry, empty when it has none.
 func (s *Service) Password(r *ent.Registry) (string, error) {
 	if len(r.PasswordSealed) == 0 {
 		return "", nil
 	}
-	password, err := s.keys.Open(purpose, r.PasswordSealed)
+	password, err := s.keys.Open(seal.RegistryPassword, r.PasswordSealed)
 	return string(password), err
 }
 

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/seal"
 )
 
 const (
@@ -99,7 +100,7 @@ func (i *issuers) get(ctx context.Context, issuer string) (*oidc.Provider, error
 
 // oauth is the client that we are at the provider.
 func (s *Service) oauth(r *http.Request, p *ent.IdentityProvider, at *oidc.Provider) (*oauth2.Config, error) {
-	secret, err := s.keys.Open(purpose, p.ClientSecretSealed)
+	secret, err := s.keys.Open(seal.ProviderSecret, p.ClientSecretSealed)
 	if err != nil {
 		return nil, fmt.Errorf("open client secret: %w", err)
 	}

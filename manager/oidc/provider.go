@@ -16,12 +16,10 @@ import (
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 )
-
-// purpose is what client secrets are sealed for.
-const purpose = "identity provider"
 
 const (
 	maxText = 512
@@ -118,7 +116,7 @@ func (s *Service) CreateIdentityProvider(ctx context.Context, in CreateIdentityP
 	}
 	p, err := s.client.IdentityProvider.Create().
 		SetName(in.Name).SetNillableDisplayName(in.DisplayName).SetIssuer(in.Issuer).SetClientID(in.ClientID).
-		SetClientSecretSealed(s.keys.Seal(purpose, []byte(in.ClientSecret))).SetScopes(scopes).
+		SetClientSecretSealed(s.keys.Seal(seal.ProviderSecret, []byte(in.ClientSecret))).SetScopes(scopes).
 		SetAutoProvision(auto).SetEmailDomains(domains).SetDomainID(in.Domain).SetNillableProjectID(in.Project).
 		Save(ctx)
 	if err != nil {
@@ -157,7 +155,7 @@ func (s *Service) UpdateIdentityProvider(ctx context.Context, in UpdateIdentityP
 		up.ClearProjectID()
 	}
 	if in.ClientSecret != nil {
-		up.SetClientSecretSealed(s.keys.Seal(purpose, []byte(*in.ClientSecret)))
+		up.SetClientSecretSealed(s.keys.Seal(seal.ProviderSecret, []byte(*in.ClientSecret)))
 	}
 	if in.Scopes != nil {
 		up.SetScopes(in.Scopes)

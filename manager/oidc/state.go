@@ -13,12 +13,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/berthhq/berth/internal/seal"
 )
 
 const (
-	stateLife    = 10 * time.Minute
-	statePurpose = "oidc login"
-	maxReturn    = 1024 // the cookie has 4 KiB
+	stateLife = 10 * time.Minute
+	maxReturn = 1024 // the cookie has 4 KiB
 )
 
 // state is what a browser carries, sealed, from the start to the callback.
@@ -54,7 +55,7 @@ func (s *Service) keep(w http.ResponseWriter, r *http.Request, st *state) {
 	}
 	if st != nil {
 		body, _ := json.Marshal(st) // strings, an id and a time
-		c.Value, c.MaxAge = base64.RawURLEncoding.EncodeToString(s.keys.Seal(statePurpose, body)), int(stateLife.Seconds())
+		c.Value, c.MaxAge = base64.RawURLEncoding.EncodeToString(s.keys.Seal(seal.LoginState, body)), int(stateLife.Seconds())
 	}
 	http.SetCookie(w, c)
 }
@@ -69,7 +70,7 @@ func (s *Service) kept(r *http.Request) (st state, ok bool) {
 	if err != nil {
 		return st, false
 	}
-	body, err := s.keys.Open(statePurpose, sealed)
+	body, err := s.keys.Open(seal.LoginState, sealed)
 	if err != nil || json.Unmarshal(body, &st) != nil {
 		return st, false
 	}

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -86,6 +88,19 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 
 // DSN is the address of a database for the role that owns Database.
 func (s *Server) DSN(database string) string { return s.dsn(Database, database) }
+
+// Find returns the address of Database of the server that another process of the
+// same user runs in a directory. It is good until close.
+func Find(dir string) (dsn string, close func() error, err error) {
+	if _, err := os.Stat(filepath.Join(dir, socket)); err != nil {
+		return "", nil, fmt.Errorf("no postgresql runs in %s: %w", dir, err)
+	}
+	room, err := proc.OpenRoom(dir, "postgres")
+	if err != nil {
+		return "", nil, err
+	}
+	return (&Server{room: room}).DSN(Database), room.Close, nil
+}
 
 // PID is the process id of the postmaster, 0 while it is being started again.
 func (s *Server) PID() int { return s.sup.PID() }

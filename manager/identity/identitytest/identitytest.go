@@ -34,6 +34,13 @@ func Hasher() *password.Hasher {
 // Client opens an empty database with the schema, gone after the test.
 func Client(t testing.TB) *ent.Client {
 	t.Helper()
+	client, _ := Store(t)
+	return client
+}
+
+// Store is Client with the database below it.
+func Store(t testing.TB) (*ent.Client, *sql.DB) {
+	t.Helper()
 	dsn := testenv.PostgresFrom(t, "schema", func(ctx context.Context, dsn string) error {
 		db, err := sql.Open("pgx", dsn)
 		if err != nil {
@@ -42,20 +49,13 @@ func Client(t testing.TB) *ent.Client {
 		defer db.Close()
 		return migrate.Up(ctx, db, migrate.Files())
 	})
-	client, err := open(dsn)
+	db, err := sql.Open("pgx", dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
+	client := ent.NewClient(ent.Driver(entsql.OpenDB(dialect.Postgres, db)))
 	t.Cleanup(func() { client.Close() })
-	return client
-}
-
-func open(dsn string) (*ent.Client, error) {
-	db, err := sql.Open("pgx", dsn)
-	if err != nil {
-		return nil, err
-	}
-	return ent.NewClient(ent.Driver(entsql.OpenDB(dialect.Postgres, db))), nil
+	return client, db
 }
 
 // World is a superadmin, a monitor and two domains that know nothing of each other.

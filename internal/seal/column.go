@@ -1,0 +1,29 @@
+package seal
+
+// Purpose is what something is sealed for. It opens for nothing else.
+type Purpose string
+
+// The purposes.
+const (
+	KeypairSecret    Purpose = "keypair secret"
+	SecondFactor     Purpose = "totp"
+	RegistryPassword Purpose = "registry password"
+	ProviderSecret   Purpose = "identity provider"
+	LoginState       Purpose = "login state" // of a browser at an identity provider, for minutes; in no table
+)
+
+// Column is a column of sealed values, in a table with an id.
+type Column struct {
+	Table, Name string
+	Purpose     Purpose
+}
+
+// Columns are all that hold sealed values, empty or NULL where there is none.
+func Columns() []Column {
+	return []Column{
+		{"keypairs", "secret_sealed", KeypairSecret},
+		{"users", "totp_sealed", SecondFactor},
+		{"registries", "password_sealed", RegistryPassword},
+		{"identity_providers", "client_secret_sealed", ProviderSecret},
+	}
+}
