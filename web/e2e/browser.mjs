@@ -72,3 +72,23 @@ export function album(dir) {
     await page.emulateMedia({ colorScheme: "light" });
   };
 }
+
+/** Checks a page in both themes and at two widths, and keeps its pictures; what is wrong goes to the barriers. */
+export function looker(page, shoot, barriers) {
+  return async (name) => {
+    for (const theme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme: theme });
+      await page.locator(`:root[data-mantine-color-scheme="${theme}"]`).waitFor();
+      barriers.push(...(await violations(page)).map((v) => `${name}, ${theme}: ${v}`));
+    }
+    await page.emulateMedia({ colorScheme: "light" });
+    const before = page.viewportSize();
+    for (const width of [1280, 800]) {
+      await page.setViewportSize({ width, height: 860 });
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      if (over > 0) barriers.push(`${name}: ${over} px too wide for ${width} px`);
+      await shoot(page, `${name}-${width}`);
+    }
+    await page.setViewportSize(before);
+  };
+}

@@ -12,6 +12,8 @@ interface FormProps {
   submit: string;
   busy: boolean;
   disabled?: boolean;
+  /** It cannot be undone. */
+  danger?: boolean;
   onSubmit: () => void;
   onCancel?: () => void;
   /** Gets what is wrong with each input. */
@@ -19,7 +21,7 @@ interface FormProps {
 }
 
 /** A form whose failures stand at the input they name; that input gets the focus. */
-export function Form({ failure, fields, submit, busy, disabled, onSubmit, onCancel, children }: FormProps) {
+export function Form({ failure, fields, submit, busy, disabled, danger, onSubmit, onCancel, children }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
   const { field, rest } = byField(failure, fields);
   useEffect(() => {
@@ -41,7 +43,7 @@ export function Form({ failure, fields, submit, busy, disabled, onSubmit, onCanc
             {t("Cancel")}
           </Button>
         ) : null}
-        <Button type="submit" loading={busy} disabled={disabled}>
+        <Button type="submit" color={danger ? "red" : undefined} loading={busy} disabled={disabled}>
           {submit}
         </Button>
       </div>
@@ -58,7 +60,7 @@ interface DialogProps extends Omit<FormProps, "onCancel"> {
 /** A form in a dialog of its own. */
 export function FormDialog({ title, size, onClose, ...form }: DialogProps) {
   return (
-    <Modal opened onClose={onClose} size={size} title={<h2>{title}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal opened onClose={onClose} size={size} title={title} closeButtonProps={{ "aria-label": t("Close") }}>
       <Form {...form} onCancel={onClose} />
     </Modal>
   );

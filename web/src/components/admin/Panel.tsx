@@ -11,7 +11,7 @@ interface Props {
 /** One object beside its list; Esc closes it. */
 export function SidePanel({ title, onClose, children }: Props) {
   return (
-    <Drawer opened onClose={onClose} position="right" size={680} title={<h2>{title}</h2>} closeButtonProps={{ "aria-label": t("Close") }} overlayProps={{ backgroundOpacity: 0.35 }}>
+    <Drawer opened onClose={onClose} position="right" size={680} title={title} closeButtonProps={{ "aria-label": t("Close") }} overlayProps={{ backgroundOpacity: 0.35 }}>
       <div className="stack side">{children}</div>
     </Drawer>
   );

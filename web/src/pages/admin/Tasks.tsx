@@ -1,20 +1,18 @@
 import { Button } from "@mantine/core";
-import { useEffect, useState } from "react";
-import { type ResultOf, graphql } from "../../api/graphql";
+import { useState } from "react";
+import { graphql } from "../../api/graphql";
 import { Confirm } from "../../components/Confirm";
 import { Status } from "../../components/Status";
 import { FilterSelect } from "../../components/admin/Filter";
 import { type Column, PagedTable } from "../../components/admin/Table";
 import { Progress } from "../../components/admin/people/Progress";
+import { type Task, TaskFields, goesOn, useFollowed } from "../../components/admin/people/task";
 import { usePages } from "../../components/admin/usePages";
 import { duration, when } from "../../components/format";
 import { useAction } from "../../hooks/useAction";
-import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 
-const TaskFields = graphql(`fragment TaskFields on Task { id kind title status done total message attempt createdAt startedAt endedAt }`);
-type Task = ResultOf<typeof TaskFields>;
 const TasksQuery = graphql(`
   query Tasks($where: TaskWhereInput, $first: Int, $after: Cursor) {
     tasks(first: $first, after: $after, where: $where, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
@@ -22,12 +20,10 @@ const TasksQuery = graphql(`
     }
   }
 `, [TaskFields]);
-const GoingOnQuery = graphql(`query GoingOn($ids: [ID!]!) { nodes(ids: $ids) { id ... on Task { ...TaskFields } } }`, [TaskFields]);
 const CancelTask = graphql(`mutation CancelTask($input: CancelTaskInput!) { cancelTask(input: $input) { task { ...TaskFields } } }`, [TaskFields]);
 const RetryTask = graphql(`mutation RetryTask($input: RetryTaskInput!) { retryTask(input: $input) { task { ...TaskFields } } }`, [TaskFields]);
 
 const statuses = ["waiting", "running", "done", "failed", "cancelled"] as const;
-const every = 2000;
 
 /** Work that goes on by itself, and what came of it. */
 export function Tasks() {
@@ -38,14 +34,7 @@ export function Tasks() {
   const retry = useAction(RetryTask, true);
   const [going, setGoing] = useState<Task | null>(null);
 
-  // What goes on is looked at again and again; the list shows what was read.
-  const live = pages.rows.filter((x) => x.status === "waiting" || x.status === "running").slice(0, 100).map((x) => x.id);
-  const { refetch } = useLiveQuery({ query: GoingOnQuery, variables: { ids: live }, pause: live.length === 0 });
-  useEffect(() => {
-    if (live.length === 0) return;
-    const timer = setInterval(refetch, every);
-    return () => clearInterval(timer);
-  });
+  useFollowed(pages.rows.filter(goesOn).map((x) => x.id));
 
   const columns: Column<Task>[] = [
     { head: t("Task"), cell: (x) => <><b>{x.title || x.kind}</b>{x.message ? <div className={x.status === "failed" ? "bad" : "dim"}>{x.message}</div> : null}</> },
@@ -53,7 +42,7 @@ export function Tasks() {
     { head: t("Progress"), cell: (x) => <Progress done={x.done} total={x.total} label={x.title} /> },
     { head: t("Asked for"), wide: true, cell: (x) => <span className="dim nowrap">{when(x.createdAt)}</span> },
     { head: t("Took"), wide: true, cell: (x) => <span className="dim nowrap">{x.startedAt && x.endedAt ? duration(Date.parse(x.endedAt) - Date.parse(x.startedAt)) : ""}</span> },
-    { head: "", num: true, cell: (x) => monitor ? null : x.status === "waiting" || x.status === "running" ? (
+    { head: "", num: true, cell: (x) => monitor ? null : goesOn(x) ? (
       <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Cancel {{name}}", { name: x.title })} onClick={() => { cancel.clear(); setGoing(x); }}>{t("Cancel")}</Button>
     ) : x.status === "failed" || x.status === "cancelled" ? (
       <Button variant="subtle" size="compact-xs" aria-label={t("Run {{name}} again", { name: x.title })} onClick={() => void retry.run({ input: { id: x.id } })}>{t("Run again")}</Button>

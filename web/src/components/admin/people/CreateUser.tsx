@@ -16,7 +16,7 @@ import { roleNames, roles } from "./rights";
 import { type Role, UpdateUser } from "./userdraft";
 
 const Create = graphql(`mutation CreateUser($input: CreateUserInput!) { createUser(input: $input) { user { id email } } }`);
-const RulesQuery = graphql(`query PasswordRules($domain: ID!) { node(id: $domain) { id ... on Domain { name passwordMinLength } } }`);
+const RulesQuery = graphql(`query PasswordRulesOf($domain: ID!) { node(id: $domain) { id ... on Domain { name passwordMinLength } } }`);
 
 interface Props {
   domain: string;
@@ -55,7 +55,7 @@ export function CreateUser({ domain: first, onClose, onDone }: Props) {
     }
   }
   return (
-    <Modal opened onClose={onClose} closeOnClickOutside={false} size={560} title={<h2>{t("New user")}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal opened onClose={onClose} closeOnClickOutside={false} size={560} title={t("New user")} closeButtonProps={{ "aria-label": t("Close") }}>
       {made ? (
         <ShownOnce said={t("{{name}} can log in with this password. It is shown only now.", { name: made.email })} secret={made.password} onClose={onClose} />
       ) : (

@@ -31,7 +31,7 @@ export function NewInvitation({ onClose, onDone }: { onClose: () => void; onDone
   const [hours, setHours] = useState("72");
   const [link, setLink] = useState<string | null>(null);
   return (
-    <Modal opened onClose={onClose} closeOnClickOutside={!link} size={520} title={<h2>{t("New invitation")}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal opened onClose={onClose} closeOnClickOutside={!link} size={520} title={t("New invitation")} closeButtonProps={{ "aria-label": t("Close") }}>
       {link ? (
         <ShownOnce said={t("Send this link to {{email}}. It is shown only now, and lets in nobody else.", { email: email.trim() })} secret={link} onClose={onClose} />
       ) : (

@@ -19,7 +19,7 @@ export function ResetPassword({ user, onClose }: { user: { id: string; email: st
   const [password, setPassword] = useState("");
   const [done, setDone] = useState<{ made: string | null } | null>(null);
   return (
-    <Modal opened onClose={onClose} closeOnClickOutside={!done} title={<h2>{t("Reset the password of {{name}}", { name: user.email })}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal opened onClose={onClose} closeOnClickOutside={!done} title={t("Reset the password of {{name}}", { name: user.email })} closeButtonProps={{ "aria-label": t("Close") }}>
       {done ? (
         <ShownOnce secret={done.made} onClose={onClose}
           said={done.made ? t("Give him this password. It is shown only now, and he must choose his own when he logs in.") : t("The password is set. He must choose his own when he logs in.")} />

@@ -5,6 +5,7 @@ import { toast } from "../../../hooks/useToasts";
 import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
 import { FailureNote } from "../../Note";
+import { Purge } from "./Purge";
 import type { OneUser } from "./UserPanel";
 import { may } from "./rights";
 import { type Status, UpdateUser } from "./userdraft";
@@ -13,12 +14,15 @@ interface Props {
   user: OneUser;
   /** The list may show him elsewhere now, or no more. */
   onMoved: () => void;
+  /** He is being removed. */
+  onGone: () => void;
 }
 
 /** What may be done about a user's status, with what it does to him. */
-export function Standing({ user, onMoved }: Props) {
+export function Standing({ user, onMoved, onGone }: Props) {
   const { run, busy, failure, clear } = useAction(UpdateUser);
   const [asked, ask] = useState<"inactive" | "deleted" | null>(null);
+  const [purging, purge] = useState(false);
   const waits = user.status === "before_verification";
   async function set(status: Status, said: string) {
     if (!(await run({ input: { id: user.id, status } }))) return;
@@ -46,6 +50,12 @@ export function Standing({ user, onMoved }: Props) {
           {waits ? t("Refuse") : t("Delete")}
         </Button>
       ) : null}
+      {(user.status === "inactive" || user.status === "deleted") && may(user, "delete") ? (
+        <Button variant="default" size="compact-sm" onClick={() => purge(true)}>
+          {t("Purge")}
+        </Button>
+      ) : null}
+      {purging ? <Purge user={user} onClose={() => purge(false)} onGone={onGone} /> : null}
       {asked ? null : <FailureNote failure={failure} />}
       <Confirm opened={asked === "inactive"} title={t("Deactivate {{name}}?", { name: user.email })} action={t("Deactivate")} busy={busy} failure={failure}
         onConfirm={() => void set("inactive", t("{{name}} is inactive.", { name: user.email }))} onClose={close}>

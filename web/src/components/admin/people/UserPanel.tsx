@@ -63,7 +63,7 @@ export function UserPanel({ id, onClose, onMoved }: Props) {
         <dt>{t("Status")}</dt>
         <dd className="row">
           <Status status={user.status} />
-          {editable && user.id !== viewer.user.id ? <Standing user={user} onMoved={onMoved} /> : null}
+          {editable && user.id !== viewer.user.id ? <Standing user={user} onMoved={onMoved} onGone={() => { onClose(); onMoved(); }} /> : null}
         </dd>
         <dt>{t("Domain")}</dt>
         <dd>{user.domain.name}</dd>

@@ -1,0 +1,296 @@
+// Walks through the administrators' pages about people, against a running platform:
+//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node e2e/people.mjs
+// E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { Api } from "./account/api.mjs";
+import { album, looker, open } from "./browser.mjs";
+
+const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = process.env;
+for (const [name, value] of Object.entries({ BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD })) assert(value, `${name} is not set`);
+
+const run = Math.random().toString(36).slice(2, 8);
+const domain = `lab-${run}`;
+const project = `vision-${run}`;
+const person = (name) => ({ name, email: `${name}-${run}@example.org`, password: `${name} ${run} chose this` });
+const [ada, bo, cy] = ["ada", "bo", "cy"].map(person);
+const started = Date.now();
+const shoot = album(BERTH_SHOTS);
+const barriers = [];
+const browsers = [];
+const api = await new Api(BERTH_URL).login(BERTH_EMAIL, BERTH_PASSWORD);
+
+async function step(name, act) {
+  const from = Date.now();
+  await act();
+  console.log(`ok  ${name} (${Date.now() - from} ms)`);
+}
+
+/** One person at a browser of his own. */
+async function sit() {
+  const browser = await open(BERTH_URL);
+  browsers.push(browser);
+  const { page } = browser;
+  return {
+    page,
+    look: looker(page, shoot, barriers),
+    heading: (name) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor(),
+    panel: (name) => page.getByRole("dialog", { name, exact: true }),
+    row: (text) => page.locator(".rows > li, .grid tbody tr").filter({ hasText: text }),
+    async go(name) {
+      await page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name, exact: true }).click();
+      await this.heading(name);
+    },
+    async login(email, password) {
+      await page.goto("/login");
+      await page.getByLabel("E-mail").fill(email);
+      await page.locator('input[name="password"]').fill(password);
+      await page.getByRole("button", { name: "Log in" }).click();
+    },
+    /** Chooses from a box that is searched at the server. */
+    async pick(within, label, text) {
+      const box = within.getByRole("combobox", { name: label });
+      await box.fill(text);
+      await page.getByRole("option", { name: text }).first().click();
+    },
+    /** An imported user chooses his own password first. */
+    async first(who) {
+      await this.login(who.email, who.given);
+      await this.heading("Choose a new password");
+      await page.getByLabel("New password", { exact: false }).first().fill(who.password);
+      await page.getByLabel("New password, again").fill(who.password);
+      await page.getByRole("button", { name: "Change the password" }).click();
+      await this.heading("Home");
+    },
+  };
+}
+
+const boss = await sit();
+const { page } = boss;
+
+async function makeDomain() {
+  await boss.login(BERTH_EMAIL, BERTH_PASSWORD);
+  await boss.heading("Home");
+  await page.goto("/admin");
+  await boss.heading("Users");
+  await boss.go("Domains");
+  await boss.look("domains");
+  await page.getByRole("button", { name: "New domain" }).click();
+  const dialog = boss.panel("New domain");
+  await dialog.getByLabel("Name").fill("no/name");
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await dialog.locator('[aria-invalid="true"]').waitFor();
+  await dialog.getByLabel("Name").fill(domain);
+  await dialog.getByLabel("Description").fill("The lab on the second floor");
+  await dialog.getByRole("button", { name: "Create" }).click();
+  const panel = boss.panel(domain);
+  await panel.getByLabel("Passwords have at least").fill("1");
+  await panel.getByRole("button", { name: "Save" }).click();
+  await panel.locator('[aria-invalid="true"]').waitFor();
+  await panel.getByLabel("Passwords have at least").fill("12");
+  await panel.getByLabel("Who may sign up").click();
+  await page.getByRole("option", { name: "Who has an invitation" }).click();
+  await panel.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved.").waitFor();
+  await boss.look("domain");
+  await page.keyboard.press("Escape");
+  await panel.waitFor({ state: "detached" });
+}
+
+async function makeProject() {
+  await boss.go("Projects");
+  await page.getByRole("button", { name: "New project" }).click();
+  const dialog = boss.panel("New project");
+  await dialog.getByLabel("Name").fill(project);
+  await boss.pick(dialog, "Domain", domain);
+  await boss.look("new-project");
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await boss.panel(project).getByText("No members yet.").waitFor();
+  await page.keyboard.press("Escape");
+}
+
+async function importUsers() {
+  await boss.go("Users");
+  await page.getByRole("button", { name: "Import CSV" }).click();
+  await boss.heading("Import users");
+  await boss.pick(page, "Domain", domain);
+  const csv = ["email,full_name,projects", ...[ada, bo, cy].map((p) => `${p.email},${p.name} of ${run},${project}`), `dan-${run}@example.org,Dan,no-such-project`, ""].join("\n");
+  await page.locator("[data-csv]").setInputFiles({ name: "lab.csv", mimeType: "text/csv", buffer: Buffer.from(csv) });
+  await page.getByRole("button", { name: "Preview" }).click();
+  await page.getByText("3 to create").waitFor();
+  await boss.row(`dan-${run}`).getByText("no-such-project").waitFor();
+  assert.equal(await page.locator('.grid [data-status="would_create"]').count(), 3);
+  await boss.look("import-preview");
+  await page.getByRole("button", { name: "Import 3 users" }).click();
+  await page.getByText("3 created").waitFor();
+  await boss.look("import-done");
+  const arriving = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download the passwords" }).click();
+  const lines = readFileSync(await (await arriving).path(), "utf8").trim().split("\n").slice(1);
+  assert.equal(lines.length, 3);
+  for (const line of lines) {
+    const [email, password] = line.split(",");
+    [ada, bo, cy].find((p) => p.email === email).given = password;
+  }
+  await page.getByRole("button", { name: "To the users" }).click();
+  await boss.heading("Users");
+  await boss.pick(page, "Domain", domain);
+  await boss.row(ada.email).waitFor();
+  assert.equal(await page.locator(".grid tbody tr").count(), 3);
+  await boss.look("users");
+}
+
+async function makeLead() {
+  await boss.go("Projects");
+  await page.getByLabel("Filter by name").fill(project);
+  await page.getByRole("button", { name: project }).click();
+  const panel = boss.panel(project);
+  const administers = `${ada.email} administers ${project}`;
+  await panel.getByRole("checkbox", { name: administers }).click();
+  await panel.getByRole("checkbox", { name: administers, checked: true }).waitFor();
+  await boss.look("project");
+  await panel.getByRole("tab", { name: "Limits" }).click();
+  await panel.getByText("None is attached here.").waitFor();
+  await boss.look("project-limits");
+  await panel.getByRole("tab", { name: "Volumes" }).click();
+  await panel.getByRole("heading", { name: "Allowed volumes" }).waitFor();
+  await boss.look("project-volumes");
+  await page.keyboard.press("Escape");
+}
+
+/** A project admin has the one page; a member has none. */
+async function leadSees() {
+  const lead = await sit();
+  await lead.first(ada);
+  await lead.page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Admin" }).click();
+  await lead.heading("Projects");
+  assert.deepEqual(await lead.page.getByRole("navigation", { name: "Admin pages" }).getByRole("link").allTextContents(), ["Projects"]);
+  await lead.page.getByRole("button", { name: project }).click();
+  const panel = lead.panel(project);
+  await panel.getByRole("button", { name: `Remove ${bo.email} from ${project}` }).waitFor();
+  assert.equal(await panel.getByRole("button", { name: "Purge" }).count(), 0, "a project admin purges nothing");
+  await lead.look("lead-project");
+  for (const path of ["users", "domains", "providers", "tasks", "audit"]) {
+    await lead.page.goto(`/admin/${path}`);
+    await lead.heading("Nothing is here");
+  }
+  await lead.look("lead-nothing");
+
+  const member = await sit();
+  await member.first(bo);
+  assert.equal(await member.page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Admin" }).count(), 0);
+  await member.page.goto("/admin/projects");
+  await member.heading("Nothing is here");
+  const own = await new Api(BERTH_URL).login(bo.email, bo.password);
+  bo.folder = (await own.ask("mutation($input: CreateVfolderInput!) { createVfolder(input: $input) { vfolder { id } } }", { input: { name: `notes-${run}` } })).createVfolder.vfolder.id;
+}
+
+async function deactivate() {
+  await boss.go("Users");
+  await page.getByLabel("Filter by e-mail or name").fill(bo.email);
+  await page.getByRole("button", { name: bo.email }).click();
+  const panel = boss.panel(bo.email);
+  await boss.look("user");
+  for (const [tab, ready] of [["Projects", project], ["Limits", "What binds in the end"], ["Volumes", "Allowed volumes"], ["Logins and keys", "Logged in now"], ["Activity", "What happened last"]]) {
+    await panel.getByRole("tab", { name: tab }).click();
+    await panel.getByText(ready).first().waitFor();
+    await boss.look(`user-${tab.toLowerCase().replaceAll(" ", "-")}`);
+  }
+  await panel.getByRole("button", { name: "Deactivate" }).click();
+  const asked = boss.panel(`Deactivate ${bo.email}?`);
+  await boss.look("deactivate");
+  await asked.getByRole("button", { name: "Deactivate" }).click();
+  await panel.locator('[data-status="inactive"]').waitFor();
+  await assert.rejects(new Api(BERTH_URL).login(bo.email, bo.password), "an inactive user does not log in");
+}
+
+async function purge() {
+  const panel = boss.panel(bo.email);
+  await panel.getByRole("button", { name: "Purge" }).click();
+  const asked = boss.panel(`Purge ${bo.email}`);
+  await asked.getByLabel(`Type ${bo.email} to go on`).fill(bo.email);
+  await asked.getByRole("button", { name: "Purge for ever" }).click();
+  // He owns a folder: somebody must get it.
+  await asked.locator('[aria-invalid="true"]').waitFor();
+  await boss.look("purge");
+  await boss.pick(asked, "Who gets his folders", cy.email);
+  await asked.getByRole("button", { name: "Purge for ever" }).click();
+  await asked.locator('[data-status="done"]').waitFor({ timeout: 120_000 });
+  await boss.look("purged");
+  await asked.getByRole("button", { name: "Done" }).click();
+  await page.getByText("No user matches").waitFor();
+  const { node } = await api.ask("query($id: ID!) { node(id: $id) { ... on Vfolder { owner { email } } } }", { id: bo.folder });
+  assert.equal(node.owner.email, cy.email, "the folder is handed over");
+  await boss.go("Tasks");
+  await boss.row(bo.email).locator('[data-status="done"]').waitFor();
+  await boss.look("tasks");
+}
+
+async function invite() {
+  await boss.go("Invitations");
+  await page.getByRole("button", { name: "New invitation" }).click();
+  const dialog = boss.panel("New invitation");
+  await dialog.getByLabel("E-mail").fill(`eve-${run}@example.org`);
+  await boss.pick(dialog, "Domain", domain);
+  await dialog.getByRole("button", { name: "Invite" }).click();
+  await dialog.locator(".cli code").getByText("/signup#invitation=").waitFor();
+  await boss.look("invited");
+  await dialog.getByRole("button", { name: "Done" }).click();
+  await boss.row(`eve-${run}`).getByRole("button", { name: /Revoke/ }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await boss.row(`eve-${run}`).locator('[data-status="revoked"]').waitFor();
+  await boss.look("invitations");
+  await boss.go("Login providers");
+  await page.getByRole("button", { name: "New provider" }).click();
+  await boss.panel("New login provider").getByLabel("Issuer").fill("login.example.org");
+  await boss.look("new-provider");
+  await page.keyboard.press("Escape");
+}
+
+/** A domain with people in it stays. */
+async function refused() {
+  await boss.go("Domains");
+  await page.getByLabel("Filter by name").fill(domain);
+  await page.getByRole("button", { name: domain }).click();
+  await boss.panel(domain).getByRole("button", { name: "Purge" }).click();
+  const asked = boss.panel(`Purge ${domain}?`);
+  await asked.getByLabel(`Type ${domain} to go on`).fill(domain);
+  await asked.getByRole("button", { name: "Purge for ever" }).click();
+  await asked.getByRole("alert").getByText("2 users").waitFor();
+  await boss.look("purge-refused");
+  await page.keyboard.press("Escape");
+}
+
+/** Takes away what the walk has made, as far as it is there. */
+async function sweep() {
+  const found = (await api.ask("query($name: String!) { domains(where: { name: $name }) { edges { node { id users(first: 50) { edges { node { id } } } projects(first: 50) { edges { node { id name } } } } } } }", { name: domain })).domains.edges[0]?.node;
+  if (!found) return;
+  for (const { node } of found.users.edges) {
+    await api.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", { input: { id: node.id, status: "inactive" } });
+    await api.ask("mutation($input: PurgeUserInput!) { purgeUser(input: $input) { task { id } } }", { input: { id: node.id, deleteFolders: true } });
+  }
+  for (const { node } of found.projects.edges) await api.ask("mutation($input: PurgeProjectInput!) { purgeProject(input: $input) { id } }", { input: node });
+}
+
+try {
+  await step("domain", makeDomain);
+  await step("project", makeProject);
+  await step("import", importUsers);
+  await step("project admin", makeLead);
+  await step("what he sees", leadSees);
+  await step("deactivate", deactivate);
+  await step("purge", purge);
+  await step("invitation, provider", invite);
+  await step("refused", refused);
+  await step("sweep", sweep);
+  assert.deepEqual(browsers.flatMap((b) => b.faults), [], "errors in the browser");
+  assert.deepEqual(barriers, [], "accessibility");
+  console.log(`all good in ${Math.round((Date.now() - started) / 1000)} s`);
+} catch (error) {
+  for (const [i, b] of browsers.entries()) await shoot(b.page, `failed-${i}`, ["light"]).catch(() => undefined);
+  console.error(error, "\nat", browsers.map((b) => b.page.url()).join(" "), "\n", [...browsers.flatMap((b) => b.faults), ...barriers].join("\n"));
+  process.exitCode = 1;
+  await sweep().catch((why) => console.error("sweep:", why.message));
+} finally {
+  for (const b of browsers) await b.close();
+}
