@@ -19,6 +19,10 @@ func (r queryResolver) Invitations(ctx context.Context) ([]*ent.Invitation, erro
 	return q.Order(ent.Desc(invitation.FieldCreatedAt)).Limit(mostInvitations).All(ctx)
 }
 
+func (r queryResolver) SignUpOffer(ctx context.Context) (*signup.SignUpOffer, error) {
+	return r.SignUps.Offer(ctx)
+}
+
 func (r mutationResolver) CreateInvitation(ctx context.Context, in signup.CreateInvitationInput) (*signup.InvitationPayload, error) {
 	return r.SignUps.CreateInvitation(ctx, in)
 }

@@ -801,6 +801,7 @@ type ComplexityRoot struct {
 		SSHKeys             func(childComplexity int) int
 		Server              func(childComplexity int) int
 		Sessions            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) int
+		SignUpOffer         func(childComplexity int) int
 		SlotTypes           func(childComplexity int) int
 		Tasks               func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.TaskOrder, where *ent.TaskWhereInput) int
 		Usage               func(childComplexity int, where *stats.UsageWhereInput) int
@@ -1108,6 +1109,11 @@ type ComplexityRoot struct {
 
 	SetVolumeGrantPayload struct {
 		Grant func(childComplexity int) int
+	}
+
+	SignUpOffer struct {
+		Mode  func(childComplexity int) int
+		Named func(childComplexity int) int
 	}
 
 	SlotType struct {
@@ -1442,6 +1448,7 @@ type QueryResolver interface {
 	Roles(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.RoleOrder, where *ent.RoleWhereInput) (*ent.RoleConnection, error)
 	Sessions(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) (*ent.SessionConnection, error)
 	Usage(ctx context.Context, where *stats.UsageWhereInput) ([]*stats.UsageEntry, error)
+	SignUpOffer(ctx context.Context) (*signup.SignUpOffer, error)
 	Invitations(ctx context.Context) ([]*ent.Invitation, error)
 	Tasks(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.TaskOrder, where *ent.TaskWhereInput) (*ent.TaskConnection, error)
 	Vfolders(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.VfolderOrder, where *ent.VfolderWhereInput) (*ent.VfolderConnection, error)
@@ -4829,6 +4836,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Sessions(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.SessionOrder), args["where"].(*ent.SessionWhereInput)), true
+	case "Query.signUpOffer":
+		if e.ComplexityRoot.Query.SignUpOffer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.SignUpOffer(childComplexity), true
 	case "Query.slotTypes":
 		if e.ComplexityRoot.Query.SlotTypes == nil {
 			break
@@ -5987,6 +6000,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SetVolumeGrantPayload.Grant(childComplexity), true
+
+	case "SignUpOffer.mode":
+		if e.ComplexityRoot.SignUpOffer.Mode == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SignUpOffer.Mode(childComplexity), true
+	case "SignUpOffer.named":
+		if e.ComplexityRoot.SignUpOffer.Named == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SignUpOffer.Named(childComplexity), true
 
 	case "SlotType.description":
 		if e.ComplexityRoot.SlotType.Description == nil {
@@ -8455,7 +8481,16 @@ type Invitation implements Node @allow(to: USER) {
   revokedAt: Time
 }
 
+"How people without a user sign up: with an invitation, or with an admin's approval, where any domain has that."
+type SignUpOffer @allow(to: ANYONE) {
+  mode: DomainSignUp!
+  "Whether several domains take sign-ups, so that one must be named."
+  named: Boolean!
+}
+
 extend type Query {
+  "Whether people sign up here by themselves, and how."
+  signUpOffer: SignUpOffer! @allow(to: ANYONE)
   "The newest invitations one administers."
   invitations: [Invitation!]! @allow(to: ADMIN)
 }
@@ -10513,6 +10548,16 @@ func (ec *executionContext) childFields_SetVolumeGrantPayload(ctx context.Contex
 		return ec.fieldContext_SetVolumeGrantPayload_grant(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SetVolumeGrantPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SignUpOffer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "mode":
+		return ec.fieldContext_SignUpOffer_mode(ctx, field)
+	case "named":
+		return ec.fieldContext_SignUpOffer_named(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SignUpOffer", field.Name)
 }
 
 func (ec *executionContext) childFields_SlotType(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -26973,6 +27018,38 @@ func (ec *executionContext) fieldContext_Query_usage(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_signUpOffer(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_signUpOffer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().SignUpOffer(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *signup.SignUpOffer) graphql.Marshaler {
+			return ec.marshalNSignUpOffer2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsignupᚐSignUpOffer(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_signUpOffer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SignUpOffer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_invitations(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -31782,6 +31859,52 @@ func (ec *executionContext) fieldContext_SetVolumeGrantPayload_grant(_ context.C
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _SignUpOffer_mode(ctx context.Context, field graphql.CollectedField, obj *signup.SignUpOffer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SignUpOffer_mode(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Mode, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v domain.SignUp) graphql.Marshaler {
+			return ec.marshalNDomainSignUp2githubᚗcomᚋberthhqᚋberthᚋentᚋdomainᚐSignUp(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SignUpOffer_mode(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SignUpOffer", field, false, false, errors.New("field of type DomainSignUp does not have child fields"))
+}
+
+func (ec *executionContext) _SignUpOffer_named(ctx context.Context, field graphql.CollectedField, obj *signup.SignUpOffer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SignUpOffer_named(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Named, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SignUpOffer_named(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SignUpOffer", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _SlotType_id(ctx context.Context, field graphql.CollectedField, obj *ent.SlotType) (ret graphql.Marshaler) {
@@ -49347,6 +49470,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "signUpOffer":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_signUpOffer(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "invitations":
 			field := field
 
@@ -52681,6 +52826,49 @@ func (ec *executionContext) _SetVolumeGrantPayload(ctx context.Context, sel ast.
 			out.Values[i] = graphql.MarshalString("SetVolumeGrantPayload")
 		case "grant":
 			out.Values[i] = ec._SetVolumeGrantPayload_grant(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var signUpOfferImplementors = []string{"SignUpOffer"}
+
+func (ec *executionContext) _SignUpOffer(ctx context.Context, sel ast.SelectionSet, obj *signup.SignUpOffer) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, signUpOfferImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SignUpOffer")
+		case "mode":
+			out.Values[i] = ec._SignUpOffer_mode(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "named":
+			out.Values[i] = ec._SignUpOffer_named(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -57859,6 +58047,16 @@ func (ec *executionContext) marshalNSetVolumeGrantPayload2ᚖgithubᚗcomᚋbert
 		return graphql.Null
 	}
 	return ec._SetVolumeGrantPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSignUpOffer2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsignupᚐSignUpOffer(ctx context.Context, sel ast.SelectionSet, v *signup.SignUpOffer) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SignUpOffer(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNSlotType2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSlotTypeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.SlotType) graphql.Marshaler {

@@ -79,6 +79,34 @@ func TestOffIsNotThere(t *testing.T) {
 	}
 }
 
+// Everybody may ask how to sign up; it costs no try.
+func TestOffer(t *testing.T) {
+	s := newSetup(t, domain.SignUpOff)
+	ctx := viewer.With(context.Background(), &viewer.Viewer{})
+	for _, c := range []struct {
+		a, b domain.SignUp
+		want signup.SignUpOffer
+	}{
+		{domain.SignUpOff, domain.SignUpOff, signup.SignUpOffer{Mode: domain.SignUpOff}},
+		{domain.SignUpInvitation, domain.SignUpOff, signup.SignUpOffer{Mode: domain.SignUpInvitation}},
+		{domain.SignUpApproval, domain.SignUpInvitation, signup.SignUpOffer{Mode: domain.SignUpApproval, Named: true}},
+		{domain.SignUpInvitation, domain.SignUpApproval, signup.SignUpOffer{Mode: domain.SignUpApproval, Named: true}},
+	} {
+		s.Client.Domain.UpdateOne(s.A.Domain).SetSignUp(c.a).ExecX(viewer.SystemContext(t.Context()))
+		s.Client.Domain.UpdateOne(s.B.Domain).SetSignUp(c.b).ExecX(viewer.SystemContext(t.Context()))
+		for range 30 {
+			got, err := s.service.Offer(ctx)
+			if err != nil || *got != c.want {
+				t.Fatalf("%s and %s: %+v, %v", c.a, c.b, got, err)
+			}
+		}
+	}
+	s.Client.Domain.UpdateOne(s.B.Domain).SetActive(false).ExecX(viewer.SystemContext(t.Context()))
+	if got, err := s.service.Offer(ctx); err != nil || got.Mode != domain.SignUpInvitation || got.Named {
+		t.Errorf("with one domain not active: %+v, %v", got, err)
+	}
+}
+
 func TestApproval(t *testing.T) {
 	s := newSetup(t, domain.SignUpApproval)
 	ctx := viewer.SystemContext(t.Context())

@@ -92,18 +92,6 @@ export async function signUp(person: Person): Promise<SignUp> {
   }
 }
 
-/**
- * Whether people sign up here, and how. The server answers that before it looks
- * at the rest of a form, so an empty one asks.
- */
-export async function signUpMode(): Promise<"off" | "invitation" | "open" | "domain" | "throttled"> {
-  const { failure } = await signUp({ email: "", username: "", fullName: "", password: "", domain: "" });
-  if (failure?.code === "NOT_FOUND") return "off";
-  if (failure?.code === "RESOURCE_EXHAUSTED") return "throttled";
-  if (failure?.field === "invitation") return "invitation";
-  return failure?.field === "domain" ? "domain" : "open";
-}
-
 let invitation = "";
 
 /** Whether one came by an invitation. */

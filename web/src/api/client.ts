@@ -11,12 +11,12 @@ const embedded = () => null;
 /** Objects without an id: the cache keeps them inside their parent. */
 const withoutId = [
   "AgentPlugin", "AgentProbe", "DeviceHolder", "DroppedAgents", "EffectiveLimit", "EventStep", "File", "FileList", "FileResult", "ImportResult",
-  "KernelStats", "LimitReached", "LogChunk", "LoginProvider", "Metric", "NearestFit", "PendingReport", "ResourceGroupAccess",
-  "RolePermission", "ScanResult", "Server", "UploadTarget", "UsageEntry", "UserAccount", "Viewer",
+  "KernelStats", "LimitReached", "LogChunk", "LoginProvider", "Metric", "NearestFit", "PendingReport", "PresetFit",
+  "ResourceGroupAccess", "RolePermission", "ScanResult", "Server", "SignUpOffer", "UploadTarget", "UsageEntry", "UserAccount", "Viewer",
 ];
 
 const cache = cacheExchange({
-  keys: Object.fromEntries(withoutId.map((type) => [type, embedded])),
+  keys: { ...Object.fromEntries(withoutId.map((type) => [type, embedded])), Retention: (row) => row.category as string },
 });
 
 /** Sends people to the login page when the server no longer knows them. */

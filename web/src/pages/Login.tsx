@@ -1,9 +1,11 @@
 import { Link, useRouter, useSearch } from "@tanstack/react-router";
 import { Suspense, lazy, useEffect, useState } from "react";
+import { useQuery } from "urql";
 import { type Login as Session, own, renewed, session } from "../api/auth";
 import { Mark } from "../components/Mark";
 import { LoginForm } from "../components/account/LoginForm";
 import { Providers } from "../components/account/Providers";
+import { SignUpOfferQuery } from "../components/account/offer";
 import "../components/account/account.css";
 import { t } from "../i18n";
 
@@ -39,12 +41,21 @@ export function Login() {
             setPassword(typed);
             void session().then(goOn);
           }}>
-            <p className="dim">
-              {t("No account yet?")} <Link to="/signup">{t("Sign up")}</Link>
-            </p>
+            <SignUpLink />
           </LoginForm>
         ) : null}
       </div>
     </main>
+  );
+}
+
+/** The way to the sign-up, where there is one. */
+function SignUpLink() {
+  const [{ data }] = useQuery({ query: SignUpOfferQuery });
+  if (!data || data.signUpOffer.mode === "off") return null;
+  return (
+    <p className="dim">
+      {t("No account yet?")} <Link to="/signup">{t("Sign up")}</Link>
+    </p>
   );
 }

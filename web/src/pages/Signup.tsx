@@ -1,30 +1,33 @@
 import { Button, PasswordInput, TextInput } from "@mantine/core";
 import { Link, useRouteContext, useRouter } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useState } from "react";
-import { login, signUp, signUpMode } from "../api/auth";
-import { type Failure, byField } from "../api/errors";
+import { type ReactNode, useState } from "react";
+import { useQuery } from "urql";
+import { login, signUp } from "../api/auth";
+import { type Failure, byField, fromGraphQL } from "../api/errors";
 import { Mark } from "../components/Mark";
 import { FailureNote } from "../components/Note";
 import { shortest } from "../components/account/PasswordForm";
+import { SignUpOfferQuery } from "../components/account/offer";
 import "../components/account/account.css";
 import { t } from "../i18n";
 
-type Mode = "asking" | "off" | "invitation" | "open" | "domain" | "invited" | "throttled" | "pending" | "active";
+type Done = "pending" | "active";
 
 export function Signup() {
   const { invited } = useRouteContext({ from: "/signup" });
-  const [mode, setMode] = useState<Mode>("asking");
-  useEffect(() => {
-    if (invited) setMode("invited");
-    else void signUpMode().then(setMode);
-  }, [invited]);
+  const [done, setDone] = useState<Done | null>(null);
   return (
     <main className="login">
       <div className="card">
         <div className="wordmark">
           <Mark size={28} /> Berth
         </div>
-        <State mode={mode} onMode={setMode} />
+        {done === "pending" ? (
+          <Said title={t("Your sign-up waits for approval")}>{t("An admin looks at it. You can log in with your e-mail and password once it is approved; nothing more is needed from you.")}</Said>
+        ) : null}
+        {done === "active" ? <Said title={t("Your account is ready")}>{t("Log in with your e-mail and the password you chose.")}</Said> : null}
+        {done === null && invited ? <Form invitation named={false} onDone={setDone} /> : null}
+        {done === null && !invited ? <Uninvited onDone={setDone} /> : null}
         <p className="dim">
           <Link to="/login">{t("Back to the login")}</Link>
         </p>
@@ -33,22 +36,19 @@ export function Signup() {
   );
 }
 
-function State({ mode, onMode }: { mode: Mode; onMode: (mode: Mode) => void }) {
-  switch (mode) {
-    case "asking":
+/** Who comes by himself gets what the domains offer, and most offer nothing. */
+function Uninvited({ onDone }: { onDone: (how: Done) => void }) {
+  const [{ data, error }] = useQuery({ query: SignUpOfferQuery, requestPolicy: "network-only" });
+  if (error) return <FailureNote failure={fromGraphQL(error)} what={t("The server does not answer")} />;
+  switch (data?.signUpOffer.mode) {
+    case undefined:
       return <p className="dim">{t("Loading…")}</p>;
     case "off":
       return <Said title={t("Sign-up is off")}>{t("Accounts are made by the admins of this platform. Ask one of them.")}</Said>;
     case "invitation":
       return <Said title={t("An invitation is needed")}>{t("Ask an admin for an invitation, or open the link of yours again.")}</Said>;
-    case "throttled":
-      return <Said title={t("Too many tries")}>{t("Too many people of your network tried to sign up just now. Wait a quarter of an hour.")}</Said>;
-    case "pending":
-      return <Said title={t("Your sign-up waits for approval")}>{t("An admin looks at it. You can log in with your e-mail and password once it is approved; nothing more is needed from you.")}</Said>;
-    case "active":
-      return <Said title={t("Your account is ready")}>{t("Log in with your e-mail and the password you chose.")}</Said>;
   }
-  return <Form invitation={mode === "invited"} named={mode === "domain"} onMode={onMode} />;
+  return <Form invitation={false} named={data!.signUpOffer.named} onDone={onDone} />;
 }
 
 /** A state in which nothing is left to fill in; its heading takes the focus, so that it is read out. */
@@ -63,7 +63,7 @@ function Said({ title, children }: { title: string; children: ReactNode }) {
   );
 }
 
-function Form({ invitation, named, onMode }: { invitation: boolean; named: boolean; onMode: (mode: Mode) => void }) {
+function Form({ invitation, named, onDone }: { invitation: boolean; named: boolean; onDone: (how: Done) => void }) {
   const { history } = useRouter();
   const [person, setPerson] = useState({ email: "", username: "", fullName: "", password: "", domain: "" });
   const [busy, setBusy] = useState(false);
@@ -77,10 +77,9 @@ function Form({ invitation, named, onMode }: { invitation: boolean; named: boole
     const done = await signUp({ ...person, email: person.email.trim(), fullName: person.fullName.trim() });
     setBusy(false);
     setFailure(done.failure ?? null);
-    if (done.failure?.field === "domain" && !named) return onMode("domain");
     if (done.failure) return;
-    if (done.status === "pending") return onMode("pending");
-    if (await login({ email: person.email.trim(), password: person.password })) return onMode("active");
+    if (done.status === "pending") return onDone("pending");
+    if (await login({ email: person.email.trim(), password: person.password })) return onDone("active");
     history.push("/login");
   }
   return (
