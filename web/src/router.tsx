@@ -216,6 +216,16 @@ const roles = createRoute({
   path: "roles",
   component: lazyRouteComponent(() => import("./pages/admin/Roles"), "Roles"),
 });
+const presets = createRoute({
+  getParentRoute: () => admin,
+  path: "presets",
+  component: lazyRouteComponent(() => import("./pages/admin/Presets"), "Presets"),
+});
+const volumes = createRoute({
+  getParentRoute: () => admin,
+  path: "volumes",
+  component: lazyRouteComponent(() => import("./pages/admin/Volumes"), "Volumes"),
+});
 const images = createRoute({
   getParentRoute: () => admin,
   path: "images",
@@ -251,7 +261,7 @@ export const router = createRouter({
       folder,
       cluster,
       account.addChildren([accountStart, profile, password, secondStep, logins, tokens, keypairs, sshKeys, limits, activity]),
-      admin.addChildren([adminStart, users, projects, domains, invitations, providers, tasks, policies, resourceGroups, roles, images, agents, audit, retention]),
+      admin.addChildren([adminStart, users, projects, domains, invitations, providers, tasks, policies, resourceGroups, roles, presets, volumes, images, agents, audit, retention]),
     ]),
   ]),
   defaultPreload: "intent",

@@ -1,0 +1,88 @@
+import { Button, Checkbox, SegmentedControl } from "@mantine/core";
+import { useState } from "react";
+import { graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { t } from "../../../i18n";
+import { Confirm } from "../../Confirm";
+import { FormDialog } from "../Form";
+import { Part, SidePanel } from "../Panel";
+import { type Holder, HolderPick } from "./HolderPick";
+import { holderOf, spoken } from "./holder";
+import { type Volume, VolumeFields, type VolumeGrant, atoms, given } from "./volume";
+
+const SetGrant = graphql(`mutation SetVolumeGrant($input: SetVolumeGrantInput!) { setVolumeGrant(input: $input) { grant { id permissions } } }`);
+const RemoveGrant = graphql(`mutation RemoveVolumeGrant($input: RemoveVolumeGrantInput!) { removeVolumeGrant(input: $input) { volume { ...VolumeFields } } }`, [VolumeFields]);
+
+/** What the folders of one volume may be used for, and by whom. */
+export function VolumePanel({ volume, onClose, onDone }: { volume: Volume; onClose: () => void; onDone: () => void }) {
+  const may = volume.permissions.includes("special");
+  const { run, busy, failure, clear } = useAction(RemoveGrant);
+  const [edited, setEdited] = useState<VolumeGrant | "new" | null>(null);
+  const [going, setGoing] = useState<VolumeGrant | null>(null);
+  async function remove() {
+    if (!going || !(await run({ input: { id: going.id } }))) return;
+    setGoing(null);
+    onDone();
+  }
+  return (
+    <SidePanel title={volume.name} onClose={onClose}>
+      <Part title={t("What its folders may be used for")} aside={may ? <Button variant="light" onClick={() => setEdited("new")}>{t("Grant")}</Button> : null}>
+        <p className="dim">{t("What several lines give adds up. It binds every role, superadmins too.")}</p>
+        {volume.grants.length === 0 ? <p className="tone-wait">{t("Nobody may use it.")}</p> : (
+          <ul className="rows" aria-label={t("What its folders may be used for")}>
+            {volume.grants.map((g) => (
+              <li key={g.id}>
+                <span><b>{spoken(g)}</b> <span className="dim">{given(g.permissions).map((x) => t(x)).join(", ")}</span></span>
+                {may ? (
+                  <span className="push row keep">
+                    <Button variant="subtle" size="compact-xs" aria-label={t("Change what {{holder}} may", { holder: spoken(g) })} onClick={() => setEdited(g)}>{t("Change")}</Button>
+                    <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Take the volume from {{holder}}", { holder: spoken(g) })} onClick={() => { clear(); setGoing(g); }}>{t("Take away")}</Button>
+                  </span>
+                ) : null}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Part>
+      {edited ? <GrantDialog volume={volume} grant={edited === "new" ? null : edited} onClose={() => setEdited(null)} onDone={onDone} /> : null}
+      <Confirm opened={going !== null} title={t("Take it away?")} action={t("Take away")} busy={busy} failure={failure} onClose={() => setGoing(null)} onConfirm={() => void remove()}>
+        {going ? t("What only this line gives {{holder}} is no longer allowed on {{volume}}. Folders and their data stay.", { holder: spoken(going), volume: volume.name }) : null}
+      </Confirm>
+    </SidePanel>
+  );
+}
+
+function GrantDialog({ volume, grant, onClose, onDone }: { volume: Volume; grant: VolumeGrant | null; onClose: () => void; onDone: () => void }) {
+  const { run, busy, failure } = useAction(SetGrant);
+  const was = grant ? holderOf(grant) : null;
+  const [everybody, setEverybody] = useState(was?.kind === "everybody");
+  const [holder, setHolder] = useState<Holder>(was && was.kind !== "everybody" ? { kind: was.kind, id: was.id } : { kind: "project", id: null });
+  const [permissions, setPermissions] = useState<string[]>(grant?.permissions ?? ["mount", "download"]);
+  async function submit() {
+    const whom = everybody ? {} : { [holder.kind]: holder.id };
+    if (!(await run({ input: { volume: volume.id, ...whom, permissions: atoms.map((a) => a.value).filter((a) => permissions.includes(a)) } }))) return;
+    onDone();
+    onClose();
+  }
+  return (
+    <FormDialog title={grant ? t("What {{holder}} may on {{volume}}", { holder: spoken(grant), volume: volume.name }) : t("Grant {{name}}", { name: volume.name })} onClose={onClose} onSubmit={() => void submit()}
+      submit={grant ? t("Save") : t("Grant")} busy={busy} failure={failure} disabled={!everybody && !holder.id} fields={["domain", "project", "user"]}>
+      {(wrong) => (
+        <>
+          {grant ? null : (
+            <>
+              <SegmentedControl aria-label={t("To whom")} value={everybody ? "all" : "one"} onChange={(v) => setEverybody(v === "all")} data={[{ value: "one", label: t("One domain, project or user") }, { value: "all", label: t("Everybody") }]} />
+              {everybody ? null : <HolderPick label={t("To whom")} kinds={["domain", "project", "user"]} value={holder} wrong={wrong} onChange={setHolder} />}
+            </>
+          )}
+          <Checkbox.Group label={t("May")} value={permissions} onChange={setPermissions}>
+            <div className="pairs" style={{ marginTop: 4 }}>
+              {atoms.map((a) => <Checkbox key={a.value} value={a.value} label={t(a.label)} />)}
+            </div>
+          </Checkbox.Group>
+          {grant ? null : <p className="dim">{t("It takes the place of what the same holder was given before.")}</p>}
+        </>
+      )}
+    </FormDialog>
+  );
+}

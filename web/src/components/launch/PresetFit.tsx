@@ -1,0 +1,18 @@
+import { t } from "../../i18n";
+
+const tones = { now: "tone-ok", when_free: "tone-wait", never: "tone-bad" } as const;
+const words = { now: "fits now", when_free: "would wait", never: "never fits" } as const;
+
+interface Props {
+  fit: { state: keyof typeof words; reason: string };
+}
+
+/** How soon a preset could start for the viewer, and what stands in its way; as the scheduler says. */
+export function PresetFit({ fit }: Props) {
+  return (
+    <span>
+      <span className={tones[fit.state]}>{t(words[fit.state])}</span>
+      {fit.reason ? <span className="dim">: {fit.reason}</span> : null}
+    </span>
+  );
+}
