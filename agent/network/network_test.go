@@ -103,11 +103,18 @@ func listen(t *testing.T, path, addr string) string {
 	return l.Addr().String()
 }
 
+// How long a dial is tried. The first packet over a new bridge may be lost, and
+// is sent again after a second.
+const (
+	whenOpen   = 10 * time.Second
+	whenClosed = 500 * time.Millisecond
+)
+
 // reach dials from inside a namespace and expects to be greeted.
-func reach(t *testing.T, path, addr string) error {
+func reach(t *testing.T, path, addr string, patience time.Duration) error {
 	t.Helper()
 	return within(t, path, func() error {
-		c, err := net.DialTimeout("tcp4", addr, 500*time.Millisecond)
+		c, err := net.DialTimeout("tcp4", addr, patience)
 		if err != nil {
 			return err
 		}
@@ -208,7 +215,11 @@ func TestReachability(t *testing.T) {
 		{"a kernel from the host", "/proc/self/ns/net", onA, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := reach(t, tt.from, tt.to); (err == nil) != tt.ok {
+			patience := whenOpen
+			if !tt.ok {
+				patience = whenClosed
+			}
+			if err := reach(t, tt.from, tt.to, patience); (err == nil) != tt.ok {
 				t.Errorf("%s to %s: %v, want reachable %v", tt.from, tt.to, err, tt.ok)
 			}
 		})
@@ -305,7 +316,7 @@ func TestAfterKill(t *testing.T) {
 		t.Errorf("links after sweep: %v", got)
 	}
 	addr := listen(t, second.Path(a), "127.0.0.1:0")
-	if err := reach(t, second.Path(a), addr); err != nil {
+	if err := reach(t, second.Path(a), addr, whenOpen); err != nil {
 		t.Error(err)
 	}
 	c, err := second.Reserve("c", "one")
@@ -333,7 +344,7 @@ func TestConnectAgain(t *testing.T) {
 	must(t, m.Connect(t.Context(), a))
 	must(t, m.Connect(t.Context(), b))
 	must(t, m.Connect(t.Context(), b))
-	if err := reach(t, m.Path(a), listen(t, m.Path(b), b.Address.String()+":0")); err != nil {
+	if err := reach(t, m.Path(a), listen(t, m.Path(b), b.Address.String()+":0"), whenOpen); err != nil {
 		t.Error(err)
 	}
 	link, err := netlink.LinkByName(half.Name)
