@@ -263,7 +263,7 @@ func TestWhoMayTouchAFolder(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if _, errs := folder(t, people["member"], managertest.Vars{"name": "mine", "project": c.A.Project.ID}); errs.Code() != "NOT_FOUND" {
+	if _, errs := folder(t, people["member"], managertest.Vars{"name": "mine", "project": c.A.Project.ID}); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("a member makes a project's folder: %s", errs)
 	}
 	if _, errs := folder(t, people["monitor"], managertest.Vars{"name": "mine"}); errs.Code() != "PERMISSION_DENIED" {
