@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/requestid"
 )
 
@@ -25,10 +26,25 @@ func present(ctx context.Context, err error) *gqlerror.Error {
 	if p.Limit != "" {
 		ext["limit"] = p.Limit
 	}
+	if len(p.Reached) > 0 {
+		ext["limits"] = limitsOf(p.Reached)
+	}
 	if id := requestid.From(ctx); id != "" {
 		ext["requestId"] = id
 	}
 	return &gqlerror.Error{Err: err, Message: p.Message, Path: graphql.GetPath(ctx), Extensions: ext}
+}
+
+// limitsOf are limits with the names that the type LimitReached has.
+func limitsOf(reached []report.LimitReached) []map[string]string {
+	list := make([]map[string]string, 0, len(reached))
+	for _, l := range reached {
+		list = append(list, map[string]string{
+			"scope": l.Scope, "holder": l.Holder, "resourceGroup": l.ResourceGroup, "withinProject": l.WithinProject,
+			"policy": l.Policy, "what": l.What, "used": l.Used, "requested": l.Requested, "limit": l.Limit,
+		})
+	}
+	return list
 }
 
 // explain keeps the parser's and validator's own words, which speak of the

@@ -224,6 +224,19 @@ func TestRefusedAndOverdue(t *testing.T) {
 	if len(errs) != 1 || errs.Code() != "RESOURCE_EXHAUSTED" || errs[0].Message != want {
 		t.Errorf("got %v\nwant %s", errs, want)
 	}
+	if len(errs) == 1 {
+		limit := func(policy, scope, holder, what, requested, limit string) map[string]string {
+			return map[string]string{"policy": policy, "scope": scope, "holder": holder, "what": what, "used": "0",
+				"requested": requested, "limit": limit, "resourceGroup": "", "withinProject": ""}
+		}
+		if diff := cmp.Diff([]map[string]string{
+			limit("house", "domain", "a", "mem", "16777216", "1048576"),
+			limit("small", "user", "member-a", "cpu", "0.2", "0.1"),
+			limit("small", "user", "member-a", "priority", "30", "20"),
+		}, errs[0].Extensions.Limits); diff != "" {
+			t.Error(diff)
+		}
+	}
 	house.Update().SetTotalSlots(resource.Slots{}).ExecX(ctx)
 	runs := c.create(t, input(nil, "sleep", "600"))
 	c.reaches(t, runs, lifecycle.Running)

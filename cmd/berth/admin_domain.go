@@ -133,6 +133,7 @@ func (a *app) domainUpdate() *cobra.Command {
 	givenCount(cmd, &in.PasswordMinLength, "password-min-length", "least `number` of characters of a password")
 	givenCount(cmd, &in.PasswordMaxAgeDays, "password-max-age", "`days` until a password must be changed; 0 = never")
 	given(cmd, &in.SignUp, "sign-up", "who may make himself a user, `how`: off, invitation or approval", choice("off", "invitation", "approval"))
+	sets(cmd, "password-max-age", "passwordMaxAgeDays")
 	return cmd
 }
 

@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var sessionTypes = []string{"interactive", "batch"}
-
 func (a *app) groupCommand() *cobra.Command {
 	return alias(group("group", "Work with resource groups: partitions of machines, and who may use them",
 		a.groupList(), a.groupShow(), a.groupCreate(), a.groupUpdate(),
@@ -94,7 +92,7 @@ func (a *app) groupCreate() *cobra.Command {
 	})
 	cmd.Flags().StringVar(&in.Description, "description", "", "what it is for")
 	cmd.Flags().BoolVar(&in.Public, "public", false, "open to everybody, without grants")
-	given(cmd, &types, "session-types", "`types` of sessions that may start in it, with commas between: interactive, batch (default: all)", choices(sessionTypes...))
+	givenWords(cmd, &types, "session-types", "`types` of sessions that may start in it, with commas between, such as interactive,batch (default: all)")
 	return cmd
 }
 
@@ -118,7 +116,7 @@ func (a *app) groupUpdate() *cobra.Command {
 	givenText(cmd, &in.Name, "name", "another `name`")
 	givenText(cmd, &in.Description, "description", "what it is for, a `text`")
 	givenBool(cmd, &in.Public, "public", "open to everybody (=false: only to whom it is granted)")
-	given(cmd, &in.SessionTypes, "session-types", "`types` of sessions that may start in it, with commas between: interactive, batch", choices(sessionTypes...))
+	givenWords(cmd, &in.SessionTypes, "session-types", "`types` of sessions that may start in it, with commas between, such as interactive,batch")
 	return cmd
 }
 

@@ -82,6 +82,7 @@ func (a *app) invitationCreate() *cobra.Command {
 		}
 		return int(d / time.Hour), nil
 	})
+	sets(cmd, "expires", "expiresInHours")
 	return cmd
 }
 

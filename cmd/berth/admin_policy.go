@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/berthhq/berth/cmd/berth/output"
 	"github.com/berthhq/berth/internal/client"
-	"github.com/berthhq/berth/internal/resource"
 	"github.com/spf13/cobra"
 )
 
@@ -34,10 +32,10 @@ func (a *app) policyList() *cobra.Command {
 }
 
 func policyTable(list ...client.Policy) *output.Table {
-	t := output.NewTable("NAME", "SLOTS", "OTHER SLOTS", "LIMITS")
+	t := output.NewTable("NAME", "SLOTS", "OTHER SLOTS", "LIMITS", "BINDS")
 	for _, p := range list {
 		t.Row(p.Name, output.Slots(p.TotalSlots), map[string]string{"zero": "none", "unlimited": "unlimited"}[p.UnlistedSlots],
-			strings.Join(policyLimits(p), ", "))
+			strings.Join(policyLimits(p), ", "), strings.Join(bindsText(p), ", "))
 	}
 	return t
 }
@@ -72,6 +70,23 @@ func policyLimits(p client.Policy) []string {
 	return all
 }
 
+// bindsText lists where a policy is attached.
+func bindsText(p client.Policy) []string {
+	var all []string
+	for _, at := range p.Attachments {
+		all = append(all, attachedTo(at))
+	}
+	return all
+}
+
+func attachedTo(at client.Attachment) string {
+	other := "something out of sight"
+	if at.KeypairID != nil {
+		other = "keypair " + *at.KeypairID
+	}
+	return holderText(at.Domain, at.Project, at.User, other) + narrowing(at.ResourceGroup, at.WithinProject)
+}
+
 func seconds(n int) string { return output.Duration(time.Duration(n) * time.Second) }
 
 func (a *app) policyShow() *cobra.Command {
@@ -91,6 +106,9 @@ func (a *app) policyShow() *cobra.Command {
 			for _, text := range policyLimits(*p) {
 				s.fact("Limit", text)
 			}
+			for _, at := range p.Attachments {
+				s.fact("Binds", attachedTo(at)+" ("+at.ID+")")
+			}
 			s.fact("Created", a.moment(&p.CreatedAt))
 			return nil
 		})
@@ -106,27 +124,34 @@ func policyFlags(cmd *cobra.Command, in *client.PolicyInput, there bool) {
 	}
 	given(cmd, &in.TotalSlots, "slots", "largest `amounts` held at once, such as cpu=8,mem=64g; none for no limit", parseAmounts)
 	given(cmd, &in.UnlistedSlots, "other-slots", "`what` holds for slots that --slots does not name: unlimited or zero", choice("unlimited", "zero"))
+	sets(cmd, "slots", "totalSlots")
+	sets(cmd, "other-slots", "unlistedSlots")
 	given(cmd, &in.MaxPendingSlots, "pending-slots", "largest `amounts` that waiting sessions ask for; none for no limit", parseAmounts)
 	for _, f := range []struct {
-		into        **int
-		name, usage string
+		into               **int
+		name, field, usage string
 	}{
-		{&in.MaxSessions, "sessions", "`number` of sessions at once"},
-		{&in.MaxPendingSessions, "pending-sessions", "`number` of waiting sessions"},
-		{&in.MaxContainersPerSession, "containers", "`number` of containers of a session"},
-		{&in.MaxPriority, "priority", "highest `priority` of a session"},
-		{&in.MaxVfolders, "folders", "`number` of folders"},
-		{&in.MaxCustomizedImages, "images", "`number` of customized images"},
-		{&in.MaxReplicas, "replicas", "`number` of replicas"},
-		{&in.MaxLogins, "logins", "`number` of logins at once"},
-		{&in.MaxNetworks, "networks", "`number` of networks"},
-		{&in.MaxSSHSessions, "ssh-sessions", "`number` of SSH and SFTP sessions at once"},
+		{&in.MaxSessions, "sessions", "maxSessions", "`number` of sessions at once"},
+		{&in.MaxPendingSessions, "pending-sessions", "maxPendingSessions", "`number` of waiting sessions"},
+		{&in.MaxContainersPerSession, "containers", "maxContainersPerSession", "`number` of containers of a session"},
+		{&in.MaxPriority, "priority", "maxPriority", "highest `priority` of a session"},
+		{&in.MaxVfolders, "folders", "maxVfolders", "`number` of folders"},
+		{&in.MaxCustomizedImages, "images", "maxCustomizedImages", "`number` of customized images"},
+		{&in.MaxReplicas, "replicas", "maxReplicas", "`number` of replicas"},
+		{&in.MaxLogins, "logins", "maxLogins", "`number` of logins at once"},
+		{&in.MaxNetworks, "networks", "maxNetworks", "`number` of networks"},
+		{&in.MaxSSHSessions, "ssh-sessions", "maxSSHSessions", "`number` of SSH and SFTP sessions at once"},
 	} {
 		given(cmd, f.into, f.name, f.usage+tail, count)
+		sets(cmd, f.name, f.field)
 	}
+	sets(cmd, "pending-slots", "maxPendingSlots")
 	given(cmd, &in.MaxSessionLifetime, "lifetime", "longest `time` of a session, such as 12h or 7d"+tail, span)
 	given(cmd, &in.IdleTimeout, "idle", "longest `time` of a session without use, such as 1h"+tail, span)
 	given(cmd, &in.MaxScopeBytes, "folders-size", "`size` of all folders on a volume, such as 100g"+tail, size)
+	sets(cmd, "lifetime", "maxSessionLifetime")
+	sets(cmd, "idle", "idleTimeout")
+	sets(cmd, "folders-size", "maxScopeBytes")
 }
 
 func (a *app) policyCreate() *cobra.Command {
@@ -222,7 +247,7 @@ func (a *app) policyAttach() *cobra.Command {
 			}
 			return a.table(at, func() *output.Table {
 				t := output.NewTable("POLICY", "BINDS", "ID")
-				t.Row(at.Policy.Name, holderText(at.Domain, at.Project, at.User, "keypair")+narrowing(at.ResourceGroup, at.WithinProject), at.ID)
+				t.Row(at.Policy.Name, attachedTo(*at), at.ID)
 				return t
 			})
 		})
@@ -255,19 +280,4 @@ func (a *app) policyDetach() *cobra.Command {
 there with the same --group and --within-project, or the attachment with an id.`
 	f.register(cmd)
 	return cmd
-}
-
-// limitAmount is an amount of a limit in people's units.
-func limitAmount(what, amount string) string {
-	n, err := strconv.ParseInt(amount, 10, 64)
-	slot := strings.TrimPrefix(what, "pending ")
-	switch {
-	case err != nil:
-		return amount
-	case what == "session lifetime" || what == "idle timeout":
-		return seconds(int(n))
-	case what == "scope bytes" || resource.KindOf(slot) == resource.Bytes:
-		return output.Bytes(n)
-	}
-	return fmt.Sprint(n)
 }

@@ -103,6 +103,8 @@ https://YOUR-SERVER/auth/oidc/NAME/callback.`
 	flags.StringSliceVar(&in.EmailDomains, "email-domains", nil, "with --auto-provision: only of people with such e-mail addresses")
 	flags.StringVar(&domain, "domain", "", "domain of the users (default: yours)")
 	flags.StringVar(&project, "project", "", "project that new users become members of")
+	sets(cmd, "client-id", "clientID")
+	sets(cmd, "client-secret-stdin", "clientSecret")
 	return cmd
 }
 
@@ -147,6 +149,8 @@ func (a *app) providerUpdate() *cobra.Command {
 	givenBool(cmd, &in.AutoProvision, "auto-provision", "make users of people who are not known yet (=false: not)")
 	givenWords(cmd, &in.EmailDomains, "email-domains", "`domains` of their e-mail addresses, with commas between; none for none")
 	givenText(cmd, &project, "project", "`project` that new users become members of; none for none")
+	sets(cmd, "client-id", "clientID")
+	sets(cmd, "client-secret-stdin", "clientSecret")
 	return cmd
 }
 

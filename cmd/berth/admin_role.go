@@ -147,6 +147,7 @@ func allowFlag(cmd *cobra.Command, into *[]client.RolePermission) {
 		}
 		return err
 	})
+	sets(cmd, "allow", "allows")
 }
 
 func (a *app) roleCreate() *cobra.Command {

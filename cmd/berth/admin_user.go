@@ -219,6 +219,12 @@ func (a *app) userUpdate() *cobra.Command {
 	givenCount(cmd, &in.ContainerGID, "gid", "group `id` in his sessions")
 	given(cmd, &in.ContainerGIDs, "groups", "further group `ids` in his sessions, with commas between; none for none", parseCounts)
 	givenBool(cmd, &in.ClearContainer, "no-ids", "take --uid, --gid and --groups away")
+	sets(cmd, "addresses", "allowedAddresses")
+	sets(cmd, "change-password", "passwordChangeRequired")
+	sets(cmd, "uid", "containerUid")
+	sets(cmd, "gid", "containerGid")
+	sets(cmd, "groups", "containerGids")
+	sets(cmd, "no-ids", "clearContainer")
 	return cmd
 }
 

@@ -132,6 +132,7 @@ they bind every role.`
 		}
 		return one(text)
 	})
+	sets(cmd, "allow", "permissions")
 	return cmd
 }
 

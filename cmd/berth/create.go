@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/berthhq/berth/internal/client"
 	"github.com/berthhq/berth/internal/resource"
@@ -18,6 +20,7 @@ type createFlags struct {
 	name, project, group string
 	priority             int
 	bootstrap, shm       string
+	preset               string
 }
 
 func (f *createFlags) register(cmd *cobra.Command) {
@@ -34,6 +37,13 @@ func (f *createFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.priority, "priority", 10, "0 to 100, higher first")
 	flags.StringVar(&f.bootstrap, "bootstrap", "", "file with a shell script that runs before the command")
 	flags.StringVar(&f.shm, "shm", "", "size of /dev/shm, for example 1g")
+	flags.StringVar(&f.preset, "preset", "", "preset whose amounts and --shm to take, where no flag says otherwise (see: berth preset ls)")
+	sets(cmd, "volume", "mounts")
+	sets(cmd, "env", "environment")
+	sets(cmd, "resource", "slots")
+	sets(cmd, "group", "resourceGroup")
+	sets(cmd, "shm", "shmBytes")
+	sets(cmd, "bootstrap", "bootstrapScript")
 }
 
 // input turns flags and arguments into what the API takes.
@@ -65,10 +75,44 @@ func (f *createFlags) input(ctx context.Context, a *app, cmd *cobra.Command, c *
 		}
 		in.BootstrapScript = string(script)
 	}
+	if err := f.fromPreset(ctx, cmd, c, &in); err != nil {
+		return in, err
+	}
 	if in.Slots, err = f.slots(ctx, c); err != nil {
 		return in, err
 	}
 	return in, f.place(ctx, c, &in)
+}
+
+// fromPreset fills in what no flag says.
+func (f *createFlags) fromPreset(ctx context.Context, cmd *cobra.Command, c *client.Client, in *client.CreateSessionInput) error {
+	if f.preset == "" {
+		return nil
+	}
+	p, err := findPreset(ctx, c, f.preset, f.group)
+	if err != nil {
+		return err
+	}
+	if f.shm == "" {
+		in.ShmBytes = p.ShmBytes
+	}
+	for _, slot := range p.Slots.Names() {
+		amount := resource.Format(slot, p.Slots[slot])
+		switch {
+		case slices.ContainsFunc(f.more, func(r string) bool { return strings.HasPrefix(r, slot+"=") }):
+		case slot == resource.CPU:
+			if !cmd.Flags().Changed("cpu") {
+				f.cpu = amount
+			}
+		case slot == resource.Mem:
+			if !cmd.Flags().Changed("mem") {
+				f.mem = amount
+			}
+		default:
+			f.more = append(f.more, slot+"="+amount)
+		}
+	}
+	return nil
 }
 
 // place finds the ids of project and resource group.

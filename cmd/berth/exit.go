@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
 	"github.com/containerd/errdefs"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
 )
 
 // Exit codes, documented in docs/cli.md.
@@ -58,8 +63,69 @@ func (a *app) finish(cmd *cobra.Command, err error) int {
 	if code := exitCode(err); code == exitUsage && cmd != nil && !strings.HasPrefix(text, "usage:") {
 		text += " (see: " + cmd.CommandPath() + " --help)"
 	}
+	var refused *client.Error
+	if !errors.As(err, &refused) {
+		a.note("berth: %s", text)
+		return code
+	}
+	if len(refused.Limits) > 0 {
+		a.refusedByLimits(refused)
+		return code
+	}
+	if flag := flagOf(cmd, refused.Field); flag != "" {
+		text += "; see --" + flag
+	}
 	a.note("berth: %s", text)
 	return code
+}
+
+// refusedByLimits lists what stands in the way; in one line nobody could read
+// it.
+func (a *app) refusedByLimits(refused *client.Error) {
+	a.note("berth: more than is allowed (request %s):", refused.RequestID)
+	p := output.Printer{W: a.err}
+	if fd, ok := terminal(a.err); ok {
+		if w, _, err := term.GetSize(fd); err == nil {
+			p.Width = w
+		}
+	}
+	_ = p.Write(overLimits(refused.Limits))
+}
+
+// fieldOf marks a flag that sets a field of another name.
+const fieldOf = "field of the API"
+
+// flagOf is the flag that sets a field of the API, "" when there is none.
+func flagOf(cmd *cobra.Command, field string) (name string) {
+	if i := strings.IndexAny(field, ".["); i >= 0 { // a part of it, as in slots.cpu
+		field = field[:i]
+	}
+	if cmd == nil || field == "" {
+		return ""
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name == kebab(field) || slices.Contains(f.Annotations[fieldOf], field) {
+			name = f.Name
+		}
+	})
+	return name
+}
+
+// kebab turns passwordMinLength into password-min-length.
+func kebab(field string) string {
+	var b strings.Builder
+	for _, r := range field {
+		if unicode.IsUpper(r) {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// sets marks the field of the API that a flag sets under another name.
+func sets(cmd *cobra.Command, flag string, fields ...string) {
+	cmd.Flags().Lookup(flag).Annotations = map[string][]string{fieldOf: fields}
 }
 
 func exitCode(err error) int {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"github.com/berthhq/berth/cmd/berth/output"
 	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/internal/resource"
 	"github.com/spf13/cobra"
 )
 
@@ -56,14 +59,52 @@ func limitsTable(list []client.EffectiveLimit) *output.Table {
 		if l.Assignable == "0" {
 			left.Color = output.Red
 		}
-		of := l.Scope + " " + l.Holder
-		if l.WithinProject != nil {
-			of += " within " + *l.WithinProject
-		}
-		if l.ResourceGroup != nil {
-			of += " on " + *l.ResourceGroup
-		}
-		t.Row(l.What, limitAmount(l.What, l.Limit), limitAmount(l.What, l.Used), left, l.Policy, of)
+		t.Row(l.What, limitAmount(l.What, l.Limit), limitAmount(l.What, l.Used), left, l.Policy,
+			limitOf(l.Scope, l.Holder, orNone(l.WithinProject), orNone(l.ResourceGroup)))
 	}
 	return t
+}
+
+func orNone(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// limitOf is whom a limit binds, and where only.
+func limitOf(scope, holder, within, on string) string {
+	text := strings.TrimSpace(scope + " " + holder)
+	if within != "" {
+		text += " within " + within
+	}
+	if on != "" {
+		text += " on " + on
+	}
+	return text
+}
+
+// overLimits lists all limits that a request was refused for.
+func overLimits(list []client.LimitReached) *output.Table {
+	t := output.NewTable("WHAT", "USED", "ASKED FOR", "LIMIT", "POLICY", "OF")
+	for _, l := range list {
+		t.Row(l.What, limitAmount(l.What, l.Used), limitAmount(l.What, l.Requested), limitAmount(l.What, l.Limit), l.Policy,
+			limitOf(l.Scope, l.Holder, l.WithinProject, l.ResourceGroup))
+	}
+	return t
+}
+
+// limitAmount is an amount of a limit in people's units.
+func limitAmount(what, amount string) string {
+	n, err := strconv.ParseInt(amount, 10, 64)
+	slot := strings.TrimPrefix(what, "pending ")
+	switch {
+	case err != nil:
+		return amount
+	case what == "session lifetime" || what == "idle timeout":
+		return seconds(int(n))
+	case what == "scope bytes" || resource.KindOf(slot) == resource.Bytes:
+		return output.Bytes(n)
+	}
+	return amount
 }

@@ -14,7 +14,7 @@ const sampleSession = `{"id":"01908a5e-0000-7000-8000-000000000001","version":7,
 
 const pendingReport = `"pending":{"position":2,"decidedAt":"2026-03-04T11:59:50Z","summary":"no agent has 0.50 mock.shares free on one device",
   "agents":3,"dropped":[{"check":"not_schedulable","slot":"","count":1},{"check":"slot_contiguity","slot":"mock.shares","count":2}],
-  "limits":[{"scope":"user","policy":"students","what":"mock.shares","used":"1","requested":"0.5","limit":"1"}],
+  "limits":[{"scope":"user","holder":"kim","policy":"students","what":"mock.shares","used":"1","requested":"0.5","limit":"1"}],
   "nearest":{"agent":"node-2","slot":"mock.shares","requested":"0.5","free":"0.25"}}`
 
 const sampleDetail = sampleSession + `,"environment":{"A":"1"},"scheduledAt":null,"deadlineAt":null,"domain":{"id":"d","name":"lab"},

@@ -131,6 +131,7 @@ func presetFlags(cmd *cobra.Command, in *client.UpdatePresetInput) {
 	given(cmd, &in.Slots, "slots", "`amounts`, such as cpu=4,mem=8g", parseAmounts)
 	given(cmd, &in.ShmBytes, "shm", "`size` of /dev/shm, such as 1g", parseSize)
 	givenText(cmd, &in.Description, "description", "what it is for, a `text`")
+	sets(cmd, "shm", "shmBytes")
 }
 
 func (a *app) presetUpdate() *cobra.Command {

@@ -206,7 +206,9 @@ func (a *app) explain(d *client.SessionDetail) error {
 	s.fact("Position", fmt.Sprintf("%d in resource group %s", r.Position, d.ResourceGroup.Title()))
 	s.fact("Asked for", output.Slots(d.Slots))
 	for _, l := range r.Limits {
-		s.fact("Limit", fmt.Sprintf("%s of the %s: %s used, %s more asked for, %s allowed (policy %s)", l.What, l.Scope, l.Used, l.Requested, l.Limit, l.Policy))
+		amount := func(text string) string { return limitAmount(l.What, text) }
+		s.fact("Limit", fmt.Sprintf("%s of %s: %s used, %s more asked for, %s allowed (policy %s)", l.What, limitOf(l.Scope, l.Holder, l.WithinProject, l.ResourceGroup),
+			amount(l.Used), amount(l.Requested), amount(l.Limit), l.Policy))
 	}
 	s.fact("Agents", strconv.Itoa(r.Agents))
 	for _, dropped := range r.Dropped {

@@ -76,6 +76,8 @@ send it as "Authorization: Bearer SECRET"; berth takes it from $BERTH_TOKEN.`
 	flags.StringSliceVar(&in.Scopes, "scope", nil, "what it may do: read, sessions, folders, account, admin (default: all that you may)")
 	flags.StringVar(&project, "project", "", "the only project it reaches (default: all of yours)")
 	flags.StringVar(&expires, "expires", "90d", "when it ends: a date, a time, a span such as 30d, or never")
+	sets(cmd, "scope", "scopes")
+	sets(cmd, "expires", "expiresAt")
 	return cmd
 }
 

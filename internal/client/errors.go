@@ -62,10 +62,12 @@ var statusCodes = map[int]string{
 // Error is a refusal by the server, or the lack of an answer. It is of the
 // errdefs class that Code names.
 type Error struct {
-	Code       string
-	Message    string
-	Field      string
-	Limit      string
+	Code    string
+	Message string
+	Field   string
+	Limit   string
+	// Limits are those of policies that stand in the way, all of them.
+	Limits     []LimitReached
 	RequestID  string
 	RetryAfter time.Duration
 }
@@ -143,6 +145,8 @@ type extensions struct {
 	Field     string `json:"field,omitempty"`
 	Limit     any    `json:"limit,omitempty"`
 	RequestID string `json:"requestId,omitempty"`
+
+	Limits []LimitReached `json:"limits,omitempty"`
 }
 
 // validationCodes are what a GraphQL server itself says about a malformed
@@ -154,7 +158,7 @@ var validationCodes = map[string]string{
 }
 
 func (g GraphQLError) err(others int) error {
-	e := &Error{Code: g.Extensions.Code, Message: g.Message, Field: g.Extensions.Field, RequestID: g.Extensions.RequestID}
+	e := &Error{Code: g.Extensions.Code, Message: g.Message, Field: g.Extensions.Field, Limits: g.Extensions.Limits, RequestID: g.Extensions.RequestID}
 	if code, ok := validationCodes[e.Code]; ok {
 		e.Code = code
 	}

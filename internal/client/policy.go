@@ -28,12 +28,14 @@ type Policy struct {
 	MaxNetworks             *int           `json:"maxNetworks"`
 	MaxSSHSessions          *int           `json:"maxSSHSessions"`
 	CreatedAt               time.Time      `json:"createdAt"`
+	// Attachments are where it binds, as far as one sees.
+	Attachments []Attachment `json:"attachments"`
 }
 
 const policyFields = `fragment policyFields on ResourcePolicy {
   id name totalSlots unlistedSlots maxPendingSlots maxSessions maxPendingSessions maxContainersPerSession
   maxPriority maxSessionLifetime idleTimeout maxVfolders maxScopeBytes maxCustomizedImages maxReplicas
-  maxLogins maxNetworks maxSSHSessions createdAt
+  maxLogins maxNetworks maxSSHSessions createdAt attachments { ...attachmentFields }
 }`
 
 var listPolicies = define[struct {
@@ -42,7 +44,7 @@ var listPolicies = define[struct {
   resourcePolicies(first: $first, after: $after, where: $where, orderBy: [{ field: NAME }]) {
     edges { node { ...policyFields } } pageInfo { hasNextPage endCursor }
   }
-}`, policyFields)
+}`, policyFields, attachmentFields)
 
 // Policies lists resource policies in sight; name "" means all.
 func (c *Client) Policies(ctx context.Context, name string) ([]Policy, error) {
@@ -81,7 +83,7 @@ type policyPayload struct {
 
 var createPolicy = define[payload[policyPayload]](`mutation CreateResourcePolicy($input: CreateResourcePolicyInput!) {
   payload: createResourcePolicy(input: $input) { policy { ...policyFields } }
-}`, policyFields)
+}`, policyFields, attachmentFields)
 
 // CreatePolicy makes a resource policy.
 func (c *Client) CreatePolicy(ctx context.Context, in PolicyInput) (*Policy, error) {
@@ -91,7 +93,7 @@ func (c *Client) CreatePolicy(ctx context.Context, in PolicyInput) (*Policy, err
 
 var updatePolicy = define[payload[policyPayload]](`mutation UpdateResourcePolicy($input: UpdateResourcePolicyInput!) {
   payload: updateResourcePolicy(input: $input) { policy { ...policyFields } }
-}`, policyFields)
+}`, policyFields, attachmentFields)
 
 // UpdatePolicy changes a resource policy.
 func (c *Client) UpdatePolicy(ctx context.Context, in PolicyInput) (*Policy, error) {
@@ -165,6 +167,19 @@ var detachPolicy = define[payload[idOf]](`mutation DetachResourcePolicy($input: 
 func (c *Client) DetachPolicy(ctx context.Context, attachment string) error {
 	_, err := change(ctx, c, detachPolicy, idOf{attachment})
 	return err
+}
+
+// LimitReached is a limit that stands in the way; amounts are decimals.
+type LimitReached struct {
+	Scope         string `json:"scope"`  // keypair, user, project or domain
+	Holder        string `json:"holder"` // its name
+	ResourceGroup string `json:"resourceGroup"`
+	WithinProject string `json:"withinProject"`
+	Policy        string `json:"policy"`
+	What          string `json:"what"`
+	Used          string `json:"used"`
+	Requested     string `json:"requested"`
+	Limit         string `json:"limit"`
 }
 
 // EffectiveLimit is what may still be had of one thing, and why.

@@ -152,14 +152,7 @@ type PendingReport struct {
 		Slot  string `json:"slot"`
 		Count int    `json:"count"`
 	} `json:"dropped"`
-	Limits []struct {
-		Scope     string `json:"scope"`
-		Policy    string `json:"policy"`
-		What      string `json:"what"`
-		Used      string `json:"used"`
-		Requested string `json:"requested"`
-		Limit     string `json:"limit"`
-	} `json:"limits"`
+	Limits  []LimitReached `json:"limits"`
 	Nearest *struct {
 		Agent     string `json:"agent"`
 		Slot      string `json:"slot"`
@@ -279,7 +272,7 @@ var showSession = define[struct {
     }
     pending {
       position decidedAt summary agents dropped { check slot count }
-      limits { scope policy what used requested limit } nearest { agent slot requested free }
+      limits { scope holder resourceGroup withinProject policy what used requested limit } nearest { agent slot requested free }
     }
     usage { slot slotSeconds }
   } }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/internal/report"
 )
 
 // Error is an error whose message is meant for the person who asked.
@@ -14,6 +16,7 @@ type Error struct {
 	message string
 	field   string
 	limit   string
+	reached []report.LimitReached
 	retry   time.Duration
 }
 
@@ -80,6 +83,13 @@ func (e *Error) WithLimit(limit string) *Error {
 func (e *Error) RetryAfter(d time.Duration) *Error {
 	c := *e
 	c.retry = d
+	return &c
+}
+
+// WithReached lists the limits of policies that stand in the way, all of them.
+func (e *Error) WithReached(list []report.LimitReached) *Error {
+	c := *e
+	c.reached = list
 	return &c
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/internal/report"
 )
 
 // The codes of the API, one per class.
@@ -32,6 +34,7 @@ type Problem struct {
 	Message    string
 	Field      string
 	Limit      string
+	Reached    []report.LimitReached // limits of policies, all that stand in the way
 	RetryAfter time.Duration
 }
 
@@ -49,7 +52,7 @@ func From(err error) (p Problem, known bool) {
 	var own *Error
 	if errors.As(err, &own) {
 		return Problem{
-			Code: codeOf(own.class), Message: own.message, Field: own.field, Limit: own.limit, RetryAfter: own.retry,
+			Code: codeOf(own.class), Message: own.message, Field: own.field, Limit: own.limit, Reached: own.reached, RetryAfter: own.retry,
 		}, true
 	}
 	var big *http.MaxBytesError

@@ -65,7 +65,10 @@ func (m *Manager) As(t testing.TB, u *ent.User) *Client {
 type Error struct {
 	Message    string
 	Path       []any
-	Extensions struct{ Code, Field, Limit, RequestID string }
+	Extensions struct {
+		Code, Field, Limit, RequestID string
+		Limits                        []map[string]string
+	}
 }
 
 // Errors of an answer, nil when it has none.

@@ -74,7 +74,7 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, w *wish) error {
 	for _, r := range reached {
 		all = append(all, r.String())
 	}
-	return problem.Exhausted("%s", strings.Join(all, "; ")).WithField(fieldOf(reached[0].What)).WithLimit(reached[0].Limit)
+	return problem.Exhausted("%s", strings.Join(all, "; ")).WithField(fieldOf(reached[0].What)).WithLimit(reached[0].Limit).WithReached(reached)
 }
 
 // fieldOf is the field of the request that a limit is about.
