@@ -10,15 +10,17 @@ import { useStored } from "../../hooks/useStored";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { FailureNote } from "../Note";
-import { bytes } from "../format";
+import { bytes, slotsLine } from "../format";
 import { type Fit, fit, largest } from "../device/fit";
 import { FitNote } from "./FitNote";
+import { PresetFit } from "./PresetFit";
 import { Folders } from "./Folders";
 import { Places } from "./Places";
 import { Share } from "./Share";
 import { Tiles } from "./Tiles";
-import { type Wish, acceleratorSlots, byRecent, check, inputOf, sizeOf, sizes, slotsOf } from "./request";
+import { type Wish, acceleratorSlots, byHand, byPreset, byRecent, check, inputOf, sizeOf, sizes, slotsOf } from "./request";
 import { NoImage } from "./NoImage";
+import "./launch.css";
 
 const LaunchQuery = graphql(`
   query Launch {
@@ -30,6 +32,12 @@ const LaunchQuery = graphql(`
     agents(first: 50) {
       edges { node { id name status schedulable devices { id allocatable health capacity occupied } } }
     }
+  }
+`);
+
+const PresetsQuery = graphql(`
+  query LaunchPresets($project: ID, $group: ID) {
+    resourcePresets(resourceGroup: $group) { id name description slots shmBytes fit(project: $project, resourceGroup: $group) { state reason } }
   }
 `);
 
@@ -50,7 +58,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
   const [tried, setTried] = useState(false);
   const key = useRef(crypto.randomUUID());
   const [wish, setWish] = useState<Wish>({
-    image: begin.image ?? "", mode: begin.command ? "batch" : "interactive", command: begin.command ?? "", name: "", ...sizeOf(begin.slots),
+    image: begin.image ?? "", mode: begin.command ? "batch" : "interactive", command: begin.command ?? "", name: "", ...sizeOf(begin.slots), preset: null,
     folders: begin.folder ? [{ id: begin.folder, readOnly: false }] : [],
     project: viewer.projects[0]?.id ?? null, group: viewer.resourceGroups[0]?.id ?? null,
   });
@@ -66,8 +74,11 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
   const full: Wish = { ...wish, image: wish.image || (images[0]?.reference ?? ""), slot: wish.slot || (slots[0] ?? "") };
   const most = largest(agents, full.slot);
   const quantum = Number(data?.slotTypes.find((s) => s.name === full.slot)?.quantum ?? 1);
-  const room = (cpu: number, mem: number): Fit => fit(agents, slotsOf({ ...full, cpu, mem }));
-  const size = sizes.find((s) => s.cpu === full.cpu && s.mem === full.mem);
+  const room = (cpu: number, mem: number): Fit => fit(agents, slotsOf({ ...full, cpu, mem, preset: null }));
+  const size = full.preset ? undefined : sizes.find((s) => s.cpu === full.cpu && s.mem === full.mem);
+  const offered = useLiveQuery({ query: PresetsQuery, variables: { project: wish.project, group: wish.group } });
+  const presets = offered.data?.resourcePresets ?? [];
+  const preset = presets.find((p) => p.id === full.preset?.id);
 
   const { field: refused, rest } = byField(failure, fields);
   const wrong = { ...refused, ...(tried ? check(full) : {}) };
@@ -92,18 +103,25 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
           <Tiles first label={t("Image")} chosen={full.image} onChoose={(image) => set({ image })} error={wrong.image && t(wrong.image)}
             tiles={images.slice(0, 12).map((i) => ({ key: i.reference, title: i.name, note: <span className="dim">{i.sizeBytes > 0 ? bytes(i.sizeBytes) : ""}</span> }))} />
         )}
+        {presets.length > 0 ? (
+          <Tiles label={t("Preset")} chosen={full.preset?.id ?? null} onChoose={(id) => set(byPreset(presets.find((p) => p.id === id)!))}
+            tiles={presets.map((p) => ({
+              key: p.id, title: p.name, off: p.fit.state === "never",
+              note: <><span className="note dim" title={p.description || undefined}>{slotsLine(p.slots)}</span><PresetFit fit={p.fit} /></>,
+            }))} />
+        ) : null}
         <Tiles label={t("Size")} chosen={size?.key ?? null}
-          onChoose={(k) => { const s = sizes.find((x) => x.key === k)!; set({ cpu: s.cpu, mem: s.mem }); }}
+          onChoose={(k) => { const s = sizes.find((x) => x.key === k)!; set(byHand({ cpu: s.cpu, mem: s.mem })); }}
           tiles={sizes.map((s) => ({ key: s.key, title: `${s.key} · ${s.cpu} CPU · ${s.mem} GiB`, note: <FitNote fit={data ? room(s.cpu, s.mem) : null} short /> }))} />
         <div className="row" style={{ alignItems: "flex-start" }}>
           <NumberInput label={t("CPU")} w={110} min={0} step={1} decimalScale={3} value={full.cpu} error={wrong["slots.cpu"] && t(wrong["slots.cpu"])}
-            onChange={(v) => set({ cpu: Number(v) || 0 })} />
+            onChange={(v) => set(byHand({ cpu: Number(v) || 0 }))} />
           <NumberInput label={t("Memory, GiB")} w={130} min={0} step={1} decimalScale={3} value={full.mem} error={wrong["slots.mem"] && t(wrong["slots.mem"])}
-            onChange={(v) => set({ mem: Number(v) || 0 })} />
+            onChange={(v) => set(byHand({ mem: Number(v) || 0 }))} />
         </div>
         {slots.length > 0 ? (
           <Share slots={slots} slot={full.slot} share={full.share} most={most} quantum={quantum} error={wrong.slots && t(wrong.slots)}
-            onSlot={(slot) => set({ slot, share: 0 })} onShare={(share) => set({ share })} />
+            onSlot={(slot) => set(byHand({ slot, share: 0 }))} onShare={(share) => set(byHand({ share }))} />
         ) : wrong.slots ? <p className="bad">{wrong.slots}</p> : null}
         <fieldset className="legendless">
           <legend>{t("Use")}</legend>
@@ -118,10 +136,10 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
           onChoose={(folders) => set({ folders })} error={wrong.mounts} />
         <TextInput label={t("Name")} description={t("Made up when it is empty")} value={full.name} error={wrong.name && t(wrong.name)}
           onChange={(e) => set({ name: e.currentTarget.value })} />
-        <Places viewer={viewer} wish={full} onChange={set} wrong={wrong} />
+        <Places viewer={viewer} wish={full} onChange={(place) => set({ ...place, preset: null })} wrong={wrong} />
         <FailureNote failure={rest} />
         <div className="sheet-foot row">
-          <FitNote fit={data ? room(full.cpu, full.mem) : null} />
+          {preset ? <PresetFit fit={preset.fit} /> : <FitNote fit={data ? room(full.cpu, full.mem) : null} />}
           <Button type="submit" size="sm" className="push" loading={busy} disabled={!full.image}>
             {t("Launch")}
           </Button>

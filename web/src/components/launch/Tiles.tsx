@@ -4,6 +4,8 @@ export interface Tile {
   key: string;
   title: string;
   note?: React.ReactNode;
+  /** Shown, but not to be chosen; the note says why. */
+  off?: boolean;
 }
 
 interface Props {
@@ -35,7 +37,10 @@ export function Tiles({ label, first, tiles, chosen, onChoose, error }: Props) {
     const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (!by || tiles.length === 0) return;
     event.preventDefault();
-    const next = (Math.max(0, at) + by + tiles.length) % tiles.length;
+    const open = tiles.flatMap((tile, i) => (tile.off ? [] : [i]));
+    if (open.length === 0) return;
+    const place = open.indexOf(at);
+    const next = open[place < 0 ? 0 : (place + by + open.length) % open.length]!;
     onChoose(tiles[next]!.key);
     group.current?.querySelectorAll<HTMLButtonElement>("button")[next]?.focus();
   }
@@ -45,7 +50,7 @@ export function Tiles({ label, first, tiles, chosen, onChoose, error }: Props) {
       <div className="tiles" ref={group} role="radiogroup" aria-label={label} onKeyDown={press}>
         {tiles.map((tile, i) => (
           <button key={tile.key} type="button" role="radio" className="tile" aria-checked={tile.key === chosen}
-            tabIndex={i === Math.max(0, at) ? 0 : -1} onClick={() => onChoose(tile.key)}>
+            aria-disabled={tile.off || undefined} tabIndex={i === Math.max(0, at) ? 0 : -1} onClick={() => (tile.off ? undefined : onChoose(tile.key))}>
             <b className="clip">{tile.title}</b>
             {tile.note}
           </button>

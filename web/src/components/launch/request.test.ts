@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { type Wish, acceleratorSlots, byRecent, check, inputOf, lineOf, marks, sizeOf, slotsOf } from "./request";
+import { type Wish, acceleratorSlots, byHand, byPreset, byRecent, check, inputOf, lineOf, marks, sizeOf, slotsOf } from "./request";
 
 const wish: Wish = {
-  image: "r/python:3", mode: "interactive", command: "", name: " ", cpu: 1, mem: 0.5, slot: "cuda.shares", share: 0,
+  image: "r/python:3", mode: "interactive", command: "", name: " ", cpu: 1, mem: 0.5, slot: "cuda.shares", share: 0, preset: null,
   folders: [], project: null, group: null,
 };
 
@@ -30,6 +30,22 @@ describe("launching again", () => {
   it("keeps the command", () => {
     expect(lineOf(["/bin/sh", "-c", "echo $HOME | wc"])).toBe("echo $HOME | wc");
     expect(lineOf(["python3", "-c", "print('hi')"])).toBe(`python3 -c 'print('\\''hi'\\'')'`);
+  });
+});
+
+describe("a preset", () => {
+  const preset = { id: "p", slots: { "cuda.shares": "0.5", "cuda.mem": "1073741824" }, shmBytes: 1 << 30 };
+  it("is asked for exactly", () => {
+    const sent = inputOf({ ...wish, ...byPreset(preset) }, "k");
+    expect(sent.slots).toEqual(preset.slots);
+    expect(sent.shmBytes).toBe(1 << 30);
+  });
+  it("stands in the boxes, with what it does not name as the server fills it in", () =>
+    expect(byPreset(preset)).toEqual({ preset, cpu: 1, mem: 1, slot: "cuda.shares", share: 0.5 }));
+  it("ends when an amount is changed by hand", () => {
+    const sent = inputOf({ ...wish, ...byPreset(preset), ...byHand({ cpu: 2 }) }, "k");
+    expect(sent.slots).toEqual({ cpu: "2", mem: String(1 << 30), "cuda.shares": "0.5" });
+    expect(sent).not.toHaveProperty("shmBytes");
   });
 });
 

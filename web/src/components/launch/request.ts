@@ -13,6 +13,13 @@ export const sizes: Size[] = [
   { key: "L", cpu: 4, mem: 8 },
 ];
 
+/** A named request that an administrator made. */
+export interface Preset {
+  id: string;
+  slots: Record<string, string>;
+  shmBytes: number;
+}
+
 export interface Wish {
   image: string;
   mode: "interactive" | "batch";
@@ -22,6 +29,8 @@ export interface Wish {
   mem: number;
   slot: string;
   share: number;
+  /** Asks exactly for this, until an amount is changed by hand. */
+  preset: Preset | null;
   folders: { id: string; readOnly: boolean }[];
   project: string | null;
   group: string | null;
@@ -29,7 +38,8 @@ export interface Wish {
 
 export const gib = 1024 ** 3;
 
-export function slotsOf(wish: Pick<Wish, "cpu" | "mem" | "slot" | "share">): Record<string, string> {
+export function slotsOf(wish: Pick<Wish, "cpu" | "mem" | "slot" | "share"> & { preset?: Preset | null }): Record<string, string> {
+  if (wish.preset) return wish.preset.slots;
   return {
     cpu: String(wish.cpu),
     mem: String(Math.round(wish.mem * gib)),
@@ -44,6 +54,16 @@ export function sizeOf(slots?: Record<string, string>): Pick<Wish, "cpu" | "mem"
   return { cpu: Number(slots.cpu ?? 0), mem: Number(slots.mem ?? 0) / gib, slot, share: Number(share) };
 }
 
+/** A wish by a preset; its amounts also stand in the boxes, to begin from. */
+export const byPreset = (preset: Preset): Pick<Wish, "preset" | "cpu" | "mem" | "slot" | "share"> => {
+  const { cpu, mem, slot, share } = sizeOf(preset.slots);
+  // What a session gets that does not name it.
+  return { preset, cpu: cpu || 1, mem: mem || 1, slot, share };
+};
+
+/** Amounts by hand, in place of a preset's. */
+export const byHand = (more: Partial<Pick<Wish, "cpu" | "mem" | "slot" | "share">>): Partial<Wish> => ({ ...more, preset: null });
+
 /** The line that a shell was given, or the words as one would type them. */
 export function lineOf(command: readonly string[]): string {
   if (command.length === 3 && command[1] === "-c" && /(^|\/)sh$/.test(command[0]!)) return command[2]!;
@@ -57,6 +77,7 @@ export function inputOf(wish: Wish, idempotencyKey: string) {
     type: wish.mode,
     slots: slotsOf(wish),
     idempotencyKey,
+    ...(wish.preset && wish.preset.shmBytes > 0 ? { shmBytes: wish.preset.shmBytes } : {}),
     ...(wish.name.trim() ? { name: wish.name.trim() } : {}),
     ...(wish.mode === "batch" ? { command: ["/bin/sh", "-c", wish.command] } : {}),
     ...(wish.folders.length > 0 ? { mounts: wish.folders.map((f) => ({ vfolder: f.id, readOnly: f.readOnly })) } : {}),
