@@ -218,6 +218,9 @@ func (w *walk) times(f *ast.Field) (int, error) {
 	page := 0
 	w.bound(f)
 	args := f.ArgumentMap(w.vars)
+	if err := w.place(f, args); err != nil {
+		return 0, err
+	}
 	for _, name := range []string{"first", "last"} {
 		v, ok := args[name]
 		if !ok || v == nil {

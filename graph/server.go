@@ -67,7 +67,8 @@ func whole(next http.Handler) http.Handler {
 				return
 			}
 			if err != nil {
-				return // the asker is gone
+				problem.WriteHTTP(w, req, problem.Invalid("", "the body ends before the length that was said").Because(err))
+				return
 			}
 			req.Body = io.NopCloser(bytes.NewReader(body))
 		}

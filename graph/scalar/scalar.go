@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -66,4 +67,16 @@ func writeJSON(w io.Writer, v any) {
 		b = []byte("null")
 	}
 	_, _ = w.Write(b)
+}
+
+// MarshalInt writes a whole number.
+func MarshalInt(n int) graphql.Marshaler { return graphql.MarshalInt(n) }
+
+// UnmarshalInt reads a whole number of 32 bits, which is what GraphQL calls an Int.
+func UnmarshalInt(v any) (int, error) {
+	n, err := graphql.UnmarshalInt(v)
+	if err != nil || n < math.MinInt32 || n > math.MaxInt32 {
+		return 0, fmt.Errorf("%v is not a whole number of 32 bits", v)
+	}
+	return n, nil
 }
