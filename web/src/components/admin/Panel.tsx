@@ -8,10 +8,11 @@ interface Props {
   children: ReactNode;
 }
 
-/** One object beside its list; Esc closes it. */
+/** One object beside its list; Esc closes it, but not together with a dialog above it. */
 export function SidePanel({ title, onClose, children }: Props) {
+  const close = () => (document.querySelectorAll('[role="dialog"]').length > 1 ? undefined : onClose());
   return (
-    <Drawer opened onClose={onClose} position="right" size={680} title={title} closeButtonProps={{ "aria-label": t("Close") }} overlayProps={{ backgroundOpacity: 0.35 }}>
+    <Drawer opened onClose={close} position="right" size={680} title={title} closeButtonProps={{ "aria-label": t("Close") }} overlayProps={{ backgroundOpacity: 0.35 }}>
       <div className="stack side">{children}</div>
     </Drawer>
   );
