@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
@@ -395,8 +396,9 @@ func TestErrorsOfEntExplainThemselves(t *testing.T) {
 		"unset":    {unset, problem.Problem{Code: problem.CodeInvalidArgument, Message: "is missing", Field: "passwordHash"}},
 		"used":     {used, problem.Problem{Code: problem.CodeFailedPrecondition, Message: "it is still in use"}},
 	} {
-		if got, _ := problem.From(c.err); got != c.want {
-			t.Errorf("%s: got %+v (%v), want %+v", name, got, c.err, c.want)
+		got, _ := problem.From(c.err)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %v: %s", name, c.err, diff)
 		}
 	}
 }

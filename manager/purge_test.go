@@ -1,0 +1,152 @@
+package manager_test
+
+import (
+	"encoding/hex"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/task"
+	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+const purgeUser = `mutation($in: PurgeUserInput!) { purgeUser(input: $in) { task { id status } } }`
+
+// purge has a user purged who is made inactive first, and waits for the end.
+func (c *cluster) purge(t *testing.T, by *managertest.Client, u *ent.User, in managertest.Vars) *ent.Task {
+	t.Helper()
+	by.Must(t, `mutation($id: ID!) { updateUser(input: {id: $id, status: inactive}) { user { status } } }`, managertest.Vars{"id": u.ID}, nil)
+	in["id"] = u.ID
+	var got struct{ PurgeUser struct{ Task struct{ ID uuid.UUID } } }
+	by.Must(t, purgeUser, managertest.Vars{"in": in}, &got)
+	managertest.Eventually(t, "the purge ends", func() bool {
+		return c.Client.Task.GetX(c.System(t), got.PurgeUser.Task.ID).EndedAt != nil
+	})
+	done := c.Client.Task.GetX(c.System(t), got.PurgeUser.Task.ID)
+	if done.Status != task.StatusDone {
+		t.Fatalf("the purge is %s: %s", done.Status, done.Message)
+	}
+	return done
+}
+
+func put(t *testing.T, dir, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A user with a running session and folders goes; another gets the folders, with
+// their bytes, beside one of the same name. The trail and his session stay.
+func TestPurgedUserLeavesHisFolders(t *testing.T) {
+	c := newCluster(t, 1)
+	d := newDepot(t, c)
+	lead, admin := c.m.As(t, c.A.Lead), c.m.As(t, c.A.Admin)
+	make := func(as *managertest.Client, name, text string) uuid.UUID {
+		t.Helper()
+		id, errs := folder(t, as, managertest.Vars{"name": name})
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		put(t, filepath.Join(d.root, d.row(t, id).Path), text)
+		return id
+	}
+	his, second, kept := make(c.as, "data", "his"), make(c.as, "cut", "moved already"), make(lead, "data", "the other's")
+	running := c.create(t, input(nil, "sleep", "600"))
+	c.reaches(t, running, lifecycle.Running)
+	scope := c.Client.QuotaScope.Query().Where(quotascope.HolderID(c.A.Member.ID)).OnlyX(c.System(t))
+
+	// As if a manager had died between the bytes and the row of the second.
+	was := d.row(t, second).Path
+	old, now := hex.EncodeToString(c.A.Member.ID[:]), hex.EncodeToString(c.A.Lead.ID[:])
+	moved := filepath.Join(d.root, now, was[len(old):])
+	if err := os.MkdirAll(filepath.Dir(moved), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(d.root, was), moved); err != nil {
+		t.Fatal(err)
+	}
+
+	c.purge(t, admin, c.A.Member, managertest.Vars{"foldersTo": c.A.Lead.ID})
+	for id, want := range map[uuid.UUID][2]string{his: {"data-2", "his"}, second: {"cut", "moved already"}, kept: {"data", "the other's"}} {
+		f := d.row(t, id)
+		text, err := os.ReadFile(filepath.Join(d.root, f.Path, "a.txt"))
+		if f.Name != want[0] || *f.OwnerID != c.A.Lead.ID || string(text) != want[1] {
+			t.Errorf("folder %s of %s holds %q, %v", f.Name, f.OwnerID, text, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(d.root, old)); !os.IsNotExist(err) {
+		t.Errorf("his scope is on the volume: %v", err)
+	}
+	if c.Client.QuotaScope.Query().Where(quotascope.ID(scope.ID)).ExistX(c.System(t)) {
+		t.Error("his scope is in the database")
+	}
+	if s := c.session(t, running); s.Status != lifecycle.Terminated || s.StatusMessage != "its owner is purged" {
+		t.Errorf("his session is %s: %s", s.Status, s.StatusMessage)
+	}
+	if status, _ := c.as.Post(t, "/graphql", "application/json", []byte(`{"query": "{ viewer { initialPassword } }"}`)); status != http.StatusUnauthorized {
+		t.Errorf("his login gets %d", status)
+	}
+	c.remembered(t, c.A.Member, lead, running)
+	// The new owner uses what he got.
+	lead.Must(t, `mutation($id: ID!) { renameVfolder(input: {id: $id, name: "mine"}) { vfolder { name } } }`, managertest.Vars{"id": his}, nil)
+	lead.Must(t, deleteFolder, managertest.Vars{"id": his}, nil)
+	c.check(t, true)
+}
+
+// remembered checks what says who a purged user was, and that he is not listed.
+func (c *cluster) remembered(t *testing.T, u *ent.User, mate *managertest.Client, owned uuid.UUID) {
+	t.Helper()
+	for action, actor := range map[string]string{"updateUser": c.A.Admin.Email, "purgeUser": c.A.Admin.Email, "purgeUser.done": c.A.Admin.Email, "createSession": u.Email} {
+		e := c.Client.AuditEntry.Query().Where(auditentry.Action(action), auditentry.ActorEmail(actor)).FirstX(c.System(t))
+		if action != "createSession" && (*e.EntityID != u.ID || *e.DomainID != u.DomainID) {
+			t.Errorf("the trail says of %s: %v", action, e)
+		}
+	}
+	if got := c.Client.Session.Query().Where(session.ID(owned)).QueryOwner().OnlyX(c.System(t)); got.FullName != u.Email || got.ID != u.ID {
+		t.Errorf("his session is of %q", got.FullName)
+	}
+	var list struct {
+		Users struct {
+			Edges []struct{ Node struct{ ID uuid.UUID } }
+		}
+	}
+	mate.Must(t, "{ users(first: 100) { edges { node { id } } } }", nil, &list)
+	for _, e := range list.Users.Edges {
+		if e.Node.ID == u.ID {
+			t.Error("he is still listed")
+		}
+	}
+}
+
+func TestPurgedUserTakesHisFoldersAlong(t *testing.T) {
+	c := newCluster(t, 0)
+	d := newDepot(t, c)
+	loner := c.m.As(t, c.A.Loner)
+	id, errs := folder(t, loner, managertest.Vars{"name": "data"})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	path := filepath.Join(d.root, d.row(t, id).Path)
+	put(t, path, "secret")
+	root := c.m.As(t, c.Superadmin)
+	if errs := root.Ask(t, purgeUser, managertest.Vars{"in": managertest.Vars{"id": c.A.Loner.ID}}, nil); errs.Code() != "FAILED_PRECONDITION" {
+		t.Errorf("nothing was said of an active user's folders: %s", errs)
+	}
+	c.purge(t, root, c.A.Loner, managertest.Vars{"deleteFolders": true})
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("his folder is there: %v", err)
+	}
+	if c.Client.User.Query().Where(user.ID(c.A.Loner.ID)).ExistX(c.System(t)) {
+		t.Error("his row is there though nothing names him")
+	}
+}
