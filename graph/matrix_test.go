@@ -1,28 +1,25 @@
 package graph_test
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
-	"os"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/graph/exec"
+	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/manager/managertest"
 )
 
 var update = flag.Bool("update", false, "write testdata/access.txt anew, to be reviewed")
 
-// The scopes of the matrix: how what is asked for stands to who asks.
-var matrixScopes = []string{"own", "project", "domain", "foreign"}
-
-// fixture is what one cell of the matrix works on, made for that cell alone.
+// fixture is what one mutation works on, made for that cell alone.
 type fixture struct {
 	*managertest.World
 	t       testing.TB
@@ -39,10 +36,10 @@ func (f *fixture) name() string { return fmt.Sprintf("x%d", f.n) }
 // fixture's scope.
 type cell func(f *fixture) managertest.Vars
 
-// verdict of one cell: y allowed (it went through, or failed for another reason
+// verdictOf an answer: y allowed (it went through, or failed for another reason
 // than access), n denied, - as if it did not exist.
-func verdict(errs managertest.Errors) string {
-	switch errs.Code() {
+func verdictOf(code string) string {
+	switch code {
 	case problem.CodePermissionDenied, problem.CodeUnauthenticated:
 		return "n"
 	case problem.CodeNotFound:
@@ -53,114 +50,97 @@ func verdict(errs managertest.Errors) string {
 	return "y"
 }
 
-// TestAccessMatrix asks every mutation as every role on what is his own, of
-// his project, of his domain and of strangers, and compares with the reviewed
-// table in testdata/access.txt. A mutation without a row fails.
+// TestAccessMatrix asks for everything that the schema has as every role, on
+// what is his own, of his project, of his domain and of strangers, and compares
+// with the reviewed table in testdata/access.txt. What is new has no row there
+// and fails.
 func TestAccessMatrix(t *testing.T) {
-	w := managertest.New(t)
-	m := w.Quiet(t)
-	roles := []struct {
-		name string
-		user *ent.User
-	}{
-		{"user", w.A.Member}, {"lead", w.A.Lead}, {"admin", w.A.Admin}, {"superadmin", w.Superadmin}, {"monitor", w.Monitor},
-	}
-	ctx := w.System(t)
-	for _, u := range []*ent.User{w.A.Admin, w.Superadmin, w.Monitor} { // everybody has a project of his own
-		w.Client.Membership.Create().SetUser(u).SetProject(w.A.Project).ExecX(ctx)
-	}
-	colleague := w.Client.User.Create().SetEmail("colleague@example.org").SetUsername("colleague").
-		SetPasswordHash(w.A.Member.PasswordHash).SetDomain(w.A.Domain).SaveX(ctx)
-	w.Client.Membership.Create().SetUser(colleague).SetProject(w.A.Project).ExecX(ctx)
-	other := w.Client.Project.Create().SetName("other").SetDomain(w.A.Domain).SaveX(ctx)
-	w.Client.Membership.Create().SetUser(w.A.Loner).SetProject(other).ExecX(ctx)
-
-	clients := map[string]*managertest.Client{}
-	for _, role := range roles {
-		clients[role.name] = m.As(t, role.user)
-	}
-	var out bytes.Buffer
-	out.WriteString("# own project domain foreign: y allowed, n denied, - as if it did not exist\n")
-	fmt.Fprintf(&out, "%-26s %-8s %-8s %-8s %-11s %s\n", "mutation", "user", "lead", "admin", "superadmin", "monitor")
-	n, cells, allowed := 0, 0, 0
-	for _, mutation := range mutationNames() {
-		make, ok := matrix[mutation]
-		if !ok {
-			t.Errorf("%s has no row in the access matrix", mutation)
-			continue
-		}
-		row := []any{mutation}
-		for _, role := range roles {
-			got := ""
-			for _, scope := range matrixScopes {
-				n++
-				f := &fixture{World: w, t: t, n: n, scope: scope, domain: w.A.Domain, project: w.A.Project}
-				switch scope {
-				case "own":
-					f.owner = role.user
-				case "project":
-					f.owner = colleague
-				case "domain":
-					f.owner, f.project = w.A.Loner, other
-				case "foreign":
-					f.owner, f.project, f.domain = w.B.Member, w.B.Project, w.B.Domain
-				}
-				input := make(f)
-				query := "mutation { " + mutation + " { __typename } }"
-				if input != nil {
-					query = fmt.Sprintf("mutation($input: %s!) { %s(input: $input) { __typename } }", inputOf(mutation), mutation)
-				}
-				errs := clients[role.name].Ask(t, query, managertest.Vars{"input": input}, nil)
-				v := verdict(errs)
-				if v == "!" || len(errs) > 0 && strings.Contains(errs.String(), "Unknown field") {
-					t.Errorf("%s by %s on %s: %s", mutation, role.name, scope, errs)
-				}
-				if v == "y" {
-					allowed++
-					if errs := clients[role.name].Ask(t, "{ viewer { initialPassword } }", nil, nil); len(errs) > 0 {
-						clients[role.name] = m.As(t, role.user) // he ended his own login
-					}
-				}
-				cells++
-				got += v
-			}
-			row = append(row, got)
-		}
-		fmt.Fprintf(&out, "%-26s %-8s %-8s %-8s %-11s %s\n", row...)
-	}
-	t.Logf("%d cells, %d allowed", cells, allowed)
-	compareMatrix(t, out.Bytes())
+	x := newTable(t)
+	x.nodes()
+	x.edges()
+	x.queries()
+	x.subscriptions()
+	x.mutations()
+	unexpected := compareMatrix(t, x.report.text())
+	r := x.report
+	fmt.Printf("%d fields × %d roles × %d scopes = %d cells: %d allowed, %d refused, %d unexpected\n",
+		r.fields(), len(x.columns), len(matrixScopes), r.allowed+r.refused, r.allowed, r.refused, unexpected)
 }
 
-func compareMatrix(t *testing.T, got []byte) {
-	t.Helper()
-	const file = "testdata/access.txt"
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
+// mutations is the section of the changes.
+func (x *table) mutations() {
+	x.report.section("mutation")
+	for _, mutation := range mutationNames() {
+		if matrix[mutation] == nil {
+			x.t.Errorf("%s has no row in the access matrix", mutation)
 		}
-		return
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range slices.Sorted(maps.Keys(matrix)) {
+		mutation, _, _ := strings.Cut(name, " ")
+		if schema().Mutation.Fields.ForName(mutation) == nil {
+			x.t.Errorf("%s has a row in the access matrix and is not in the schema", mutation)
+			continue
+		}
+		make, row := matrix[name], x.report.row(name)
+		for _, c := range x.columns {
+			got := ""
+			for _, scope := range matrixScopes {
+				x.n++
+				f := &fixture{World: x.World, t: x.t, n: x.n, scope: scope}
+				f.owner, f.project, f.domain = x.at(c, scope)
+				got += x.mutate(c, scope, mutation, make(f))
+			}
+			row.add(got)
+		}
 	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("access is not as reviewed (-want +got):\n%s", diff)
+}
+
+// mutate tells what comes of one mutation. Who is granted single objects has
+// everything on the first that the input names, where that is a stranger's.
+func (x *table) mutate(c *column, scope, mutation string, input managertest.Vars) string {
+	if c.name == "object" && scope == "foreign" {
+		if id := subjectOf(input); id != uuid.Nil {
+			g := x.grant(c.user, access.OnObject, id)
+			defer x.Client.RoleGrant.Delete().Where(rolegrant.ID(g.ID)).ExecX(x.System(x.t))
+		}
 	}
+	query := "mutation { " + mutation + " { __typename } }"
+	if input != nil {
+		query = fmt.Sprintf("mutation($input: %s!) { %s(input: $input) { __typename } }", inputOf(mutation), mutation)
+	}
+	errs := c.as.Ask(x.t, query, managertest.Vars{"input": input}, nil)
+	v := verdictOf(errs.Code())
+	if v == "!" || len(errs) > 0 && strings.Contains(errs.String(), "Unknown field") {
+		x.t.Errorf("%s by %s on %s: %s", mutation, c.name, scope, errs)
+	}
+	if v == "y" {
+		if errs := c.as.Ask(x.t, "{ viewer { initialPassword } }", nil, nil); len(errs) > 0 {
+			c.as = x.m.As(x.t, c.user) // he ended his own login
+		}
+	}
+	return v
+}
+
+// subjectOf is the object that an input is about.
+func subjectOf(input managertest.Vars) uuid.UUID {
+	for _, field := range []string{"id", "resourceGroup", "vfolder", "volume", "role", "project", "user", "domain"} {
+		if id, ok := input[field].(uuid.UUID); ok {
+			return id
+		}
+	}
+	return uuid.Nil
 }
 
 func mutationNames() []string {
 	var names []string
-	for _, f := range exec.NewExecutableSchema(exec.Config{}).Schema().Mutation.Fields {
+	for _, f := range schema().Mutation.Fields {
 		if !strings.HasPrefix(f.Name, "__") {
 			names = append(names, f.Name)
 		}
 	}
-	slices.Sort(names)
 	return names
 }
 
 func inputOf(mutation string) string {
-	return exec.NewExecutableSchema(exec.Config{}).Schema().Mutation.Fields.ForName(mutation).Arguments.ForName("input").Type.Name()
+	return schema().Mutation.Fields.ForName(mutation).Arguments.ForName("input").Type.Name()
 }

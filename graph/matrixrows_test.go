@@ -47,14 +47,18 @@ var matrix = map[string]cell{
 		r := f.Client.Registry.Create().SetName(f.name()).SetHost(fmt.Sprint("127.0.0.1:", f.n)).SetPlainHTTP(true).SaveX(f.System(f.t))
 		return vars{"id": r.ID}
 	},
-	"registerImage": func(f *fixture) vars { return vars{"reference": "127.0.0.1:1/" + f.name() + ":1"} },
-	"forgetImage":   func(f *fixture) vars { return vars{"id": f.image().ID} },
+	"registerImage": func(f *fixture) vars {
+		host := fmt.Sprint("127.0.0.1:", f.n)
+		f.Client.Registry.Create().SetName(f.name()).SetHost(host).SetPlainHTTP(true).ExecX(f.System(f.t))
+		return vars{"reference": host + "/i:1"}
+	},
+	"forgetImage": func(f *fixture) vars { return vars{"id": f.image().ID} },
 	"createSession": func(f *fixture) vars {
-		return vars{"image": f.image().Reference, "project": f.project.ID, "slots": vars{"cpu": "1"}}
+		return vars{"image": f.startable().Reference, "project": f.project.ID, "slots": vars{"cpu": "1"}}
 	},
 	"terminateSession": func(f *fixture) vars { return vars{"id": f.session()} },
 	"renameSession":    func(f *fixture) vars { return vars{"id": f.session(), "name": f.name() + "y"} },
-	"createVfolder":    func(f *fixture) vars { return vars{"name": f.name(), "project": f.project.ID} },
+	"createVfolder":    func(f *fixture) vars { return vars{"name": f.name(), "project": f.project.ID, "volume": f.volume().ID} },
 	"renameVfolder":    func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "y"} },
 	"deleteVfolder":    func(f *fixture) vars { return vars{"id": f.folder()} },
 	"createUpload": func(f *fixture) vars {
@@ -64,6 +68,17 @@ var matrix = map[string]cell{
 	"makeDirectory":  func(f *fixture) vars { return vars{"vfolder": f.folder(), "path": "d"} },
 	"moveFile":       func(f *fixture) vars { return vars{"vfolder": f.folder(), "from": "a", "to": "b"} },
 	"deleteFiles":    func(f *fixture) vars { return vars{"vfolder": f.folder(), "paths": []string{"a"}} },
+
+	// A project's folder is its members' as well.
+	"renameVfolder of a project": func(f *fixture) vars { return vars{"id": f.shared(), "name": f.name() + "y"} },
+	"deleteVfolder of a project": func(f *fixture) vars { return vars{"id": f.shared()} },
+	"createUpload of a project": func(f *fixture) vars {
+		return vars{"vfolder": f.shared(), "files": []vars{{"path": "a", "size": 1}}}
+	},
+	"createDownload of a project": func(f *fixture) vars { return vars{"vfolder": f.shared(), "path": ""} },
+	"makeDirectory of a project":  func(f *fixture) vars { return vars{"vfolder": f.shared(), "path": "d"} },
+	"moveFile of a project":       func(f *fixture) vars { return vars{"vfolder": f.shared(), "from": "a", "to": "b"} },
+	"deleteFiles of a project":    func(f *fixture) vars { return vars{"vfolder": f.shared(), "paths": []string{"a"}} },
 
 	"addSshKey":    func(f *fixture) vars { return vars{"name": f.name(), "publicKey": "not one"} },
 	"createSshKey": func(f *fixture) vars { return vars{"name": f.name()} },
@@ -88,10 +103,7 @@ var matrix = map[string]cell{
 	"purgeDomain":   func(f *fixture) vars { return vars{"id": f.domain.ID, "name": f.domain.Name} },
 	"purgeUser":     func(f *fixture) vars { return vars{"id": f.owner.ID} },
 	"updateProject": func(f *fixture) vars { return vars{"id": f.project.ID, "description": f.name()} },
-	"purgeProject": func(f *fixture) vars {
-		p := f.Client.Project.Create().SetName(f.name()).SetDomain(f.domain).SaveX(f.System(f.t))
-		return vars{"id": p.ID, "name": p.Name}
-	},
+	"purgeProject":  func(f *fixture) vars { return vars{"id": f.project.ID, "name": f.project.Name} }, // sessions live in it
 	"importUsers": func(f *fixture) vars {
 		return vars{"domain": f.domain.ID, "csv": "email\n" + f.name() + "@example.org\n", "dryRun": true, "passwords": "generated"}
 	},
@@ -197,9 +209,16 @@ func (f *fixture) policy() *ent.ResourcePolicy {
 
 func (f *fixture) image() *ent.Image {
 	ctx := f.System(f.t)
-	r := f.Client.Registry.Create().SetName(f.name() + "i").SetHost(f.name() + "i.example.org").AddDomains(f.domain).SaveX(ctx)
+	r := f.Client.Registry.Create().SetName(f.name() + "i").SetHost(f.name() + "i.example.org").SaveX(ctx)
 	return f.Client.Image.Create().SetReference(f.name() + "i.example.org/i:1").SetName("i:1").SetArchitecture("x86_64").
 		SetDigest("-").SetRegistry(r).SaveX(ctx)
+}
+
+// startable is an image whose registry is open to the domain.
+func (f *fixture) startable() *ent.Image {
+	i := f.image()
+	f.Client.Registry.UpdateOneID(i.RegistryID).AddDomains(f.domain).ExecX(f.System(f.t))
+	return i
 }
 
 func (f *fixture) session() uuid.UUID {
@@ -221,5 +240,13 @@ func (f *fixture) folder() uuid.UUID {
 	ctx := f.System(f.t)
 	scope := f.Client.QuotaScope.Create().SetKind("user").SetHolderID(f.owner.ID).SetDomainID(f.domain.ID).SetVolume(f.volume()).SaveX(ctx)
 	return f.Client.Vfolder.Create().SetName(f.name()).SetPath("p").SetDomainID(f.domain.ID).SetOwner(f.owner).SetCreator(f.owner).
+		SetQuotaScope(scope).SaveX(ctx).ID
+}
+
+// shared is a folder of the project, made by the owner.
+func (f *fixture) shared() uuid.UUID {
+	ctx := f.System(f.t)
+	scope := f.Client.QuotaScope.Create().SetKind("project").SetHolderID(f.project.ID).SetDomainID(f.domain.ID).SetVolume(f.volume()).SaveX(ctx)
+	return f.Client.Vfolder.Create().SetName(f.name()).SetPath("p").SetDomainID(f.domain.ID).SetProject(f.project).SetCreator(f.owner).
 		SetQuotaScope(scope).SaveX(ctx).ID
 }

@@ -26,7 +26,8 @@ var tables = map[id.Kind]string{
 	id.Registry: "registries", id.Image: "images", id.Session: "sessions", id.Kernel: "kernels",
 	id.Allocation: "allocations", id.SessionEvent: "session_events", id.Volume: "volumes",
 	id.Task: "tasks", id.QuotaScope: "quota_scopes", id.PolicyAttachment: "policy_attachments", id.Vfolder: "vfolders", id.SessionMount: "session_mounts",
-	id.Role: "roles", id.RoleGrant: "role_grants", id.GroupGrant: "group_grants",
+	id.Role: "roles", id.RoleGrant: "role_grants", id.GroupGrant: "group_grants", id.ResourcePreset: "resource_presets",
+	id.Invitation: "invitations", id.IdentityProvider: "identity_providers",
 	id.AuditEntry: "audit_entries",
 }
 

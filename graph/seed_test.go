@@ -52,6 +52,7 @@ func (s *seeder) round(i int) {
 	c.SSHKey.Create().SetName(fmt.Sprint("key", i)).SetPublicKey("x").SetFingerprint(uuid.NewString()).SetUser(s.Superadmin).ExecX(ctx)
 	c.LoginSession.Create().SetHash([]byte(uuid.NewString())).SetExpiresAt(time.Now().Add(time.Hour)).SetUser(s.Superadmin).ExecX(ctx)
 	c.LoginAttempt.Create().SetUserID(s.Superadmin.ID).SetEmail(s.Superadmin.Email).SetResult("success").ExecX(ctx)
+	c.AuditEntry.Create().SetActorID(u.ID).SetActedAsID(s.Superadmin.ID).SetAction("count").SetDomainID(d.ID).SetProjectID(p.ID).SetResult("OK").ExecX(ctx)
 	c.SlotType.Create().SetName(fmt.Sprint("slot", i)).SetKind("count").ExecX(ctx)
 
 	reg := c.Registry.Create().SetName(fmt.Sprint("registry", i)).SetHost(fmt.Sprint("host", i)).SaveX(ctx)

@@ -118,22 +118,35 @@ func charged(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(p...)
 }
 
-// throughSession is the rule of rows that are seen with their session.
+// throughSession is the rule of rows that are seen with their session, by
+// whichever rule that is.
 func throughSession(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	sessions := sql.Table("sessions")
 	sub := sql.Select(sessions.C("id")).From(sessions)
-	sub.Where(charged(v, sub))
+	sub.Where(bound(v, sub, sql.Or(charged(v, sub), granted(v, access.Session, sub))))
 	return sql.In(s.C("session_id"), sub)
+}
+
+// throughProject is true for rows of projects that a custom role shows.
+func throughProject(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	projects := sql.Table("projects")
+	sub := sql.Select(projects.C("id")).From(projects)
+	sub.Where(granted(v, access.Project, sub))
+	return sql.In(s.C("project_id"), sub)
+}
+
+// ownKeypairs selects the ids of the viewer's keypairs.
+func ownKeypairs(v *viewer.Viewer) *sql.Selector {
+	t := sql.Table("keypairs")
+	return sql.Select(t.C("id")).From(t).Where(sql.EQ(t.C("user_id"), v.User))
 }
 
 // openGroups selects the ids of resource groups that the viewer may use.
 func openGroups(v *viewer.Viewer) *sql.Selector {
-	keypairs := sql.Table("keypairs")
-	own := sql.Select(keypairs.C("id")).From(keypairs).Where(sql.EQ(keypairs.C("user_id"), v.User))
 	grants := sql.Table("group_grants")
 	granted := sql.Select(grants.C("resource_group_id")).From(grants).Where(sql.Or(
 		sql.EQ(grants.C("domain_id"), v.Domain), sql.EQ(grants.C("user_id"), v.User),
-		sql.In(grants.C("project_id"), ids(v.Projects)...), sql.In(grants.C("keypair_id"), own),
+		sql.In(grants.C("project_id"), ids(v.Projects)...), sql.In(grants.C("keypair_id"), ownKeypairs(v)),
 	))
 	groups := sql.Table("resource_groups")
 	return sql.Select(groups.C("id")).From(groups).Where(sql.And(
@@ -150,7 +163,7 @@ func visibleProject(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 }
 
 func visibleMembership(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
-	p := sql.Or(sql.EQ(s.C("user_id"), v.User), sql.In(s.C("project_id"), ids(v.Projects)...))
+	p := sql.Or(sql.EQ(s.C("user_id"), v.User), sql.In(s.C("project_id"), ids(v.Projects)...), throughProject(v, s))
 	if v.Role != viewer.RoleAdmin {
 		return p
 	}
@@ -159,11 +172,12 @@ func visibleMembership(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(p, sql.In(s.C("project_id"), sub))
 }
 
-// visibleUser: oneself, the members of one's projects, and for a domain
-// admin everybody in the domain.
+// visibleUser: oneself, the members of one's projects and of those that a custom
+// role shows, and for a domain admin everybody in the domain.
 func visibleUser(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	members := sql.Table("memberships")
-	sub := sql.Select(members.C("user_id")).From(members).Where(sql.In(members.C("project_id"), ids(v.Projects)...))
+	sub := sql.Select(members.C("user_id")).From(members)
+	sub.Where(sql.Or(sql.In(members.C("project_id"), ids(v.Projects)...), throughProject(v, sub)))
 	return sql.Or(sql.EQ(s.C("id"), v.User), inDomain(v, s), sql.In(s.C("id"), sub))
 }
 
@@ -195,11 +209,9 @@ func visibleAttachment(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 }
 
 func bindsViewer(v *viewer.Viewer, c func(string) string) *sql.Predicate {
-	keypairs := sql.Table("keypairs")
-	own := sql.Select(keypairs.C("id")).From(keypairs).Where(sql.EQ(keypairs.C("user_id"), v.User))
 	return sql.Or(
 		sql.EQ(c("domain_id"), v.Domain), sql.EQ(c("user_id"), v.User),
-		sql.In(c("project_id"), ids(v.Projects)...), sql.In(c("keypair_id"), own),
+		sql.In(c("project_id"), ids(v.Projects)...), sql.In(c("keypair_id"), ownKeypairs(v)),
 	)
 }
 
@@ -209,6 +221,11 @@ func heldBy(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(
 		sql.EQ(s.C("domain_id"), v.Domain), sql.EQ(s.C("user_id"), v.User), sql.In(s.C("project_id"), ids(v.Projects)...),
 	)
+}
+
+// heldGroup is heldBy, and what is granted to a keypair of the viewer.
+func heldGroup(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.Or(heldBy(v, s), sql.In(s.C("keypair_id"), ownKeypairs(v)))
 }
 
 // heldOrOpen is heldBy, with what everybody holds.
@@ -261,8 +278,15 @@ func visibleDevice(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("agent_id"), sub)
 }
 
+// visibleScope: one's own, those of one's projects, and those of folders that a
+// custom role shows.
 func visibleScope(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
-	return sql.Or(inDomain(v, s), sql.EQ(s.C("holder_id"), v.User), sql.In(s.C("holder_id"), ids(v.Projects)...))
+	folders := sql.Table("vfolders")
+	shown := sql.Select(folders.C("quota_scope_id")).From(folders)
+	shown.Where(granted(v, access.Vfolder, shown))
+	return sql.Or(
+		inDomain(v, s), sql.EQ(s.C("holder_id"), v.User), sql.In(s.C("holder_id"), ids(v.Projects)...), sql.In(s.C("id"), shown),
+	)
 }
 
 func visibleVfolder(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
@@ -314,7 +338,7 @@ func (Invitation) Interceptors() []ent.Interceptor       { return visible(access
 func (ResourceGroup) Interceptors() []ent.Interceptor {
 	return visible(access.ResourceGroup, visibleGroup)
 }
-func (GroupGrant) Interceptors() []ent.Interceptor { return visible(access.ResourceGroup, heldBy) }
+func (GroupGrant) Interceptors() []ent.Interceptor { return visible(access.ResourceGroup, heldGroup) }
 func (ResourcePreset) Interceptors() []ent.Interceptor {
 	return visible(access.ResourcePreset, visiblePreset)
 }

@@ -54,6 +54,18 @@ const (
 // Operations lists all, in the order in which they are shown.
 func Operations() []Operation { return []Operation{Read, Create, Update, Delete, Special} }
 
+// acts are the operations that there are on each kind of object by itself; what
+// is not in the table is read only. To start a session is its project's matter.
+var acts = map[Entity][]Operation{
+	Domain: ops(Read, Create, Update, Delete), Project: Operations(), User: Operations(), Role: Operations(),
+	ResourcePolicy: ops(Read, Create, Update, Delete), ResourceGroup: Operations(), ResourcePreset: ops(Read, Create, Update, Delete),
+	Agent: ops(Read, Update), Registry: ops(Read, Create, Update), Image: ops(Read, Create, Delete), Volume: ops(Read, Special),
+	Session: ops(Read, Update, Delete, Special), Vfolder: Operations(), Task: ops(Read, Update),
+}
+
+// Acts tells whether an operation on a kind of object comes to anything.
+func Acts(op Operation, e Entity) bool { return op == Read || slices.Contains(acts[e], op) }
+
 // Entities lists all, in the order in which they are shown.
 func Entities() []Entity {
 	return []Entity{
@@ -92,6 +104,9 @@ type Object struct {
 // Covers tells whether the grant allows op on an object.
 func (g Grant) Covers(op Operation, e Entity, on Object) bool {
 	if !slices.Contains(g.Permissions[e], op) {
+		return false
+	}
+	if op == Create && g.Scope != OnSystem && g.ID == on.ID { // what is there is not made in itself
 		return false
 	}
 	switch g.Scope {

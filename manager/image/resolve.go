@@ -13,6 +13,7 @@ import (
 	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 )
@@ -65,14 +66,15 @@ func preferred(rows []*ent.Image) *ent.Image {
 }
 
 // Open is true for images of registries that are open to the viewer's domain: all,
-// unless it is restricted to some. Who sees everything sees them all. Those that
+// unless it is restricted to some; and for those that a custom role shows. Who sees everything sees them all. Those that
 // are not open are still seen with the sessions that were started from them.
 func Open(ctx context.Context) predicate.Image {
 	v := viewer.From(ctx)
-	if v == nil || v.SeesAll() {
+	if v == nil || v.SeesAll() || len(v.Granted(access.Read, access.Image, access.OnSystem)) > 0 {
 		return func(*sql.Selector) {}
 	}
 	return entimage.Or(
+		entimage.IDIn(v.Granted(access.Read, access.Image, access.OnObject)...),
 		entimage.HasRegistryWith(registry.HasDomainsWith(domain.ID(v.Domain))),
 		func(s *sql.Selector) {
 			d := sql.Table("domains")

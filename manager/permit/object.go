@@ -60,8 +60,11 @@ func Permissions(v *viewer.Viewer, n ent.Noder) []access.Operation {
 	beyond := isUser && u.ID != v.User && above(v, u)
 	list := []access.Operation{}
 	for _, op := range access.Operations() {
+		if op == access.Special && isUser && u.Role == user.RoleAdmin && v.Role == viewer.RoleUser {
+			continue // nobody acts as who is above him
+		}
 		// What is seen is read; by which rule is the rows' business.
-		if op == access.Read || !beyond && v.May(op, e, on) {
+		if op == access.Read || !beyond && access.Acts(op, e) && v.May(op, e, on) {
 			list = append(list, op)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 )
 
@@ -55,16 +56,17 @@ func (s *Service) Logs(ctx context.Context, id uuid.UUID, opt LogOptions) (*Log,
 
 // Reach finds a kernel in the viewer's sight and the agent it is on.
 func (s *Service) Reach(ctx context.Context, id uuid.UUID) (*ent.Kernel, agentpb.AgentClient, error) {
-	k, err := s.Client.Kernel.Query().Where(kernel.ID(id)).WithAgent().Only(ctx)
+	k, err := s.Client.Kernel.Query().Where(kernel.ID(id)).Only(ctx)
 	if err != nil {
 		return nil, nil, permit.Missing(err, "kernel", "kernel")
 	}
 	if k.AgentID == nil {
 		return nil, nil, problem.Precondition("the kernel is %s and on no machine yet", k.Status)
 	}
-	a := k.Edges.Agent
-	if a == nil { // its group was closed to the viewer since
-		return nil, nil, problem.NotFound("kernel").WithField("kernel")
+	// Who sees the session reaches it, also where he could not start another.
+	a, err := s.Client.Agent.Get(viewer.SystemContext(ctx), *k.AgentID)
+	if err != nil {
+		return nil, nil, permit.Missing(err, "agent of the kernel", "kernel")
 	}
 	rpc, err := s.Agents.RPC(a.Name)
 	if err != nil {

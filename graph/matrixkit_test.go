@@ -1,0 +1,249 @@
+package graph_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+// The scopes of the matrix: how what is asked for stands to who asks.
+var matrixScopes = []string{"own", "project", "domain", "foreign"}
+
+// column is a role of the matrix.
+type column struct {
+	name    string
+	user    *ent.User
+	project *ent.Project // that he works in
+	as      *managertest.Client
+}
+
+// table is the world that the matrix is asked in.
+type table struct {
+	*managertest.World
+	t         *testing.T
+	m         *managertest.Manager
+	columns   []*column
+	colleague *ent.User    // of A's project
+	other     *ent.Project // of A, in which Loner is
+	kits      map[uuid.UUID]kit
+	n         int // makes names unique
+	report    *accessReport
+}
+
+// kit has the id of one row of every type, all of one owner in his project. More
+// rows of a type have a plus behind its name.
+type kit map[string]uuid.UUID
+
+// newTable makes the people of the matrix, and one kit for each of those whose
+// rows are asked for.
+func newTable(t *testing.T) *table {
+	w := managertest.New(t)
+	x := &table{World: w, t: t, m: w.Quiet(t), kits: map[uuid.UUID]kit{}, report: &accessReport{}}
+	ctx := w.System(t)
+	w.Client.Domain.Update().SetRegistriesRestricted(true).ExecX(ctx)
+	x.other = w.Client.Project.Create().SetName("other").SetDomain(w.A.Domain).SaveX(ctx)
+	solo := w.Client.Project.Create().SetName("solo").SetDomain(w.A.Domain).SaveX(ctx)
+	x.colleague = x.person("colleague", w.A.Project)
+	granted, object := x.person("granted", solo), x.person("object", w.A.Project)
+	for _, u := range []*ent.User{w.A.Admin, w.Superadmin, w.Monitor} { // everybody has a project of his own
+		w.Client.Membership.Create().SetUser(u).SetProject(w.A.Project).ExecX(ctx)
+	}
+	w.Client.Membership.Create().SetUser(w.A.Loner).SetProject(x.other).ExecX(ctx)
+	for _, c := range []*column{
+		{name: "user", user: w.A.Member}, {name: "lead", user: w.A.Lead}, {name: "admin", user: w.A.Admin},
+		{name: "superadmin", user: w.Superadmin}, {name: "monitor", user: w.Monitor},
+		{name: "granted", user: granted, project: solo}, // a custom role with everything on the project
+		{name: "object", user: object},                  // a custom role with everything on the foreign objects
+	} {
+		if c.project == nil {
+			c.project = w.A.Project
+		}
+		x.columns = append(x.columns, c)
+		x.report.columns = append(x.report.columns, c.name)
+		x.kits[c.user.ID] = x.kit(c.user, c.project, w.A.Domain)
+	}
+	x.kits[x.colleague.ID] = x.kit(x.colleague, w.A.Project, w.A.Domain)
+	x.kits[w.A.Loner.ID] = x.kit(w.A.Loner, x.other, w.A.Domain)
+	x.kits[w.B.Member.ID] = x.kit(w.B.Member, w.B.Project, w.B.Domain)
+	x.grant(granted, access.OnProject, w.A.Project.ID)
+	foreign := x.kits[w.B.Member.ID]
+	for _, kind := range []string{"Session", "Vfolder", "ResourceGroup"} {
+		x.grant(object, access.OnObject, foreign[kind])
+	}
+	for _, c := range x.columns {
+		c.as = x.m.As(t, c.user)
+		w.Client.RoleGrant.DeleteOneID(x.kits[c.user.ID]["RoleGrant"]).ExecX(ctx)
+	}
+	return x
+}
+
+func (x *table) person(name string, p *ent.Project) *ent.User {
+	ctx := x.System(x.t)
+	u := x.Client.User.Create().SetEmail(name + "@example.org").SetUsername(name).
+		SetPasswordHash(x.A.Member.PasswordHash).SetDomainID(p.DomainID).SaveX(ctx)
+	x.Client.Membership.Create().SetUser(u).SetProject(p).ExecX(ctx)
+	return u
+}
+
+// grant gives a user a role with every permission on a scope.
+func (x *table) grant(u *ent.User, on access.Scope, id uuid.UUID) *ent.RoleGrant {
+	x.n++
+	all := access.Permissions{}
+	for _, e := range access.Entities() {
+		all[e] = access.Operations()
+	}
+	ctx := x.System(x.t)
+	r := x.Client.Role.Create().SetName(fmt.Sprint("everything", x.n)).SetPermissions(all).SaveX(ctx)
+	return x.Client.RoleGrant.Create().SetRole(r).SetUser(u).SetScope(rolegrant.Scope(on)).SetScopeID(id).SaveX(ctx)
+}
+
+// holding lets the people of the columns hold the roles of their kits while do
+// runs. Who holds any role is let past the audiences of the schema.
+func (x *table) holding(what string, do func()) {
+	ctx := x.System(x.t)
+	for _, c := range x.columns {
+		k := x.kits[c.user.ID]
+		if id := k["RoleGrant"]; strings.Contains(strings.ToLower(what), "role") {
+			x.Client.RoleGrant.Create().SetID(id).SetRoleID(k["Role"]).SetUser(c.user).SetScope("domain").SetScopeID(x.A.ID).ExecX(ctx)
+			defer x.Client.RoleGrant.DeleteOneID(id).ExecX(ctx)
+		}
+	}
+	do()
+}
+
+// at says whose rows a scope means to who asks.
+func (x *table) at(c *column, scope string) (owner *ent.User, p *ent.Project, d *ent.Domain) {
+	switch scope {
+	case "project":
+		return x.colleague, x.A.Project, x.A.Domain
+	case "domain":
+		return x.A.Loner, x.other, x.A.Domain
+	case "foreign":
+		return x.B.Member, x.B.Project, x.B.Domain
+	}
+	return c.user, c.project, x.A.Domain
+}
+
+// has tells whether an id is of one of the kit's rows of a type.
+func (k kit) has(kind, id string) bool {
+	for name, one := range k {
+		if base, _, _ := strings.Cut(name, "+"); base == kind && one.String() == id {
+			return true
+		}
+	}
+	return false
+}
+
+// ids lists those of all kits' rows of a type.
+func (x *table) ids(kind string) []uuid.UUID {
+	var list []uuid.UUID
+	for _, k := range x.kits {
+		for name, id := range k {
+			if base, _, _ := strings.Cut(name, "+"); base == kind && !slices.Contains(list, id) {
+				list = append(list, id)
+			}
+		}
+	}
+	return list
+}
+
+// kit makes a row of every type that the schema shows.
+func (x *table) kit(u *ent.User, p *ent.Project, d *ent.Domain) kit {
+	c, ctx := x.Client, x.System(x.t)
+	name := "kit-" + u.Username
+	k := kit{"User": u.ID, "Project": p.ID, "Domain": d.ID}
+	k["Membership"] = c.Membership.Query().Where(membership.UserID(u.ID), membership.ProjectID(p.ID)).OnlyIDX(ctx)
+	pol := c.ResourcePolicy.Create().SetName(name).SetTotalSlots(resource.Slots{"cpu": 1000}).SaveX(ctx)
+	k["ResourcePolicy"] = pol.ID
+	k["PolicyAttachment"] = c.PolicyAttachment.Create().SetPolicy(pol).SetUser(u).SetWithinProject(p).SaveX(ctx).ID
+	k["PolicyAttachment+domain"] = c.PolicyAttachment.Create().SetPolicy(pol).SetDomain(d).SaveX(ctx).ID
+	k["PolicyAttachment+project"] = c.PolicyAttachment.Create().SetPolicy(pol).SetProject(p).SaveX(ctx).ID
+	token := c.AccessToken.Create().SetName(name).SetPrefix("x").SetHash(hash()).SetProject(p).SetUser(u).SaveX(ctx)
+	k["AccessToken"] = token.ID
+	k["Keypair"] = c.Keypair.Create().SetName(name).SetAccessKey(name).SetSecretSealed([]byte("-")).SetUser(u).SaveX(ctx).ID
+	k["PolicyAttachment+keypair"] = c.PolicyAttachment.Create().SetPolicy(pol).SetKeypairID(k["Keypair"]).SaveX(ctx).ID
+	k["SSHKey"] = c.SSHKey.Create().SetName(name).SetPublicKey(name).SetFingerprint(name).SetUser(u).SaveX(ctx).ID
+	k["LoginSession"] = c.LoginSession.Create().SetHash(hash()).SetExpiresAt(time.Now().Add(time.Hour)).SetUser(u).SaveX(ctx).ID
+	k["LoginAttempt"] = c.LoginAttempt.Create().SetUserID(u.ID).SetDomainID(d.ID).SetEmail(u.Email).SetResult("success").SaveX(ctx).ID
+	k["Role"] = c.Role.Create().SetName(name).SetPermissions(access.Permissions{access.System: {access.Read}}).SaveX(ctx).ID
+	k["RoleGrant"] = c.RoleGrant.Create().SetRoleID(k["Role"]).SetUser(u).SetScope("domain").SetScopeID(d.ID).SaveX(ctx).ID
+	k["SlotType"] = c.SlotType.Create().SetName(name).SetKind("count").SaveX(ctx).ID
+	k["Task"] = c.Task.Create().SetKind("test").SetInput([]byte("{}")).SetDomainID(d.ID).SetCreatorID(u.ID).SaveX(ctx).ID
+	k["AuditEntry"] = c.AuditEntry.Create().SetActorID(u.ID).SetActorEmail(u.Email).SetActedAsID(u.ID).SetAction("test").
+		SetDomainID(d.ID).SetProjectID(p.ID).SetResult("OK").SaveX(ctx).ID
+	k["Invitation"] = c.Invitation.Create().SetEmail(name + "@example.org").SetHash(hash()).SetDomain(d).SetProject(p).
+		SetExpiresAt(time.Now().Add(time.Hour)).SaveX(ctx).ID
+	k["IdentityProvider"] = c.IdentityProvider.Create().SetName(name).SetIssuer("https://issuer.example.org").SetClientID("c").
+		SetClientSecretSealed([]byte("-")).SetDomain(d).SetProject(p).SaveX(ctx).ID
+	x.machines(k, name, u, p, d)
+	x.work(k, name, u, p, d)
+	return k
+}
+
+// machines makes a group that is granted to the user, with an agent, and an image
+// of a registry that is open to his domain.
+func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent.Domain) {
+	c, ctx := x.Client, x.System(x.t)
+	g := c.ResourceGroup.Create().SetName(name).SetPublic(false).SaveX(ctx)
+	k["ResourceGroup"] = g.ID
+	k["GroupGrant"] = c.GroupGrant.Create().SetResourceGroup(g).SetUser(u).SaveX(ctx).ID
+	k["GroupGrant+project"] = c.GroupGrant.Create().SetResourceGroup(c.ResourceGroup.Create().SetName(name + "-project").SetPublic(false).SaveX(ctx)).SetProject(p).SaveX(ctx).ID
+	k["GroupGrant+domain"] = c.GroupGrant.Create().SetResourceGroup(c.ResourceGroup.Create().SetName(name + "-domain").SetPublic(false).SaveX(ctx)).SetDomain(d).SaveX(ctx).ID
+	k["GroupGrant+keypair"] = c.GroupGrant.Create().SetResourceGroup(g).SetKeypairID(k["Keypair"]).SaveX(ctx).ID
+	k["PolicyAttachment+group"] = c.PolicyAttachment.Create().SetPolicyID(k["ResourcePolicy"]).SetUser(u).SetResourceGroup(g).SaveX(ctx).ID
+	k["ResourcePreset"] = c.ResourcePreset.Create().SetName(name).SetSlots(resource.Slots{"cpu": 1000}).SetResourceGroup(g).SaveX(ctx).ID
+	k["ResourcePreset+all"] = c.ResourcePreset.Create().SetName(name).SetSlots(resource.Slots{"cpu": 1000}).SaveX(ctx).ID
+	a := c.Agent.Create().SetName(name).SetResourceGroup(g).
+		SetPlugins([]report.Plugin{{Name: "p"}}).SetProbes([]report.Probe{{Name: "p"}}).SaveX(ctx)
+	k["Agent"] = a.ID
+	k["Device"] = c.Device.Create().SetAgent(a).SetDeviceID("cpu").SetCapacity(resource.Slots{"cpu": 1 << 40}).SaveX(ctx).ID
+	reg := c.Registry.Create().SetName(name).SetHost(name + ".example.org").AddDomainIDs(d.ID).SaveX(ctx)
+	k["Registry"] = reg.ID
+	k["Image"] = c.Image.Create().SetReference(name + ".example.org/i:1").SetName("i:1").SetArchitecture("x86_64").
+		SetDigest("-").SetRegistry(reg).SaveX(ctx).ID
+	proxy := c.StorageProxy.Create().SetName(name).SaveX(ctx)
+	k["Volume"] = c.Volume.Create().SetName(name).SetProxy(proxy).SaveX(ctx).ID
+	k["VolumeGrant"] = c.VolumeGrant.Create().SetVolumeID(k["Volume"]).SetUser(u).SetPermissions(access.VolumePermissions()).SaveX(ctx).ID
+	for _, g := range []*ent.VolumeGrantCreate{c.VolumeGrant.Create().SetProject(p), c.VolumeGrant.Create().SetDomain(d)} {
+		g.SetVolumeID(k["Volume"]).SetPermissions(access.VolumePermissions()).ExecX(ctx)
+	}
+}
+
+// work makes a running session of the user with a folder of his.
+func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Domain) {
+	c, ctx := x.Client, x.System(x.t)
+	k["QuotaScope"] = c.QuotaScope.Create().SetKind(quotascope.KindUser).SetHolderID(u.ID).SetDomainID(d.ID).SetVolumeID(k["Volume"]).SaveX(ctx).ID
+	f := c.Vfolder.Create().SetName(name).SetPath("p").SetStatus("ready").SetDomainID(d.ID).SetOwner(u).SetCreator(u).SetQuotaScopeID(k["QuotaScope"]).SaveX(ctx)
+	k["Vfolder"] = f.ID
+	k["QuotaScope+project"] = c.QuotaScope.Create().SetKind(quotascope.KindProject).SetHolderID(p.ID).SetDomainID(d.ID).SetVolumeID(k["Volume"]).SaveX(ctx).ID
+	k["Vfolder+project"] = c.Vfolder.Create().SetName(name + "-shared").SetPath("q").SetStatus("ready").SetDomainID(d.ID).SetProject(p).SetCreator(u).
+		SetQuotaScopeID(k["QuotaScope+project"]).SaveX(ctx).ID
+	s := c.Session.Create().SetName(name).SetType("batch").SetStatus(lifecycle.Running).SetSlots(resource.Slots{"cpu": 1}).
+		SetDomainID(d.ID).SetProject(p).SetOwner(u).SetResourceGroupID(k["ResourceGroup"]).SetImageID(k["Image"]).
+		SetPending(&report.Pending{DecidedAt: time.Now(), Dropped: []report.DroppedAgents{{Check: "cpu"}}, Limits: []report.LimitReached{{What: "cpu"}}, Nearest: &report.NearestFit{}}).
+		SaveX(ctx)
+	k["Session"] = s.ID
+	kernel := c.Kernel.Create().SetSession(s).SetSlots(resource.Slots{"cpu": 1}).SetStatus(lifecycle.Running).SetAgentID(k["Agent"]).
+		SetDomainID(d.ID).SetProjectID(p.ID).SetOwnerID(u.ID).SaveX(ctx)
+	k["Kernel"] = kernel.ID
+	k["Allocation"] = c.Allocation.Create().SetSlot("cpu").SetAmount(1).SetSessionID(s.ID).SetKernel(kernel).SetAgentID(k["Agent"]).
+		SetDeviceID(k["Device"]).SetDomainID(d.ID).SetProjectID(p.ID).SetOwnerID(u.ID).SaveX(ctx).ID
+	k["SessionMount"] = c.SessionMount.Create().SetTarget("/home/work/data").SetSession(s).SetVfolder(f).SaveX(ctx).ID
+	k["SessionEvent"] = c.SessionEvent.Create().SetPhase("schedule").SetResult(sessionevent.ResultInfo).SetSession(s).
+		SetSteps([]report.Step{{Name: "one", StartedAt: time.Now(), EndedAt: time.Now()}}).SaveX(ctx).ID
+}

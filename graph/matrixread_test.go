@@ -1,0 +1,353 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+// edge is a chain of fields from an object to the next object that has an id, or
+// to a value that has none. Every field below an object is in one.
+type edge struct {
+	fields []*ast.FieldDefinition
+	leaf   *ast.Definition
+}
+
+func (e edge) name() string {
+	var names []string
+	for _, f := range e.fields {
+		names = append(names, f.Name)
+	}
+	return strings.Join(names, ".")
+}
+
+// query selects the chain; what it ends in is called leaf.
+func (e edge) query(args string) string {
+	open, end := "", ""
+	for i, f := range e.fields {
+		open += " " + f.Name
+		if i == 0 {
+			open += args
+		}
+		def := schema().Types[f.Type.Name()]
+		switch {
+		case !object(def):
+			return strings.TrimSuffix(open, f.Name) + "leaf: " + f.Name + end
+		case def.Fields.ForName("edges") != nil:
+			open, end = open+" { totalCount pageInfo { hasNextPage endCursor } edges { node {", "} } }"+end
+		default:
+			open, end = open+" {", "}"+end
+		}
+	}
+	if isNode(e.leaf) {
+		return open + " leaf: id " + end
+	}
+	return open + " leaf: __typename " + end
+}
+
+func object(def *ast.Definition) bool { return def.Kind == ast.Object || def.Kind == ast.Interface }
+
+func isNode(def *ast.Definition) bool { return slices.Contains(def.Interfaces, "Node") }
+
+// edgesOf lists the edges of an object, looking through those without an id.
+func edgesOf(s *ast.Schema, def *ast.Definition, before []*ast.FieldDefinition) []edge {
+	var out []edge
+	for _, f := range def.Fields {
+		leaf := nodeOf(s, s.Types[f.Type.Name()])
+		e := edge{append(slices.Clone(before), f), leaf}
+		switch {
+		case f.Name[0] == '_' || f.Name == "pageInfo" || requires(f):
+		case object(leaf) && isNode(leaf):
+			out = append(out, e)
+		case object(leaf):
+			if len(before) == 0 {
+				out = append(out, e)
+			}
+			out = append(out, edgesOf(s, leaf, e.fields)...)
+		case f.Directives.ForName("allow") != nil: // a value that is not open to all
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// requires tells whether a field cannot be asked for without arguments.
+func requires(f *ast.FieldDefinition) bool {
+	return slices.ContainsFunc(f.Arguments, func(a *ast.ArgumentDefinition) bool { return a.Type.NonNull && a.DefaultValue == nil })
+}
+
+// seen is what one question brought: the leaves of each object that was asked for.
+type seen struct {
+	leaves map[string][]string // by the object's id, "" without one
+	codes  map[string]string   // the errors
+	page   struct {
+		total, count int
+		next         string
+	}
+}
+
+func (s *seen) verdict(id string) string {
+	if len(s.leaves[id]) > 0 {
+		return "y"
+	}
+	if code, failed := s.codes[id]; failed {
+		return verdictOf(code)
+	}
+	return "-"
+}
+
+// ask sends a query of one root field; of nodes it tells the objects apart.
+func (x *table) ask(c *column, what, query string, vars managertest.Vars, ids []uuid.UUID) *seen {
+	var data map[string]json.RawMessage
+	errs := c.as.Ask(x.t, query, vars, &data)
+	out := &seen{leaves: map[string][]string{}, codes: map[string]string{}}
+	for _, e := range errs {
+		if e.Extensions.Code == problem.CodeInternal || e.Extensions.Code == "" {
+			x.t.Errorf("%s as %s: %s\n%s", what, c.name, errs, query)
+		}
+		id := ""
+		if len(e.Path) > 1 && ids != nil {
+			if i, ok := e.Path[1].(float64); ok {
+				id = ids[int(i)].String()
+			}
+		} else if ids != nil { // all of it was refused
+			for _, one := range ids {
+				out.codes[one.String()] = e.Extensions.Code
+			}
+		}
+		out.codes[id] = e.Extensions.Code
+	}
+	for _, raw := range data {
+		var v any
+		if err := json.Unmarshal(raw, &v); err != nil {
+			x.t.Fatal(err)
+		}
+		list, many := v.([]any)
+		if ids == nil || !many {
+			out.collect("", v)
+			continue
+		}
+		for i, one := range list {
+			out.collect(ids[i].String(), one)
+		}
+	}
+	return out
+}
+
+// collect finds the leaves in an answer.
+func (s *seen) collect(id string, v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, one := range v {
+			s.collect(id, one)
+		}
+	case map[string]any:
+		for key, inner := range v {
+			switch {
+			case key == "leaf" && inner != nil:
+				s.leaves[id] = append(s.leaves[id], fmt.Sprint(inner))
+			case key == "totalCount":
+				s.page.total = int(inner.(float64))
+			case key == "edges":
+				s.page.count += len(inner.([]any))
+				s.collect(id, inner)
+			case key == "pageInfo":
+				s.page.next = ""
+				if p := inner.(map[string]any); p["hasNextPage"] == true {
+					s.page.next = p["endCursor"].(string)
+				}
+			default:
+				s.collect(id, inner)
+			}
+		}
+	}
+}
+
+// pages asks for all pages of a root connection, and checks that it counts what
+// it lists.
+func (x *table) pages(c *column, e edge) *seen {
+	f := e.fields[0]
+	if f.Arguments.ForName("after") == nil {
+		return x.ask(c, f.Name, "{"+e.query("")+"}", nil, nil)
+	}
+	var all *seen
+	for after := any(nil); ; {
+		got := x.ask(c, f.Name, "query($after: Cursor) {"+e.query("(first: 100, after: $after)")+"}", managertest.Vars{"after": after}, nil)
+		if all == nil {
+			all = got
+		} else {
+			all.leaves[""] = append(all.leaves[""], got.leaves[""]...)
+			all.page.count += got.page.count
+		}
+		if got.page.next == "" {
+			if all.page.count != got.page.total && len(got.codes) == 0 {
+				x.t.Errorf("%s as %s lists %d and counts %d", f.Name, c.name, all.page.count, got.page.total)
+			}
+			return all
+		}
+		after = got.page.next
+	}
+}
+
+// reached tells which scopes' rows are among the leaves.
+func (x *table) reached(c *column, e edge, got *seen) (cells string) {
+	var leaves []string
+	for _, list := range got.leaves {
+		leaves = append(leaves, list...)
+	}
+	if len(leaves) == 0 && got.codes[""] == problem.CodePermissionDenied {
+		return "nnnn"
+	}
+	for _, scope := range matrixScopes {
+		owner, _, _ := x.at(c, scope)
+		k := x.kits[owner.ID]
+		if slices.ContainsFunc(leaves, func(id string) bool { return k.has(e.leaf.Name, id) }) {
+			cells += "y"
+		} else {
+			cells += "-"
+		}
+	}
+	return cells
+}
+
+// nodes is the section of the objects by their ids.
+func (x *table) nodes() {
+	x.report.section("object by its id")
+	for _, def := range nodeTypes(schema()) {
+		ids := x.ids(def.Name)
+		if len(ids) == 0 {
+			x.t.Errorf("%s has no row in the kits of the access matrix", def.Name)
+			continue
+		}
+		query := "query($ids: [ID!]!) { nodes(ids: $ids) { ... on " + def.Name + " { leaf: id } } }"
+		x.holding(def.Name, func() { x.below(def.Name, def.Name, query, ids) })
+	}
+}
+
+func nodeTypes(s *ast.Schema) []*ast.Definition {
+	list := slices.Clone(s.PossibleTypes["Node"])
+	slices.SortFunc(list, func(a, b *ast.Definition) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// below asks for something of objects that have ids; the scope is that of each
+// object.
+func (x *table) below(name, kind, query string, ids []uuid.UUID) {
+	row := x.report.row(name)
+	for _, c := range x.columns {
+		got := x.ask(c, name, query, managertest.Vars{"ids": ids}, ids)
+		cells := ""
+		for _, scope := range matrixScopes {
+			owner, _, _ := x.at(c, scope)
+			cells += got.verdict(x.kits[owner.ID][kind].String())
+		}
+		row.add(cells)
+	}
+}
+
+// edges is the section of what is reached from each object that one sees: the
+// scope is that of what is reached, or of the object where that has no id.
+func (x *table) edges() {
+	x.report.section("reached from any object in sight")
+	for _, def := range nodeTypes(schema()) {
+		ids := x.ids(def.Name)
+		for _, e := range edgesOf(schema(), def, nil) {
+			name := def.Name + "." + e.name()
+			query := "query($ids: [ID!]!) { nodes(ids: $ids) { ... on " + def.Name + " {" + e.query("") + "} } }"
+			x.holding(name, func() {
+				if !isNode(e.leaf) {
+					x.below(name, def.Name, query, ids)
+					return
+				}
+				row := x.report.row(name)
+				for _, c := range x.columns {
+					row.add(x.reached(c, e, x.ask(c, name, query, managertest.Vars{"ids": ids}, ids)))
+				}
+				if !strings.Contains(row.String(), "y") {
+					x.t.Errorf("%s leads nobody anywhere: the kits lack a row", name)
+				}
+			})
+		}
+	}
+}
+
+// queries is the section of the root fields: without arguments, and with each
+// argument that is an id.
+func (x *table) queries() {
+	x.report.section("query, with each id it takes")
+	s := schema()
+	for _, f := range s.Query.Fields {
+		if f.Name[0] == '_' || f.Name == "node" || f.Name == "nodes" { // the objects by their ids
+			continue
+		}
+		x.plain(s, f)
+		for _, a := range f.Arguments {
+			def := s.Types[a.Type.Name()]
+			switch {
+			case a.Type.Name() == "ID":
+				x.narrowed(f, a.Name, a.Name, "("+a.Name+": $id)")
+			case def.Kind == ast.InputObject && strings.HasSuffix(def.Name, "WhereInput") && def.Fields.ForName("not") == nil:
+				for _, inner := range def.Fields {
+					if inner.Type.Name() == "ID" {
+						x.narrowed(f, inner.Name, a.Name+"."+inner.Name, "("+a.Name+": {"+inner.Name+": $id})")
+					}
+				}
+			}
+		}
+	}
+}
+
+func (x *table) plain(s *ast.Schema, f *ast.FieldDefinition) {
+	leaf := nodeOf(s, s.Types[f.Type.Name()])
+	list := []edge{{[]*ast.FieldDefinition{f}, leaf}}
+	if !isNode(leaf) {
+		list = append(list, edgesOf(s, leaf, list[0].fields)...)
+	}
+	for _, e := range list {
+		x.holding(e.name(), func() {
+			row := x.report.row(e.name())
+			for _, c := range x.columns {
+				got := x.pages(c, e)
+				if isNode(e.leaf) {
+					row.add(x.reached(c, e, got))
+				} else {
+					row.add(strings.Repeat(got.verdict(""), 4))
+				}
+			}
+		})
+	}
+}
+
+// kinds are the types that arguments of queries name.
+var kinds = map[string]string{"user": "User", "project": "Project", "domain": "Domain", "resourceGroup": "ResourceGroup"}
+
+// narrowed asks for what belongs to the object that an argument names.
+func (x *table) narrowed(f *ast.FieldDefinition, arg, shown, args string) {
+	kind, ok := kinds[arg]
+	if !ok {
+		x.t.Errorf("%s(%s): what does it name? tell the access matrix", f.Name, shown)
+		return
+	}
+	e := edge{[]*ast.FieldDefinition{f}, nodeOf(schema(), schema().Types[f.Type.Name()])}
+	row := x.report.row(f.Name + "(" + shown + ")")
+	for _, c := range x.columns {
+		cells := ""
+		for _, scope := range matrixScopes {
+			owner, _, _ := x.at(c, scope)
+			k := x.kits[owner.ID]
+			got := x.ask(c, f.Name, "query($id: ID) {"+e.query(args)+"}", managertest.Vars{"id": k[kind]}, nil)
+			if isNode(e.leaf) && len(got.leaves[""]) > 0 && !slices.Contains(got.leaves[""], k[e.leaf.Name].String()) {
+				got.leaves = nil // what it lists is not what belongs to that object
+			}
+			cells += got.verdict("")
+		}
+		row.add(cells)
+	}
+}
