@@ -5,7 +5,10 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/berthhq/berth/internal/resource"
 )
 
 // Pending says why a session waits, as of the last decision.
@@ -51,7 +54,16 @@ func (l LimitReached) String() string {
 	if l.ResourceGroup != "" {
 		where += " in the resource group " + l.ResourceGroup
 	}
-	return fmt.Sprintf("%s allows %s %s; %s in use and %s asked for", where, l.Limit, l.What, l.Used, l.Requested)
+	return fmt.Sprintf("%s allows %s %s; %s in use and %s asked for", where, l.forPeople(l.Limit), l.What, l.forPeople(l.Used), l.forPeople(l.Requested))
+}
+
+// forPeople prints an amount of what is limited.
+func (l LimitReached) forPeople(amount string) string {
+	slot := strings.TrimPrefix(l.What, "pending ")
+	if n, err := resource.Parse(slot, amount); err == nil {
+		return resource.ForPeople(slot, n)
+	}
+	return amount
 }
 
 // NearestFit is what the agent that lacks least lacks.

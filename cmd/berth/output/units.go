@@ -2,7 +2,6 @@ package output
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -11,17 +10,7 @@ import (
 )
 
 // Bytes prints a size for people: 512 B, 1.5 GiB.
-func Bytes(n int64) string {
-	const units = "KMGTPE"
-	if n < 1024 {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	f, i := float64(n)/1024, 0
-	for math.Abs(f) >= 1023.95 && i < len(units)-1 {
-		f, i = f/1024, i+1
-	}
-	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") + " " + units[i:i+1] + "iB"
-}
+func Bytes(n int64) string { return resource.FormatBytes(n) }
 
 // Slots prints amounts for people: cpu 1, mem 1 GiB.
 func Slots(s resource.Slots) string {
@@ -33,12 +22,7 @@ func Slots(s resource.Slots) string {
 }
 
 // Amount prints an amount of a slot for people.
-func Amount(slot string, amount int64) string {
-	if resource.KindOf(slot) == resource.Bytes {
-		return Bytes(amount)
-	}
-	return resource.Format(slot, amount)
-}
+func Amount(slot string, amount int64) string { return resource.ForPeople(slot, amount) }
 
 // Used prints what is held of what there is: cpu 1/4.
 func Used(occupied, capacity resource.Slots) string {

@@ -90,7 +90,7 @@ func (v *verdict) slots(slots resource.Slots) {
 			out.Reason = fmt.Sprintf("No agent of the resource group has %s.", name)
 		default:
 			out.Limit = resource.Format(name, most)
-			out.Reason = fmt.Sprintf("No agent of the resource group has more %s than %s.", name, out.Limit)
+			out.Reason = fmt.Sprintf("No agent of the resource group has more %s than %s.", name, resource.ForPeople(name, most))
 		}
 		v.add(out)
 	}
@@ -161,7 +161,7 @@ func (v *verdict) whole() {
 			v.add(Impossible{
 				Field: "kernels", Requested: fmt.Sprintf("%s %s", resource.Format(name, total[name]), name),
 				Limit:  resource.Format(name, have),
-				Reason: fmt.Sprintf("All agents of the resource group together have %s %s.", resource.Format(name, have), name),
+				Reason: fmt.Sprintf("All agents of the resource group together have %s %s.", resource.ForPeople(name, have), name),
 			})
 		}
 	}
