@@ -14,7 +14,8 @@ const UpdatePolicy = graphql(`
   mutation UpdatePolicy($input: UpdateResourcePolicyInput!) { updateResourcePolicy(input: $input) { policy { ...PolicyFields } } }
 `, [PolicyFields]);
 
-const units = { count: "", seconds: "12h, 2d", bytes: "GiB" } as const;
+const units = { count: "", seconds: "", bytes: "GiB" } as const;
+const examples = { count: "no limit", seconds: "no limit, or 12h, 2d", bytes: "no limit" } as const;
 
 export function PolicyDialog({ policy, onClose, onDone }: { policy: Policy | null; onClose: () => void; onDone: () => void }) {
   const [draft, setDraft] = useState(draftOf(policy));
@@ -56,8 +57,8 @@ export function PolicyDialog({ policy, onClose, onDone }: { policy: Policy | nul
               <legend>{part === "sessions" ? t("Sessions") : t("Everything else")}</legend>
               <div className="pairs">
                 {limits.filter((l) => l.part === part).map((l) => (
-                  <TextInput key={l.key} label={t(l.label)} placeholder={t("no limit")} value={draft.plain[l.key]} error={typed[l.key] ?? refused[l.key] ?? (l.key === "maxSSHSessions" ? refused.maxSshSessions : undefined)}
-                    rightSection={units[l.kind] ? <span className="dim">{units[l.kind]}</span> : null} rightSectionWidth={units[l.kind] ? 58 : 0} rightSectionPointerEvents="none"
+                  <TextInput key={l.key} label={t(l.label)} placeholder={t(examples[l.kind])} value={draft.plain[l.key]} error={typed[l.key] ?? refused[l.key] ?? (l.key === "maxSSHSessions" ? refused.maxSshSessions : undefined)}
+                    rightSection={units[l.kind] ? <span className="dim">{units[l.kind]}</span> : null} rightSectionWidth={units[l.kind] ? 40 : 0} rightSectionPointerEvents="none"
                     onChange={(e) => set({ plain: { ...draft.plain, [l.key]: e.currentTarget.value } })} />
                 ))}
               </div>

@@ -62,7 +62,7 @@ export function WhatBinds({ place, onChange }: { place: Place; onChange: (more: 
   const bind = all.filter((h) => binds(viewer).includes(h.kind));
   return (
     <>
-      <section className="panel pad filters" aria-label={t("Whose limits")}>
+      <section className="panel pad whose" aria-label={t("Whose limits")}>
         <UserPick key={`u ${names.get(place.user ?? "")}`} label={t("User")} value={place.user ?? null} chosen={chosen(place.user)} onChange={(id) => onChange({ user: id ?? undefined })} />
         <ProjectPick key={`p ${names.get(place.project ?? "")}`} label={t("In the project")} placeholder={t("Any")} value={place.project ?? null} chosen={chosen(place.project)} onChange={(id) => onChange({ project: id ?? undefined })} />
         <GroupPick label={t("On the resource group")} placeholder={t("Any")} value={place.group ?? null} onChange={(id) => onChange({ group: id ?? undefined })} />

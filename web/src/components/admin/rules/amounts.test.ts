@@ -42,6 +42,7 @@ it("shows effective limits in their units", () => {
   expect(shown("scope bytes", String(5 * gib))).toBe("5 GiB");
   expect(shown("idle timeout", "1800")).toBe("30 min");
   expect(shown("sessions", "3")).toBe("3");
+  expect(["mem", "cuda.shares", "scope bytes", "idle timeout"].map((what) => shown(what, "0"))).toEqual(["0", "0", "0", "0"]);
 });
 
 it("names effective limits", () => {

@@ -95,6 +95,7 @@ export function readSlots(texts: SlotTexts): { slots: Record<string, string>; wr
 
 /** A limit of effectiveLimits as people read it. */
 export function shown(what: string, decimal: string): string {
+  if (Number(decimal) === 0) return "0"; // nothing has no unit
   if (what === "scope bytes") return bytes(Number(decimal));
   if (what === "session lifetime" || what === "idle timeout") return printTime(Number(decimal));
   return amount(what.replace(/^pending /, ""), decimal);
