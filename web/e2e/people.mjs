@@ -59,7 +59,7 @@ async function sit() {
       await this.heading("Choose a new password");
       await page.getByLabel("New password", { exact: false }).first().fill(who.password);
       await page.getByLabel("New password, again").fill(who.password);
-      await page.getByRole("button", { name: "Change the password" }).click();
+      await page.getByRole("button", { name: "Change password" }).click();
       await this.heading("Home");
     },
   };
@@ -135,8 +135,8 @@ async function importUsers() {
   await page.getByRole("button", { name: "To the users" }).click();
   await boss.heading("Users");
   await boss.pick(page, "Domain", domain);
+  await page.waitForFunction(() => document.querySelectorAll(".grid tbody tr").length === 3);
   await boss.row(ada.email).waitFor();
-  assert.equal(await page.locator(".grid tbody tr").count(), 3);
   await boss.look("users");
 }
 
@@ -181,6 +181,7 @@ async function leadSees() {
   assert.equal(await member.page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Admin" }).count(), 0);
   await member.page.goto("/admin/projects");
   await member.heading("Nothing is here");
+  bo.page = member.page;
   const own = await new Api(BERTH_URL).login(bo.email, bo.password);
   bo.folder = (await own.ask("mutation($input: CreateVfolderInput!) { createVfolder(input: $input) { vfolder { id } } }", { input: { name: `notes-${run}` } })).createVfolder.vfolder.id;
 }
@@ -201,6 +202,7 @@ async function deactivate() {
   await boss.look("deactivate");
   await asked.getByRole("button", { name: "Deactivate" }).click();
   await panel.locator('[data-status="inactive"]').waitFor();
+  await bo.page.waitForURL("**/login?**");
   await assert.rejects(new Api(BERTH_URL).login(bo.email, bo.password), "an inactive user does not log in");
 }
 
@@ -263,7 +265,7 @@ async function refused() {
 
 /** Takes away what the walk has made, as far as it is there. */
 async function sweep() {
-  const found = (await api.ask("query($name: String!) { domains(where: { name: $name }) { edges { node { id users(first: 50) { edges { node { id } } } projects(first: 50) { edges { node { id name } } } } } } }", { name: domain })).domains.edges[0]?.node;
+  const found = (await api.ask("query($name: String!) { domains(where: { name: $name }) { edges { node { id users(first: 50, where: { status: active }) { edges { node { id } } } projects(first: 50) { edges { node { id name } } } } } } }", { name: domain })).domains.edges[0]?.node;
   if (!found) return;
   for (const { node } of found.users.edges) {
     await api.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", { input: { id: node.id, status: "inactive" } });

@@ -14,6 +14,9 @@ const patience = 5_000;
 /** The code that the server closes with when the login is over. */
 const unauthorized = 4401;
 
+/** Whether the server is there and no longer knows the login: a refused handshake does not say why. */
+const over = () => fetch("/auth/session").then((r) => r.status === 401, () => false);
+
 let state: LiveState = "connecting";
 /** Grows with each reconnection: what was read before may be stale. */
 let generation = 0;
@@ -55,6 +58,7 @@ export function socket(): Client {
         clearTimeout(unanswered);
         set("reconnecting");
         if ((event as CloseEvent).code === unauthorized) leave();
+        else void over().then((gone) => gone && leave());
       },
     },
   });

@@ -25,7 +25,7 @@ export function Confirm({ opened, title, children, action, busy, failure, typed,
     onClose();
   }
   return (
-    <Modal opened={opened} onClose={close} title={<h2>{title}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Modal opened={opened} onClose={close} title={title} closeButtonProps={{ "aria-label": t("Close") }}>
       <form
         className="stack"
         onSubmit={(event) => {

@@ -14,6 +14,8 @@ interface FormProps {
   disabled?: boolean;
   /** It cannot be undone. */
   danger?: boolean;
+  /** Something else is what one does next. */
+  plain?: boolean;
   onSubmit: () => void;
   onCancel?: () => void;
   /** Gets what is wrong with each input. */
@@ -21,7 +23,7 @@ interface FormProps {
 }
 
 /** A form whose failures stand at the input they name; that input gets the focus. */
-export function Form({ failure, fields, submit, busy, disabled, danger, onSubmit, onCancel, children }: FormProps) {
+export function Form({ failure, fields, submit, busy, disabled, danger, plain, onSubmit, onCancel, children }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
   const { field, rest } = byField(failure, fields);
   useEffect(() => {
@@ -43,7 +45,7 @@ export function Form({ failure, fields, submit, busy, disabled, danger, onSubmit
             {t("Cancel")}
           </Button>
         ) : null}
-        <Button type="submit" color={danger ? "red" : undefined} loading={busy} disabled={disabled}>
+        <Button type="submit" color={danger ? "red" : undefined} variant={plain ? "default" : undefined} loading={busy} disabled={disabled}>
           {submit}
         </Button>
       </div>

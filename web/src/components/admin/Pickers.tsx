@@ -60,7 +60,7 @@ function Pick({ options, onSearch, ...p }: PickProps & { options: Option[]; onSe
   const all = kept && kept.value === p.value && !options.some((o) => o.value === kept.value) ? [kept, ...options] : options;
   return (
     <Select {...(p.bare ? { "aria-label": p.label } : { label: p.label })} description={p.description} error={p.error} required={p.required} placeholder={p.placeholder ?? t("Search")}
-      w={p.w} disabled={p.disabled} searchable clearable={!p.required} clearButtonProps={{ "aria-label": t("Choose none") }} nothingFoundMessage={t("Nothing matches")} filter={({ options: found }) => found}
+      w={p.w} disabled={p.disabled} searchable openOnFocus={false} clearable={!p.required} clearButtonProps={{ "aria-label": t("Choose none") }} nothingFoundMessage={t("Nothing matches")} filter={({ options: found }) => found}
       data={all} value={p.value} onSearchChange={onSearch}
       onChange={(id) => {
         const option = all.find((o) => o.value === id) ?? null;

@@ -43,9 +43,9 @@ function Edit({ domain, registries }: Omit<Props, "editable">) {
             <TextInput label={t("Name")} required value={draft.name} error={wrong.name} onChange={(e) => set({ name: e.currentTarget.value })} />
             <Textarea label={t("Description")} autosize minRows={1} maxRows={5} value={draft.description} error={wrong.description} onChange={(e) => set({ description: e.currentTarget.value })} />
             <div className="pair">
-              <TextInput label={t("Passwords have at least")} inputMode="numeric" rightSection={<span className="dim">{t("characters")}</span>} rightSectionWidth={76} rightSectionPointerEvents="none"
+              <TextInput label={t("Passwords have at least")} inputMode="numeric" rightSection={<span className="dim">{t("characters")}</span>} rightSectionWidth={86} rightSectionPointerEvents="none"
                 value={draft.passwordMinLength} error={wrong.passwordMinLength} onChange={(e) => set({ passwordMinLength: e.currentTarget.value })} />
-              <TextInput label={t("A new password is due every")} inputMode="numeric" rightSection={<span className="dim">{t("days")}</span>} rightSectionWidth={44} rightSectionPointerEvents="none"
+              <TextInput label={t("A new password is due every")} inputMode="numeric" rightSection={<span className="dim">{t("days")}</span>} rightSectionWidth={50} rightSectionPointerEvents="none"
                 description={draft.passwordMaxAgeDays.trim() === "0" ? t("0: they do not age.") : undefined} inputWrapperOrder={["label", "input", "description", "error"]}
                 value={draft.passwordMaxAgeDays} error={wrong.passwordMaxAgeDays} onChange={(e) => set({ passwordMaxAgeDays: e.currentTarget.value })} />
             </div>

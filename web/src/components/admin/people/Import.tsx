@@ -80,7 +80,7 @@ export function Import({ onClose }: { onClose: () => void }) {
     <>
       <Head title={t("Import users")} onClose={onClose} closing={t("Back")} />
       <section className="panel pad">
-        <Form failure={failure} fields={["csv", "domain", "projects"]} submit={preview ? t("Look again") : t("Preview")} busy={busy && !preview} disabled={!csv.trim()}
+        <Form failure={failure} fields={["csv", "domain", "projects"]} submit={preview ? t("Look again") : t("Preview")} busy={busy && !preview} disabled={!csv.trim()} plain={preview !== null}
           onSubmit={async () => setPreview(await ask(true))}>
           {(wrong) => (
             <>

@@ -49,10 +49,12 @@ export function ProviderDialog({ provider, onClose, onDone }: Props) {
               <TextInput label={t("Client id")} required value={draft.clientID} error={wrong.clientId} onChange={(e) => set({ clientID: e.currentTarget.value })} />
               <PasswordInput label={t("Client secret")} required={!provider} placeholder={provider ? t("stays as it is") : undefined} autoComplete="off" value={draft.clientSecret} error={wrong.clientSecret} onChange={(e) => set({ clientSecret: e.currentTarget.value })} />
             </div>
-            <div className="stack small">
-              <span>{t("Tell the provider to send people back to")}</span>
-              <Cli line={callbackOf(location.origin, draft.name)} />
-            </div>
+            {draft.name.trim() ? (
+              <div className="stack small">
+                <span>{t("Tell the provider to send people back to")}</span>
+                <Cli line={callbackOf(location.origin, draft.name.trim())} />
+              </div>
+            ) : null}
             <TextInput label={t("Scopes besides openid")} value={draft.scopes} error={wrong.scopes} onChange={(e) => set({ scopes: e.currentTarget.value })} />
             <Checkbox label={t("Make users who are not known yet")} checked={draft.autoProvision} onChange={(e) => set({ autoProvision: e.currentTarget.checked })} />
             <TextInput label={t("Whose verified e-mail is of")} description={draft.autoProvision ? undefined : t("Counts once users are made.")} placeholder="corp.example" value={draft.emailDomains} error={wrong.emailDomains} onChange={(e) => set({ emailDomains: e.currentTarget.value })} />

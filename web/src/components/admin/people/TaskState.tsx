@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { t } from "../../../i18n";
 import { Status } from "../../Status";
 import { Progress } from "./Progress";
-import { useFollowed } from "./task";
+import { goesOn, useFollowed } from "./task";
 
 /** How a task that was just asked for gets on; one need not wait for its end. */
 export function TaskState({ id, onClose }: { id: string; onClose: () => void }) {
@@ -19,9 +19,11 @@ export function TaskState({ id, onClose }: { id: string; onClose: () => void }) 
           {task.message ? <p className={task.status === "failed" ? "bad" : "dim"}>{task.message}</p> : null}
         </>
       ) : <p className="dim">{t("Loading…")}</p>}
-      <p className="dim">
-        {t("It goes on by itself, also when you leave.")} <Link to="/admin/tasks">{t("All tasks")}</Link>
-      </p>
+      {task && !goesOn(task) ? null : (
+        <p className="dim">
+          {t("It goes on by itself, also when you leave.")} <Link to="/admin/tasks">{t("All tasks")}</Link>
+        </p>
+      )}
       <div className="row" style={{ justifyContent: "flex-end" }}>
         <Button data-autofocus onClick={onClose}>
           {t("Done")}

@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import { graphql } from "../../../api/graphql";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { t } from "../../../i18n";
@@ -27,7 +28,7 @@ export function UserActivity({ user }: { user: OneUser }) {
   return (
     <div className="stack side">
       <FailureNote failure={failure} />
-      <Part title={t("What happened last")}>
+      <Part title={t("What happened last")} aside={<Link to="/admin/audit" search={{ actor: user.id }}>{t("All that he did")}</Link>}>
         {data && entries.length === 0 ? <p className="dim">{t("Nothing yet.")}</p> : null}
         {entries.length > 0 ? (
           <Table label={t("What happened last")} rows={entries}

@@ -1,24 +1,21 @@
 import { Button, Checkbox } from "@mantine/core";
 import { useState } from "react";
-import { type ResultOf, graphql } from "../../../api/graphql";
+import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { t } from "../../../i18n";
 import { FailureNote } from "../../Note";
 import { FormDialog } from "../Form";
 import { Part } from "../Panel";
+import { type Atom, type Volume, VolumeFields, atoms, given } from "../rules/volume";
 import { may } from "./rights";
-import { type Atom, atomNames, atoms, grantsTo, said } from "./volumes";
+import { grantsTo } from "./volumes";
 
-const VolumesQuery = graphql(`
-  query VolumesFor {
-    volumes { id name backend permissions grants { id everybody permissions domain { id } project { id } user { id } } }
-  }
-`);
+const VolumesQuery = graphql(`query VolumesFor { volumes { ...VolumeFields } }`, [VolumeFields]);
 const SetGrant = graphql(`mutation GrantVolume($input: SetVolumeGrantInput!) { setVolumeGrant(input: $input) { grant { id permissions } } }`);
 const RemoveGrant = graphql(`mutation UngrantVolume($input: RemoveVolumeGrantInput!) { removeVolumeGrant(input: $input) { volume { id } } }`);
 
-type Volume = ResultOf<typeof VolumesQuery>["volumes"][number];
+const said = (list: readonly Atom[]) => given(list).map((x) => t(x)).join(", ");
 
 export interface VolumeHolder {
   kind: "domain" | "project" | "user";
@@ -67,7 +64,7 @@ function Edit({ holder, volume, onClose, onDone }: { holder: VolumeHolder; volum
   const [chosen, setChosen] = useState<readonly Atom[]>(own?.permissions ?? []);
   const flip = (atom: Atom) => setChosen(chosen.includes(atom) ? chosen.filter((a) => a !== atom) : [...chosen, atom]);
   async function save() {
-    const done = chosen.length > 0 ? await grant.run({ input: { volume: volume.id, [holder.kind]: holder.id, permissions: atoms.filter((a) => chosen.includes(a)) } })
+    const done = chosen.length > 0 ? await grant.run({ input: { volume: volume.id, [holder.kind]: holder.id, permissions: [...chosen] } })
       : own ? await remove.run({ input: { id: own.id } }) : true;
     if (!done) return;
     onDone();
@@ -79,9 +76,9 @@ function Edit({ holder, volume, onClose, onDone }: { holder: VolumeHolder; volum
       {(wrong) => (
         <fieldset className="legendless stack small">
           <legend>{t("May be used to")}</legend>
-          {atoms.map((atom) => <Checkbox key={atom} label={t(atomNames[atom])} checked={chosen.includes(atom)} onChange={() => flip(atom)} />)}
+          {atoms.map(({ value, label }) => <Checkbox key={value} label={t(label)} checked={chosen.includes(value)} onChange={() => flip(value)} />)}
           <div className="row">
-            <Button variant="subtle" size="compact-xs" onClick={() => setChosen(atoms)}>{t("All")}</Button>
+            <Button variant="subtle" size="compact-xs" onClick={() => setChosen(atoms.map((a) => a.value))}>{t("All")}</Button>
             <Button variant="subtle" size="compact-xs" onClick={() => setChosen([])}>{t("Nothing")}</Button>
           </div>
           {wrong.permissions ? <p className="bad" role="alert">{wrong.permissions}</p> : null}

@@ -67,4 +67,4 @@ export const changedProvider = (id: string, d: ProviderDraft): VariablesOf<typeo
 });
 
 /** What the provider must be told to send people back to. */
-export const callbackOf = (origin: string, name: string) => `${origin}/auth/oidc/${name.trim() || "…"}/callback`;
+export const callbackOf = (origin: string, name: string) => `${origin}/auth/oidc/${encodeURIComponent(name)}/callback`;
