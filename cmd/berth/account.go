@@ -77,19 +77,19 @@ func (a *app) newPassword(ctx context.Context) (current, next string, err error)
 		}
 		return current, next, lines.Err()
 	}
-	if current, err = a.askSecret(ctx, "Present password: "); err != nil {
+	if current, err = a.askSecret(ctx, "Present password: ", "standard input"); err != nil {
 		return "", "", err
 	}
-	next, err = a.askNewPassword(ctx)
+	next, err = a.askNewPassword(ctx, "standard input")
 	return current, next, err
 }
 
-func (a *app) askNewPassword(ctx context.Context) (string, error) {
-	next, err := a.askSecret(ctx, "New password: ")
+func (a *app) askNewPassword(ctx context.Context, instead string) (string, error) {
+	next, err := a.askSecret(ctx, "New password: ", instead)
 	if err != nil {
 		return "", err
 	}
-	again, err := a.askSecret(ctx, "New password again: ")
+	again, err := a.askSecret(ctx, "New password again: ", instead)
 	if err == nil && again != next {
 		err = usagef("the new passwords differ")
 	}

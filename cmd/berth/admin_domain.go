@@ -44,23 +44,27 @@ func (a *app) domainShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print().Print(d, func() error {
-			s := sheet{a.out}
-			s.fact("Name", d.Name)
-			s.fact("ID", d.ID)
-			s.fact("State", activity(d.Active).Text)
-			s.fact("Description", d.Description)
-			s.fact("Projects", strconv.Itoa(d.Projects.TotalCount))
-			s.fact("Users", strconv.Itoa(d.Users.TotalCount))
-			s.fact("Policies", policiesText(d.Policies))
-			s.fact("Held", output.Slots(d.Occupied))
-			s.fact("Registries", registriesText(d))
-			s.fact("Passwords", passwordsText(d))
-			s.fact("2nd factor", map[bool]string{true: "required", false: "everybody's choice"}[d.TOTPRequired])
-			s.fact("Sign-up", d.SignUp)
-			s.fact("Created", a.moment(&d.CreatedAt))
-			return nil
-		})
+		return a.showDomain(d)
+	})
+}
+
+func (a *app) showDomain(d *client.Domain) error {
+	return a.print().Print(d, func() error {
+		s := sheet{a.out}
+		s.fact("Name", d.Name)
+		s.fact("ID", d.ID)
+		s.fact("State", activity(d.Active).Text)
+		s.fact("Description", d.Description)
+		s.fact("Projects", strconv.Itoa(d.Projects.TotalCount))
+		s.fact("Users", strconv.Itoa(d.Users.TotalCount))
+		s.fact("Policies", policiesText(d.Policies))
+		s.fact("Held", output.Slots(d.Occupied))
+		s.fact("Registries", registriesText(d))
+		s.fact("Passwords", passwordsText(d))
+		s.fact("2nd factor", map[bool]string{true: "required", false: "everybody's choice"}[d.TOTPRequired])
+		s.fact("Sign-up", d.SignUp)
+		s.fact("Created", a.moment(&d.CreatedAt))
+		return nil
 	})
 }
 
@@ -122,7 +126,7 @@ func (a *app) domainUpdate() *cobra.Command {
 		if d, err = c.UpdateDomain(ctx, in); err != nil {
 			return err
 		}
-		return a.table(d, func() *output.Table { return domainTable(*d) })
+		return a.showDomain(d)
 	})
 	cmd.Example = `  berth admin domain update vision --registries hub,lab --totp-required
   berth admin domain update vision --sign-up invitation --password-max-age 180`

@@ -219,6 +219,9 @@ func (f *bindingFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.within, "within-project", "", "with --user: only for his sessions in this project")
 }
 
+// text is what the flags name, for people.
+func (f *bindingFlags) text() string { return f.domain + f.project + f.user + f.keypair }
+
 func (f *bindingFlags) input(ctx context.Context, c *client.Client) (in client.AttachInput, err error) {
 	if in.Holder, err = f.holder(ctx, c); err != nil {
 		return in, err
@@ -274,7 +277,7 @@ func (a *app) policyDetach() *cobra.Command {
 				return err
 			}
 			_, err = c.AttachPolicy(ctx, in)
-			return err
+			return a.gone(f.text(), err)
 		})
 	cmd.Long = `Take a policy off a domain, project, user or keypair: the one that is attached
 there with the same --group and --within-project, or the attachment with an id.`

@@ -55,10 +55,7 @@ func (a *app) clientSecret(ctx context.Context, stdin bool) (string, error) {
 	if secret := a.env("BERTH_CLIENT_SECRET"); secret != "" {
 		return secret, nil
 	}
-	if _, ok := terminal(a.in); !ok {
-		return "", usagef("no terminal to ask for the client secret on; use --client-secret-stdin or BERTH_CLIENT_SECRET")
-	}
-	return a.askSecret(ctx, "Client secret: ")
+	return a.askSecret(ctx, "Client secret: ", "--client-secret-stdin or BERTH_CLIENT_SECRET")
 }
 
 func (a *app) providerCreate() *cobra.Command {

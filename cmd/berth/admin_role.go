@@ -22,22 +22,21 @@ one object.
 
 --allow takes ENTITY=OPERATION[,OPERATION...] and is given again for each kind:
   operations  read, create, update, delete, special, or all
-  entities    ` + strings.Join(entityNames(), ", ") + `
+  entities    ` + entityNames() + `
 special is entering a session, using a folder's files, acting as a user,
 choosing a project's members, and handing out a role, group or volume.`
 	return alias(cmd, "roles")
 }
 
-func entityNames() []string {
-	var all []string
-	for i, e := range access.Entities() {
-		name := string(e)
-		if i > 0 && i%6 == 0 {
-			name = "\n              " + name
+// entityNames lists the kinds of objects, a few in a line.
+func entityNames() string {
+	var lines, line []string
+	for _, e := range access.Entities() {
+		if line = append(line, string(e)); len(line) == 4 {
+			lines, line = append(lines, strings.Join(line, ", ")), nil
 		}
-		all = append(all, name)
 	}
-	return all
+	return strings.Join(append(lines, strings.Join(line, ", ")), ",\n              ")
 }
 
 func (a *app) roleList() *cobra.Command {
@@ -291,20 +290,23 @@ func (a *app) roleRevoke() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var held []string
+			var held []client.RoleGrant
 			for _, g := range r.Grants {
 				here := scope == "" || g.Scope == scope && (g.ScopeID == nil || *g.ScopeID == id)
 				if here && g.User.ID == user {
-					held = append(held, g.ID)
+					held = append(held, g)
 				}
 			}
 			if len(held) == 0 {
 				return fmt.Errorf("%s does not hold the role %s there: %w", args[1], r.Name, errdefs.ErrNotFound)
 			}
-			return a.each(held, func(grant string) error {
-				_, err := c.RevokeRole(ctx, grant)
-				return err
-			})
+			for _, g := range held {
+				_, err := c.RevokeRole(ctx, g.ID)
+				if err := a.gone(r.Name+" on "+scopeText(g.Scope, g.ScopeID), err); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 	f.register(cmd)
 	return cmd

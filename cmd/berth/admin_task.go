@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/berthhq/berth/cmd/berth/output"
@@ -114,7 +115,7 @@ const taskPoll = time.Second
 func (a *app) awaitTask(ctx context.Context, c *client.Client, t *client.Task) error {
 	line := a.statusLine(false)
 	for t.Status == "waiting" || t.Status == "running" {
-		line.Set(t.Title + ": " + t.Status + " " + taskDone(*t))
+		line.Set(strings.TrimSpace(t.Title + ": " + t.Status + " " + taskDone(*t)))
 		select {
 		case <-ctx.Done():
 			line.Clear()

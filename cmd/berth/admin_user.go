@@ -70,12 +70,16 @@ func (a *app) userShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		u, err := c.User(ctx, id)
-		if err != nil {
-			return err
-		}
-		return a.print().Print(u, func() error { return a.describeUser(u) })
+		return a.showUser(ctx, c, id)
 	})
+}
+
+func (a *app) showUser(ctx context.Context, c *client.Client, id string) error {
+	u, err := c.User(ctx, id)
+	if err != nil {
+		return err
+	}
+	return a.print().Print(u, func() error { return a.describeUser(u) })
 }
 
 func (a *app) describeUser(u *client.UserDetail) error {
@@ -179,10 +183,7 @@ func (a *app) passwordOfOther(ctx context.Context, stdin bool) (string, error) {
 	if password := a.env("BERTH_NEW_PASSWORD"); password != "" {
 		return password, nil
 	}
-	if _, ok := terminal(a.in); !ok {
-		return "", usagef("no terminal to ask for the password on; use --password-stdin or BERTH_NEW_PASSWORD")
-	}
-	return a.askNewPassword(ctx)
+	return a.askNewPassword(ctx, "--password-stdin or BERTH_NEW_PASSWORD")
 }
 
 func (a *app) userUpdate() *cobra.Command {
@@ -203,11 +204,10 @@ func (a *app) userUpdate() *cobra.Command {
 			return err
 		}
 		in.ID = id
-		u, err := c.UpdateUser(ctx, in)
-		if err != nil {
+		if _, err := c.UpdateUser(ctx, in); err != nil {
 			return err
 		}
-		return a.table(u, func() *output.Table { return a.userTable(*u) })
+		return a.showUser(ctx, c, id)
 	})
 	givenText(cmd, &in.FullName, "full-name", "full `name`")
 	givenText(cmd, &in.Username, "username", "short `name`")

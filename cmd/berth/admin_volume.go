@@ -55,7 +55,7 @@ func (a *app) volumeGrants() *cobra.Command {
 func volumeGrantTable(list ...client.VolumeGrant) *output.Table {
 	t := output.NewTable("WHO", "MAY", "ID")
 	for _, g := range list {
-		may := strings.Join(g.Permissions, ", ")
+		may := strings.ReplaceAll(strings.Join(g.Permissions, ", "), "_", "-")
 		if len(g.Permissions) == len(access.VolumePermissions()) {
 			may = "all"
 		}
@@ -126,7 +126,7 @@ they bind every role.`
 	cmd.Example = "  berth admin volume grant fast --project thesis --allow create-folder,mount,upload,download"
 	f.register(cmd)
 	one := choices(all...)
-	given(cmd, &may, "allow", "`what` for, with commas between: "+strings.ReplaceAll(strings.Join(all, ", "), "_", "-")+"; or all", func(text string) ([]string, error) {
+	givenList(cmd, &may, "allow", "`what` for, with commas between: "+strings.ReplaceAll(strings.Join(all, ", "), "_", "-")+"; or all", func(text string) ([]string, error) {
 		if text == "all" {
 			return all, nil
 		}

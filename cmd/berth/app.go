@@ -61,6 +61,7 @@ func (a *app) command() *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.contextName, "context", "", "context to use instead of the current one")
 	flags.StringVar(&a.actAs, "as", "", "act for this user, by e-mail or id, with exactly his rights")
+	flags.Lookup("as").Annotations = map[string][]string{fieldOf: {"X-Berth-Act-As"}}
 	flags.StringVarP(&a.format, "output", "o", "table", "output format: table, json or yaml")
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(output.Formats, cobra.ShellCompDirectiveNoFileComp))
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {

@@ -61,7 +61,7 @@ func (a *app) settle(ctx context.Context, c *client.Client, due, password string
 			}
 			a.note("Your password must be changed before anything else.")
 			var err error
-			if next, err = a.askNewPassword(ctx); err != nil {
+			if next, err = a.askNewPassword(ctx, "BERTH_NEW_PASSWORD"); err != nil {
 				return err
 			}
 		}

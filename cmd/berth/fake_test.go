@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -34,8 +35,11 @@ var now = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 type fake struct {
 	t   *testing.T
 	url string
-	// answer returns data, or an error as {"code":…,"message":…}.
+	// answer returns data, or an error as {"code":…,"message":…} with more
+	// extensions after that.
 	answer map[string]func(vars json.RawMessage) string
+	// seen, if set, looks at each GraphQL request and its body.
+	seen func(r *http.Request, body []byte)
 	// stream sends events; returning false cuts the connection.
 	stream map[string]func(ctx context.Context, vars json.RawMessage, send func(data string)) (complete bool)
 	rest   http.HandlerFunc
@@ -78,8 +82,15 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Query     string
 		Variables json.RawMessage
 	}
-	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(body, &req)
+	}
+	if err != nil {
 		f.t.Error(err)
+	}
+	if f.seen != nil {
+		f.seen(r, body)
 	}
 	name := operationName.FindStringSubmatch(req.Query)[1]
 	f.called(name)
@@ -103,9 +114,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	data := answer(req.Variables)
 	if strings.HasPrefix(data, `{"code"`) {
-		var e struct{ Code, Message string }
+		var e struct{ Message string }
 		_ = json.Unmarshal([]byte(data), &e)
-		fmt.Fprintf(w, `{"errors":[{"message":%q,"extensions":{"code":%q,"requestId":"r-1"}}]}`, e.Message, e.Code)
+		fmt.Fprintf(w, `{"errors":[{"message":%q,"extensions":{"requestId":"r-1",%s}]}`, e.Message, data[1:])
 		return
 	}
 	fmt.Fprintf(w, `{"data":%s}`, data)

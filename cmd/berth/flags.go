@@ -78,7 +78,18 @@ func givenCount(cmd *cobra.Command, into **int, name, usage string) {
 }
 
 func givenWords(cmd *cobra.Command, into **[]string, name, usage string) {
-	given(cmd, into, name, usage, func(text string) ([]string, error) { return words(text), nil })
+	givenList(cmd, into, name, usage, func(text string) ([]string, error) { return words(text), nil })
+}
+
+// givenList is given for a list: a flag that is there again adds to it.
+func givenList(cmd *cobra.Command, into **[]string, name, usage string, parse func(text string) ([]string, error)) {
+	given(cmd, into, name, usage, func(text string) ([]string, error) {
+		all, err := parse(text)
+		if err == nil && *into != nil {
+			all = append(**into, all...)
+		}
+		return all, err
+	})
 }
 
 // words cuts a list at its commas; none means an empty one.

@@ -23,7 +23,7 @@ func (a *app) sessionForward() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "forward SESSION [LOCAL:]PORT...",
 		Short:   "Make ports of a session reachable here",
-		Long:    "Make ports that a session's main kernel listens on reachable here, until interrupted.\nLOCAL 0 takes any free port.",
+		Long:    "Make ports that a session's main kernel listens on reachable here, until\ninterrupted. LOCAL 0 takes any free port.",
 		Example: "  berth session forward my-session 8888\n  berth session forward my-session 9000:8888",
 		Args:    count(2, -1),
 	}

@@ -214,7 +214,7 @@ func (a *app) credentials(ctx context.Context, f loginFlags) (email, password st
 	if password = a.env("BERTH_PASSWORD"); password != "" {
 		return email, password, nil
 	}
-	password, err = a.askSecret(ctx, "Password: ")
+	password, err = a.askSecret(ctx, "Password: ", "--password-stdin or BERTH_PASSWORD")
 	return email, password, err
 }
 

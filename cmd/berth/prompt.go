@@ -21,11 +21,12 @@ func (a *app) ask(ctx context.Context, prompt, instead string) (string, error) {
 	return interruptible(ctx, func() (string, error) { return readLine(a.in) })
 }
 
-// askSecret prompts for a line that is not shown.
-func (a *app) askSecret(ctx context.Context, prompt string) (string, error) {
+// askSecret prompts for a line that is not shown; instead names what to use
+// without a terminal.
+func (a *app) askSecret(ctx context.Context, prompt, instead string) (string, error) {
 	fd, ok := terminal(a.in)
 	if !ok {
-		return "", usagef("no terminal to ask for the password on; use --password-stdin or BERTH_PASSWORD")
+		return "", usagef("no terminal to ask on; use %s", instead)
 	}
 	before, err := term.GetState(fd)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/client"
 	"github.com/spf13/cobra"
 )
@@ -50,11 +51,21 @@ func (a *app) ago(at *time.Time) string {
 	return output.Age(a.now(), *at) + " ago"
 }
 
+func tokenScopes() (all []string) {
+	for _, s := range access.TokenScopes() {
+		all = append(all, string(s))
+	}
+	return all
+}
+
 func (a *app) tokenCreate() *cobra.Command {
 	var in client.CreateAccessTokenInput
+	var scopes *[]string
 	var project, expires string
 	cmd := a.verb("create NAME", "Make an access token and print its secret", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
-		in.Name = args[0]
+		if in.Name = args[0]; scopes != nil {
+			in.Scopes = *scopes
+		}
 		end, err := a.until("--expires", expires)
 		if err != nil {
 			return err
@@ -73,7 +84,7 @@ func (a *app) tokenCreate() *cobra.Command {
 send it as "Authorization: Bearer SECRET"; berth takes it from $BERTH_TOKEN.`
 	cmd.Example = "  export BERTH_TOKEN=$(berth token create ci --scope sessions,folders --project vision --expires 30d)"
 	flags := cmd.Flags()
-	flags.StringSliceVar(&in.Scopes, "scope", nil, "what it may do: read, sessions, folders, account, admin (default: all that you may)")
+	givenList(cmd, &scopes, "scope", "`what` it may do, with commas between: read, sessions, folders, account, admin (default: all that you may)", choices(tokenScopes()...))
 	flags.StringVar(&project, "project", "", "the only project it reaches (default: all of yours)")
 	flags.StringVar(&expires, "expires", "90d", "when it ends: a date, a time, a span such as 30d, or never")
 	sets(cmd, "scope", "scopes")

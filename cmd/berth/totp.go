@@ -26,7 +26,7 @@ func (a *app) totpDisable() *cobra.Command {
 	cmd := a.verb("disable", "Turn your second factor off", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) (err error) {
 		password := a.env("BERTH_PASSWORD")
 		if password == "" {
-			if password, err = a.askSecret(ctx, "Password: "); err != nil {
+			if password, err = a.askSecret(ctx, "Password: ", "BERTH_PASSWORD"); err != nil {
 				return err
 			}
 		}

@@ -33,7 +33,8 @@ type Domain struct {
 const domainFields = `fragment domainFields on Domain {
   id name description active createdAt registriesRestricted registries { id name }
   totpRequired passwordMinLength passwordMaxAgeDays signUp
-  policies { ...attachmentFields } occupied projects { totalCount } users { totalCount }
+  policies { ...attachmentFields } occupied projects { totalCount }
+  users(where: { statusIn: [active, inactive, before_verification] }) { totalCount }
 }`
 
 var listDomains = define[struct {

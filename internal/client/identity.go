@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -53,5 +54,9 @@ var changePassword = define[struct {
 // ChangePassword sets one's own password.
 func (c *Client) ChangePassword(ctx context.Context, current, next string) error {
 	_, err := changePassword.run(ctx, c, vars{"input": vars{"current": current, "new": next}})
+	var refused *Error
+	if errors.As(err, &refused) && (refused.Field == "current" || refused.Field == "new") {
+		refused.Field = "the " + refused.Field + " password"
+	}
 	return err
 }

@@ -88,9 +88,11 @@ func (c *Client) UpdateProvider(ctx context.Context, in UpdateProviderInput) (*I
 	return &out.IdentityProvider, err
 }
 
-var deleteProvider = define[payload[providerPayload]](`mutation DeleteIdentityProvider($input: DeleteIdentityProviderInput!) {
-  payload: deleteIdentityProvider(input: $input) { identityProvider { ...providerFields } }
-}`, providerFields)
+var deleteProvider = define[payload[struct {
+	IdentityProvider idOf `json:"identityProvider"`
+}]](`mutation DeleteIdentityProvider($input: DeleteIdentityProviderInput!) {
+  payload: deleteIdentityProvider(input: $input) { identityProvider { id } }
+}`)
 
 // DeleteProvider removes a provider; the users whom it vouched for stay.
 func (c *Client) DeleteProvider(ctx context.Context, id string) error {

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/internal/signature"
+	"github.com/google/go-cmp/cmp"
+)
+
+// door is a login that wants a second factor and has no room, of somebody
+// whose password is due.
+func door(t *testing.T, f *fake) (sent *[]map[string]any) {
+	t.Helper()
+	sent = new([]map[string]any)
+	f.rest = func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/auth/logout" {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		body := map[string]any{}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		*sent = append(*sent, body)
+		w.Header().Set("Content-Type", "application/problem+json")
+		switch {
+		case body["code"] != "123456":
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, `{"detail":"a code of the second factor is needed","code":"UNAUTHENTICATED","field":"code"}`)
+		case body["force"] != true:
+			w.WriteHeader(http.StatusConflict)
+			fmt.Fprint(w, `{"detail":"2 logins are open","code":"FAILED_PRECONDITION","field":"force","limit":"2"}`)
+		default:
+			fmt.Fprint(w, `{"user":{"email":"a@b"},"due":"password"}`)
+		}
+	}
+	due := `"password"`
+	f.answer["ChangePassword"] = func(vars json.RawMessage) string {
+		if string(vars) != `{"input":{"current":"old","new":"new-one"}}` {
+			t.Errorf("asked for %s", vars)
+		}
+		due = "null"
+		return `{"changePassword":{"viewer":{"initialPassword":false}}}`
+	}
+	f.answer["Viewer"] = func(json.RawMessage) string {
+		return `{"viewer":{"user":{"email":"a@b"},"projects":[],"due":` + due + `}}`
+	}
+	f.answer["CreateAccessToken"] = func(json.RawMessage) string {
+		if due != "null" {
+			t.Error("a token is made before what is due")
+		}
+		return `{"payload":{"accessToken":{"id":"t"},"secret":"s"}}`
+	}
+	return sent
+}
+
+func TestLoginByStages(t *testing.T) {
+	f := newFake(t)
+	sent := door(t, f)
+	env := map[string]string{"HOME": t.TempDir(), "BERTH_PASSWORD": "old"}
+	login := func(more ...string) result {
+		return f.with(env, "", append([]string{"login", f.url, "--email", "a@b"}, more...)...)
+	}
+	for _, step := range []struct {
+		name  string
+		more  []string
+		code  int
+		hints string
+	}{
+		{"no code", nil, exitDenied, "--code"},
+		{"a wrong code", []string{"--code", "000000"}, exitDenied, "second factor"},
+		{"no room", []string{"--code", "123456"}, exitConflict, "--force"},
+		{"no new password", []string{"--code", "123456", "--force"}, exitDenied, "BERTH_NEW_PASSWORD"},
+	} {
+		if r := login(step.more...); r.code != step.code || !strings.Contains(r.errors, step.hints) {
+			t.Errorf("%s: %+v", step.name, r)
+		}
+	}
+	if f.count("POST /auth/logout") != 1 {
+		t.Error("the login that could not be finished is left open")
+	}
+	env["BERTH_NEW_PASSWORD"] = "new-one"
+	if r := login("--code", "123456", "--force"); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	want := map[string]any{"email": "a@b", "password": "old", "code": "123456", "force": true}
+	if diff := cmp.Diff(want, (*sent)[len(*sent)-1]); diff != "" {
+		t.Error(diff)
+	}
+	if r := f.with(env, "", "--as", "c@d", "login", f.url); r.code != exitUsage {
+		t.Errorf("a login for another: %+v", r)
+	}
+}
+
+func TestSignedRequests(t *testing.T) {
+	f := newFake(t)
+	f.data("Viewer", `{"viewer":{"user":{"email":"a@b"},"projects":[]}}`)
+	asked := 0
+	f.seen = func(r *http.Request, body []byte) {
+		asked++
+		p, err := signature.Parse(r)
+		if err != nil || !p.Verify("bks_1") || p.AccessKey != "BK1" || p.BodyHash != signature.HashBody(body) {
+			t.Errorf("%v in %v", err, r.Header)
+		}
+		if got := r.Header.Get("X-Berth-Act-As"); got != "c@d" {
+			t.Errorf("acts as %q", got)
+		}
+	}
+	env := map[string]string{"HOME": t.TempDir(), "BERTH_URL": f.url, "BERTH_ACCESS_KEY": "BK1", "BERTH_SECRET_KEY": "bks_1"}
+	if r := f.with(env, "", "--as", "c@d", "whoami"); r.code != 0 || asked == 0 {
+		t.Errorf("%+v after %d requests", r, asked)
+	}
+	env["BERTH_TOKEN"] = "secret"
+	if r := f.with(env, "", "whoami"); r.code != exitUsage || !strings.Contains(r.errors, "BERTH_TOKEN") {
+		t.Errorf("two credentials: %+v", r)
+	}
+	delete(env, "BERTH_TOKEN")
+	delete(env, "BERTH_SECRET_KEY")
+	if r := f.with(env, "", "whoami"); r.code != exitUsage || !strings.Contains(r.errors, "BERTH_SECRET_KEY") {
+		t.Errorf("half a keypair: %+v", r)
+	}
+}
