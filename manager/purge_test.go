@@ -26,7 +26,9 @@ func (c *cluster) purge(t *testing.T, by *managertest.Client, u *ent.User, in ma
 	t.Helper()
 	by.Must(t, `mutation($id: ID!) { updateUser(input: {id: $id, status: inactive}) { user { status } } }`, managertest.Vars{"id": u.ID}, nil)
 	in["id"] = u.ID
-	var got struct{ PurgeUser struct{ Task struct{ ID uuid.UUID } } }
+	var got struct {
+		PurgeUser struct{ Task struct{ ID uuid.UUID } }
+	}
 	by.Must(t, purgeUser, managertest.Vars{"in": in}, &got)
 	managertest.Eventually(t, "the purge ends", func() bool {
 		return c.Client.Task.GetX(c.System(t), got.PurgeUser.Task.ID).EndedAt != nil

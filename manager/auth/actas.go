@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -109,26 +108,8 @@ func (s *Service) rights(ctx context.Context, id uuid.UUID) (*viewer.Viewer, err
 	if err := rows.Scan(&v.User, &v.Email, &v.Role, &v.Domain, &members, &grants); err != nil {
 		return nil, fmt.Errorf("read rights: %w", err)
 	}
-	var list []struct {
-		ID    uuid.UUID
-		Admin bool
-	}
-	for _, part := range []struct {
-		json []byte
-		into any
-	}{{members, &list}, {grants, &v.Grants}} {
-		if part.json == nil {
-			continue
-		}
-		if err := json.Unmarshal(part.json, part.into); err != nil {
-			return nil, fmt.Errorf("read rights: %w", err)
-		}
-	}
-	for _, m := range list {
-		v.Projects = append(v.Projects, m.ID)
-		if m.Admin {
-			v.Admins = append(v.Admins, m.ID)
-		}
+	if err := equip(v, members, grants); err != nil {
+		return nil, fmt.Errorf("read rights: %w", err)
 	}
 	return v, rows.Err()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 )
@@ -99,7 +100,7 @@ func (s *Service) begin(r *http.Request, b *beginning) (loginattempt.Result, err
 
 // record writes the rows of a login that begins.
 func (s *Service) record(ctx context.Context, tx *ent.Tx, r *http.Request, b *beginning) error {
-	if err := tx.User.UpdateOneID(b.user.ID).SetLastLoginAt(now()).Exec(ctx); err != nil {
+	if err := tx.User.UpdateOneID(b.user.ID).SetLastLoginAt(clock.Now()).Exec(ctx); err != nil {
 		return err
 	}
 	address, agent := s.origin(r)

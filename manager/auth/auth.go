@@ -80,6 +80,3 @@ func (s *Service) Run(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }
-
-// now is in microseconds and UTC, which is what PostgreSQL keeps.
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

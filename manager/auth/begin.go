@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 )
@@ -27,7 +28,7 @@ func (s *Service) BeginExternal(w http.ResponseWriter, r *http.Request, u *ent.U
 	}
 	b := beginning{
 		user: u, method: loginsession.MethodOidc, force: force,
-		secret: newCookie(), expires: now().Add(loginLife), old: s.oldLogin(r),
+		secret: newCookie(), expires: clock.Now().Add(loginLife), old: s.oldLogin(r),
 	}
 	result, err := s.begin(r, &b)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
@@ -68,14 +70,14 @@ const refused = "the credentials are wrong or no longer valid"
 
 // login finds the login of a cookie's value.
 func (s *Service) login(ctx context.Context, secret string) (*credential, error) {
-	t := now()
+	t := clock.Now()
 	found, err := s.find(ctx, liveLogins+"c.hash = $3", t, t.Add(-loginIdle), hash(secret))
 	return s.only(ctx, found, err)
 }
 
 // token finds the access token of a secret.
 func (s *Service) token(ctx context.Context, secret string) (*credential, error) {
-	found, err := s.find(ctx, liveTokens+"c.hash = $2", now(), hash(secret))
+	found, err := s.find(ctx, liveTokens+"c.hash = $2", clock.Now(), hash(secret))
 	return s.only(ctx, found, err)
 }
 
@@ -117,20 +119,27 @@ func scan(rows *sql.Rows) (*credential, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := equip(v, members, grants); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(maybe(addresses, &c.addresses), maybe(scopes, &v.Scopes)); err != nil {
+		return nil, err
+	}
+	if within != nil {
+		v.Within = *within
+	}
+	narrow(v)
+	return c, nil
+}
+
+// equip reads into a viewer the memberships and custom roles of his user.
+func equip(v *viewer.Viewer, members, grants []byte) error {
 	var list []struct {
 		ID    uuid.UUID
 		Admin bool
 	}
-	for _, part := range []struct {
-		json []byte
-		into any
-	}{{addresses, &c.addresses}, {members, &list}, {grants, &v.Grants}, {scopes, &v.Scopes}} {
-		if part.json == nil {
-			continue
-		}
-		if err := json.Unmarshal(part.json, part.into); err != nil {
-			return nil, err
-		}
+	if err := errors.Join(maybe(members, &list), maybe(grants, &v.Grants)); err != nil {
+		return err
 	}
 	for _, m := range list {
 		v.Projects = append(v.Projects, m.ID)
@@ -138,11 +147,15 @@ func scan(rows *sql.Rows) (*credential, error) {
 			v.Admins = append(v.Admins, m.ID)
 		}
 	}
-	if within != nil {
-		v.Within = *within
+	return nil
+}
+
+// maybe reads JSON that may be NULL.
+func maybe(text []byte, into any) error {
+	if text == nil {
+		return nil
 	}
-	narrow(v)
-	return c, nil
+	return json.Unmarshal(text, into)
 }
 
 // narrow takes from the viewer what his credential does not reach. A token
@@ -164,7 +177,7 @@ func narrow(v *viewer.Viewer) {
 // touch notes the use of a credential, about once a minute. The request does
 // not depend on it.
 func (s *Service) touch(ctx context.Context, c *credential) {
-	t := now()
+	t := clock.Now()
 	if c.seen != nil && t.Sub(*c.seen) < touchEvery {
 		return
 	}

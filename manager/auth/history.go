@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/viewer"
 )
 
@@ -75,7 +76,7 @@ func revoke(ctx context.Context, tx *ent.Tx, result loginattempt.Result, list []
 	}
 	rows := make([]*ent.LoginAttemptCreate, len(list))
 	for i, l := range list {
-		if err := tx.LoginSession.UpdateOneID(l.ID).SetRevokedAt(now()).Exec(ctx); err != nil {
+		if err := tx.LoginSession.UpdateOneID(l.ID).SetRevokedAt(clock.Now()).Exec(ctx); err != nil {
 			return err
 		}
 		rows[i] = tx.LoginAttempt.Create().
@@ -140,14 +141,14 @@ func (s *Service) cut(ctx context.Context, list []*ent.LoginSession) {
 
 // living are logins that a request could still be made with.
 func living() predicate.LoginSession {
-	t := now()
+	t := clock.Now()
 	return loginsession.And(loginsession.RevokedAtIsNil(), loginsession.ExpiresAtGT(t), loginsession.LastSeenAtGT(t.Add(-loginIdle)))
 }
 
 // expire writes into the history which logins ended by themselves.
 func (s *Service) expire(ctx context.Context) error {
 	ctx = viewer.SystemContext(ctx)
-	t := now()
+	t := clock.Now()
 	for {
 		tx, err := s.client.Tx(ctx)
 		if err != nil {

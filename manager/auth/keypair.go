@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base32"
+	"errors"
 	"fmt"
 	"math/big"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/seal"
@@ -73,14 +75,11 @@ func (s *Service) CreateKeypair(ctx context.Context, in CreateKeypairInput) (*Ke
 	if err := checkRate(ctx, in.RateLimit, v.Domain); err != nil {
 		return nil, err
 	}
-	tx, err := s.client.Tx(ctx)
+	tx, err := s.changeOf(ctx, v.User)
 	if err != nil {
 		return nil, err
 	}
 	defer tx.Rollback() // after a commit it does nothing
-	if err := lockUser(ctx, tx, v.User); err != nil {
-		return nil, err
-	}
 	n, err := tx.Keypair.Query().Where(keypair.UserID(v.User)).Count(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("count keypairs: %w", err)
@@ -112,14 +111,11 @@ func (s *Service) UpdateKeypair(ctx context.Context, in UpdateKeypairInput) (*Ke
 	if err := mayUpdate(ctx, in, on); err != nil {
 		return nil, err
 	}
-	tx, err := s.client.Tx(ctx)
+	tx, err := s.changeOf(ctx, k.UserID)
 	if err != nil {
 		return nil, err
 	}
 	defer tx.Rollback() // after a commit it does nothing
-	if err := lockUser(ctx, tx, k.UserID); err != nil {
-		return nil, err
-	}
 	change := tx.Keypair.UpdateOneID(k.ID).SetNillableName(in.Name).SetNillableActive(in.Active).SetNillableRateLimit(in.RateLimit)
 	if is(in.ClearRateLimit) {
 		change.ClearRateLimit()
@@ -193,7 +189,7 @@ func (s *Service) RotateKeypair(ctx context.Context, in RotateKeypairInput) (*Ke
 		return nil, err
 	}
 	secret := newSecret()
-	k, err = k.Update().SetSecretSealed(s.keys.Seal(seal.KeypairSecret, []byte(secret))).SetRotatedAt(now()).Save(ctx)
+	k, err = k.Update().SetSecretSealed(s.keys.Seal(seal.KeypairSecret, []byte(secret))).SetRotatedAt(clock.Now()).Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("rotate keypair: %w", err)
 	}
@@ -210,14 +206,11 @@ func (s *Service) DeleteKeypair(ctx context.Context, in DeleteKeypairInput) (*De
 	if _, err := permit.Check(ctx, access.Delete, access.Credential, on); err != nil {
 		return nil, err
 	}
-	tx, err := s.client.Tx(ctx)
+	tx, err := s.changeOf(ctx, k.UserID)
 	if err != nil {
 		return nil, err
 	}
 	defer tx.Rollback() // after a commit it does nothing
-	if err := lockUser(ctx, tx, k.UserID); err != nil {
-		return nil, err
-	}
 	others, err := tx.Keypair.Query().Where(keypair.UserID(k.UserID), keypair.IDNEQ(k.ID)).Exist(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for other keypairs: %w", err)
@@ -309,13 +302,17 @@ func checkRate(ctx context.Context, limit *int, domain uuid.UUID) error {
 	return err
 }
 
-// lockUser lets the changes of one user's keypairs happen one after another.
-func lockUser(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
-	_, err := tx.User.Query().Where(user.ID(id)).ForUpdate().OnlyID(viewer.SystemContext(ctx))
+// changeOf begins a transaction that changes the credentials of a user. Such
+// changes happen one after another.
+func (s *Service) changeOf(ctx context.Context, id uuid.UUID) (*ent.Tx, error) {
+	tx, err := s.client.Tx(ctx)
 	if err != nil {
-		return fmt.Errorf("lock user: %w", err)
+		return nil, fmt.Errorf("begin: %w", err)
 	}
-	return nil
+	if _, err := tx.User.Query().Where(user.ID(id)).ForUpdate().OnlyID(viewer.SystemContext(ctx)); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock user: %w", err), tx.Rollback())
+	}
+	return tx, nil
 }
 
 func is(b *bool) bool { return b != nil && *b }

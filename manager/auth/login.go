@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 )
@@ -80,7 +81,7 @@ func (s *Service) logIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	b := beginning{
 		user: u, method: loginsession.MethodPassword, code: in.Code, force: in.Force,
-		secret: newCookie(), expires: now().Add(loginLife), old: s.oldLogin(r),
+		secret: newCookie(), expires: clock.Now().Add(loginLife), old: s.oldLogin(r),
 	}
 	if result, err = s.begin(r, &b); err != nil {
 		if result != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/password"
@@ -146,7 +147,7 @@ func (s *Service) setPassword(ctx context.Context, u *ent.User, hash string, kee
 	defer tx.Rollback() // after a commit it does nothing
 	n, err := tx.User.Update().
 		Where(user.ID(u.ID), user.PasswordHash(u.PasswordHash)).
-		SetPasswordHash(hash).SetInitialPassword(false).SetPasswordChangeRequired(required).SetPasswordChangedAt(now()).
+		SetPasswordHash(hash).SetInitialPassword(false).SetPasswordChangeRequired(required).SetPasswordChangedAt(clock.Now()).
 		Save(ctx)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/signature"
@@ -36,7 +37,7 @@ func (s *Service) signed(w http.ResponseWriter, r *http.Request) (*viewer.Viewer
 		return nil, err
 	}
 	// Only now: who does not hold the secret learns nothing, not even the time.
-	if t := now(); !parts.Fresh(t) {
+	if t := clock.Now(); !parts.Fresh(t) {
 		return nil, problem.Unauthenticated("the request's date is more than %s from the server's time, %s",
 			signature.MaxSkew, t.Format(signature.DateLayout)).WithField(signature.HeaderDate)
 	}

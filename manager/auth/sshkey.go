@@ -114,14 +114,11 @@ func (s *Service) keepSSHKey(ctx context.Context, name string, key ssh.PublicKey
 	if err := naming.Name("name", name); err != nil {
 		return nil, err
 	}
-	tx, err := s.client.Tx(ctx)
+	tx, err := s.changeOf(ctx, v.User)
 	if err != nil {
 		return nil, err
 	}
 	defer tx.Rollback() // after a commit it does nothing
-	if err := lockUser(ctx, tx, v.User); err != nil {
-		return nil, err
-	}
 	mine := tx.SSHKey.Query().Where(sshkey.UserID(v.User))
 	n, err := mine.Clone().Count(ctx)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
@@ -55,7 +56,7 @@ func (s *Service) CreateAccessToken(ctx context.Context, in CreateAccessTokenInp
 	if err != nil {
 		return nil, err
 	}
-	t := now()
+	t := clock.Now()
 	if in.ExpiresAt != nil && !in.ExpiresAt.After(t) {
 		return nil, problem.Invalid("expiresAt", "must be in the future")
 	}
@@ -98,7 +99,7 @@ func (s *Service) RevokeAccessToken(ctx context.Context, in RevokeAccessTokenInp
 		return nil, err
 	}
 	if token.RevokedAt == nil {
-		if token, err = token.Update().SetRevokedAt(now()).Save(ctx); err != nil {
+		if token, err = token.Update().SetRevokedAt(clock.Now()).Save(ctx); err != nil {
 			return nil, fmt.Errorf("revoke access token: %w", err)
 		}
 	}

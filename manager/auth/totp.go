@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/viewer"
@@ -65,7 +66,7 @@ func (s *Service) ConfirmTotp(ctx context.Context, in ConfirmTotpInput) (*Recove
 		if u.TotpEnabledAt != nil || u.TotpSealed == nil {
 			return problem.Precondition("no second factor waits to be confirmed")
 		}
-		if err := tx.User.UpdateOneID(u.ID).SetTotpEnabledAt(now()).Exec(ctx); err != nil {
+		if err := tx.User.UpdateOneID(u.ID).SetTotpEnabledAt(clock.Now()).Exec(ctx); err != nil {
 			return err
 		}
 		var err error
@@ -169,7 +170,7 @@ func (s *Service) useCode(ctx context.Context, tx *ent.Tx, u *ent.User, code str
 	}
 	n, err := tx.RecoveryCode.Update().
 		Where(recoverycode.UserID(u.ID), recoverycode.Hash(hash(code)), recoverycode.UsedAtIsNil()).
-		SetUsedAt(now()).Save(ctx)
+		SetUsedAt(clock.Now()).Save(ctx)
 	return n > 0, err
 }
 

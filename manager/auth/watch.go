@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/viewer"
@@ -119,7 +120,7 @@ func (s *Service) current(ctx context.Context, open []*watcher) (map[uuid.UUID]*
 			tokens = append(tokens, c.String())
 		}
 	}
-	t := now()
+	t := clock.Now()
 	out := map[uuid.UUID]*credential{}
 	for _, q := range []struct {
 		sql  string

@@ -11,11 +11,8 @@ import (
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/password"
+	"github.com/berthhq/berth/manager/store"
 )
-
-// bootstrapLock is the advisory lock under which a new cluster gets its first
-// rows; any constant does as long as nobody else takes it.
-const bootstrapLock = 0x62657274
 
 const (
 	firstName         = "default"
@@ -31,9 +28,9 @@ func (s *Service) Bootstrap(ctx context.Context, email string) (generated string
 	if email, err = Email(email); err != nil {
 		return "", false, err
 	}
-	err = s.inTx(ctx, func(tx *ent.Tx) error {
-		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", bootstrapLock); err != nil {
-			return fmt.Errorf("lock: %w", err)
+	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
+		if err := store.Lock(ctx, tx, "bootstrap"); err != nil {
+			return err
 		}
 		exists, err := tx.User.Query().Where(user.RoleEQ(user.RoleSuperadmin)).Exist(ctx)
 		if err != nil || exists {

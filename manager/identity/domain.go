@@ -10,6 +10,7 @@ import (
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // CreateDomainInput is what a new domain is made of.
@@ -34,7 +35,7 @@ func (s *Service) CreateDomain(ctx context.Context, in CreateDomainInput) (*Doma
 		return nil, err
 	}
 	var d *ent.Domain
-	err := s.inTx(ctx, func(tx *ent.Tx) (err error) {
+	err := store.InTx(ctx, s.client, func(tx *ent.Tx) (err error) {
 		if err := bindable(ctx, tx, in.Policy); err != nil {
 			return err
 		}

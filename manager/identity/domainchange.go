@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // UpdateDomainInput changes what is not nil. Registries, when given, are all
@@ -61,7 +62,7 @@ func (s *Service) UpdateDomain(ctx context.Context, in UpdateDomainInput) (*Doma
 	}
 	var d *ent.Domain
 	var cut []uuid.UUID
-	err := s.inTx(ctx, func(tx *ent.Tx) (err error) {
+	err := store.InTx(ctx, s.client, func(tx *ent.Tx) (err error) {
 		d, cut, err = updateDomain(ctx, tx, in)
 		return err
 	})
@@ -139,7 +140,7 @@ func (s *Service) PurgeDomain(ctx context.Context, in PurgeDomainInput) (*PurgeP
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
-	err := s.inTx(ctx, func(tx *ent.Tx) error {
+	err := store.InTx(ctx, s.client, func(tx *ent.Tx) error {
 		d, err := permitted(ctx, tx, access.Delete, in.ID)
 		if err != nil {
 			return err

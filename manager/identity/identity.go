@@ -80,22 +80,6 @@ func New(cfg Config) *Service {
 	return s
 }
 
-// inTx runs f in a transaction and commits when it returns nil.
-func (s *Service) inTx(ctx context.Context, f func(tx *ent.Tx) error) error {
-	tx, err := s.client.Tx(ctx)
-	if err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
-	defer tx.Rollback() // after a commit it does nothing
-	if err := f(tx); err != nil {
-		return err
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	return nil
-}
-
 // missing names the input field of an entity that was looked up and is not
 // there, or not for this viewer.
 func missing(err error, what, field string) error {

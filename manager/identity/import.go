@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/password"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // ImportUsersInput is a CSV file of users with a header row. Projects are joined
@@ -193,7 +194,7 @@ func (im *importer) store(ctx context.Context, in CreateUserInput, generated boo
 	if err != nil {
 		return nil, err
 	}
-	err = im.s.inTx(ctx, func(tx *ent.Tx) (err error) {
+	err = store.InTx(ctx, im.s.client, func(tx *ent.Tx) (err error) {
 		u, err = addUser(ctx, tx, in, hash, true)
 		return err
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // SetMembershipInput makes a user a member of a project, or changes whether the
@@ -39,7 +40,7 @@ func (s *Service) SetMembership(ctx context.Context, in SetMembershipInput) (*Me
 		return nil, err
 	}
 	var p *ent.Project
-	err := s.inTx(ctx, func(tx *ent.Tx) (err error) {
+	err := store.InTx(ctx, s.client, func(tx *ent.Tx) (err error) {
 		if p, err = administered(ctx, tx, in.Project); err != nil {
 			return err
 		}
@@ -72,7 +73,7 @@ func (s *Service) RemoveMembership(ctx context.Context, in RemoveMembershipInput
 		return nil, err
 	}
 	var p *ent.Project
-	err = s.inTx(ctx, func(tx *ent.Tx) error {
+	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
 		if v.User == in.User {
 			p, err = tx.Project.Get(ctx, in.Project)
 		} else {

@@ -11,6 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // CreateProjectInput is what a new project is made of.
@@ -37,7 +38,7 @@ func (s *Service) CreateProject(ctx context.Context, in CreateProjectInput) (*Pr
 		return nil, problem.Invalid("type", "is not a type of project")
 	}
 	var p *ent.Project
-	err := s.inTx(ctx, func(tx *ent.Tx) (err error) {
+	err := store.InTx(ctx, s.client, func(tx *ent.Tx) (err error) {
 		if _, err := usableDomain(ctx, tx.Domain, in.Domain); err != nil {
 			return err
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // UpdateProjectInput changes what is not nil.
@@ -59,7 +60,7 @@ func (s *Service) UpdateProject(ctx context.Context, in UpdateProjectInput) (*Pr
 		}
 	}
 	var p *ent.Project
-	err := s.inTx(ctx, func(tx *ent.Tx) (err error) {
+	err := store.InTx(ctx, s.client, func(tx *ent.Tx) (err error) {
 		if p, err = tx.Project.Get(ctx, in.ID); err != nil {
 			return missing(err, "project", "id")
 		}
@@ -87,7 +88,7 @@ func (s *Service) PurgeProject(ctx context.Context, in PurgeProjectInput) (*Purg
 		return nil, err
 	}
 	var members []uuid.UUID
-	err := s.inTx(ctx, func(tx *ent.Tx) error {
+	err := store.InTx(ctx, s.client, func(tx *ent.Tx) error {
 		p, err := tx.Project.Query().Where(project.ID(in.ID)).ForUpdate().Only(ctx)
 		if err != nil {
 			return missing(err, "project", "id")

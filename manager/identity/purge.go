@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 	"github.com/berthhq/berth/manager/task"
 )
 
@@ -47,7 +48,7 @@ func (s *Service) PurgeUser(ctx context.Context, in PurgeUserInput) (*task.TaskP
 		return nil, problem.Invalid("deleteFolders", "cannot be combined with foldersTo")
 	}
 	var t *ent.Task
-	err := s.inTx(ctx, func(tx *ent.Tx) error {
+	err := store.InTx(ctx, s.client, func(tx *ent.Tx) error {
 		u, err := s.purgeable(ctx, tx, in)
 		if err != nil {
 			return err

@@ -24,6 +24,7 @@ import (
 	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/store"
 	"github.com/berthhq/berth/manager/task"
 )
 
@@ -118,7 +119,7 @@ func (p purger) note(ctx context.Context, at *task.Progress, state purgeState, i
 
 // endCredentials takes away everything that lets a user in.
 func (p purger) endCredentials(ctx context.Context, id uuid.UUID) error {
-	err := p.inTx(ctx, func(tx *ent.Tx) error {
+	err := store.InTx(ctx, p.client, func(tx *ent.Tx) error {
 		if _, err := lockInactive(ctx, tx, id); err != nil {
 			return err
 		}
@@ -184,7 +185,7 @@ func (p purger) send(ctx context.Context, at *task.Progress, in PurgeUserInput, 
 // stays as a row that says who he was and lets nobody in.
 func (p purger) remove(ctx context.Context, id, by uuid.UUID) error {
 	var u *ent.User
-	err := p.inTx(ctx, func(tx *ent.Tx) (err error) {
+	err := store.InTx(ctx, p.client, func(tx *ent.Tx) (err error) {
 		if u, err = lockInactive(ctx, tx, id); err != nil {
 			return err
 		}

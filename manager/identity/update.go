@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // UpdateUser changes a user. Users change only their own names and addresses;
@@ -29,7 +30,7 @@ func (s *Service) UpdateUser(ctx context.Context, in UpdateUserInput) (*UserPayl
 		return nil, err
 	}
 	var before, after *ent.User
-	err := s.inTx(ctx, func(tx *ent.Tx) (err error) {
+	err := store.InTx(ctx, s.client, func(tx *ent.Tx) (err error) {
 		before, after, err = s.update(ctx, tx, in)
 		return err
 	})
@@ -134,14 +135,9 @@ func replacePolicy(ctx context.Context, tx *ent.Tx, id uuid.UUID, policy *uuid.U
 	return tx.PolicyAttachment.Create().SetPolicyID(*policy).SetUserID(id).Exec(ctx)
 }
 
-// superadminLock is the advisory lock under which superadmins become fewer.
-const superadminLock = 0x62657275
-
+// lockSuperadmins is taken before superadmins become fewer.
 func lockSuperadmins(ctx context.Context, tx *ent.Tx) error {
-	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", superadminLock); err != nil {
-		return fmt.Errorf("lock superadmins: %w", err)
-	}
-	return nil
+	return store.Lock(ctx, tx, "superadmins")
 }
 
 // superadmins are those who can log in.

@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/password"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // CreateUserInput is what a new user is made of.
@@ -64,7 +65,7 @@ func (s *Service) CreateUser(ctx context.Context, in CreateUserInput) (*UserPayl
 		return nil, err
 	}
 	var u *ent.User
-	err = s.inTx(ctx, func(tx *ent.Tx) error {
+	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
 		u, err = addUser(ctx, tx, in, hash, false)
 		return err
 	})
@@ -117,9 +118,9 @@ func addUser(ctx context.Context, tx *ent.Tx, in CreateUserInput, hash string, c
 	return u, nil
 }
 
-// handleOf makes a username of what stands before the @ of an address, with a
+// HandleOf makes a username of what stands before the @ of an address, with a
 // dash for every character that cannot be in one.
-func handleOf(email string) string {
+func HandleOf(email string) string {
 	local, _, _ := strings.Cut(email, "@")
 	local = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
@@ -140,7 +141,7 @@ func (in *CreateUserInput) normalise() error {
 	in.Email = email
 	in.Username = strings.ToLower(in.Username)
 	if in.Username == "" {
-		in.Username = handleOf(email)
+		in.Username = HandleOf(email)
 	}
 	if err := naming.Handle("username", in.Username); err != nil {
 		return err

@@ -6,7 +6,6 @@ package oidc
 import (
 	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -48,6 +47,3 @@ func (s *Service) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /auth/oidc/{name}/start", s.start)
 	mux.HandleFunc("GET /auth/oidc/{name}/callback", s.callback)
 }
-
-// now is in microseconds and UTC, which is what PostgreSQL keeps.
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/seal"
 )
 
@@ -36,7 +37,7 @@ type state struct {
 func newState(provider uuid.UUID, back string) state {
 	return state{
 		Provider: provider, State: rand.Text(), Nonce: rand.Text(), Verifier: rand.Text() + rand.Text(),
-		Return: back, Expires: now().Add(stateLife),
+		Return: back, Expires: clock.Now().Add(stateLife),
 	}
 }
 
@@ -74,7 +75,7 @@ func (s *Service) kept(r *http.Request) (st state, ok bool) {
 	if err != nil || json.Unmarshal(body, &st) != nil {
 		return st, false
 	}
-	return st, now().Before(st.Expires)
+	return st, clock.Now().Before(st.Expires)
 }
 
 // local returns the path to go back to, or / for what is not one of ours.
@@ -122,7 +123,7 @@ func (u *used) first(ctx context.Context, id string) bool {
 func (u *used) firstHere(id string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	t := now()
+	t := clock.Now()
 	for old, until := range u.seen {
 		if t.After(until) {
 			delete(u.seen, old)

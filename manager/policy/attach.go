@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // AttachResourcePolicyInput attaches a policy to exactly one of domain, project,
@@ -181,8 +182,8 @@ func (s *Service) bind(ctx context.Context, h holder, in AttachResourcePolicyInp
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
-	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "attach "+h.id.String()); err != nil {
-		return nil, fmt.Errorf("lock %s: %w", h.scope, err)
+	if err := store.Lock(ctx, tx, "attach "+h.id.String()); err != nil {
+		return nil, err
 	}
 	held := map[Scope]predicate.PolicyAttachment{
 		ScopeDomain: policyattachment.DomainID(h.id), ScopeProject: policyattachment.ProjectID(h.id),

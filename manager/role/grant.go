@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // GrantRoleInput gives a user a role on a scope; the system has no id.
@@ -53,7 +54,7 @@ func (s *Service) GrantRole(ctx context.Context, in GrantRoleInput) (*RoleGrantP
 		on = *in.ScopeID
 	}
 	var made *ent.RoleGrant
-	err := s.inTx(ctx, func(tx *ent.Tx) error {
+	err := store.InTx(ctx, s.client, func(tx *ent.Tx) error {
 		r, err := locked(ctx, tx, in.Role, "role")
 		if err != nil {
 			return err

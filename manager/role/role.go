@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // Disconnecter closes what a user has open, because his rights have changed. It
@@ -137,7 +138,7 @@ func (s *Service) DeleteRole(ctx context.Context, in DeleteRoleInput) (*DeleteRo
 // grants, and returns who holds it.
 func (s *Service) change(ctx context.Context, op access.Operation, id uuid.UUID, f func(*ent.Tx, *ent.Role, []*ent.RoleGrant) error) ([]uuid.UUID, error) {
 	var holders []uuid.UUID
-	err := s.inTx(ctx, func(tx *ent.Tx) error {
+	err := store.InTx(ctx, s.client, func(tx *ent.Tx) error {
 		r, err := locked(ctx, tx, id, "id")
 		if err != nil {
 			return err
@@ -234,20 +235,4 @@ func Listed(p access.Permissions) []*Permission {
 		}
 	}
 	return out
-}
-
-// inTx runs f in a transaction and commits when it returns nil.
-func (s *Service) inTx(ctx context.Context, f func(tx *ent.Tx) error) error {
-	tx, err := s.client.Tx(ctx)
-	if err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
-	defer tx.Rollback() // after a commit it does nothing
-	if err := f(tx); err != nil {
-		return err
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // checkPolicies finds the limits that bind a request; admit decides, where
@@ -49,11 +50,8 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, w *wish) error {
 			locks = append(locks, "pending "+holder.String())
 		}
 	}
-	slices.Sort(locks) // in one order for everybody
-	for _, lock := range slices.Compact(locks) {
-		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", lock); err != nil {
-			return fmt.Errorf("lock %s: %w", lock, err)
-		}
+	if err := store.Lock(ctx, tx, locks...); err != nil {
+		return err
 	}
 	usage, err := s.Policies.Usage(ctx, tx, w.limits)
 	if err != nil {

@@ -16,10 +16,12 @@ import (
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 const (
@@ -87,7 +89,7 @@ func (s *Service) CreateInvitation(ctx context.Context, in CreateInvitationInput
 	}
 	secret := newSecret()
 	create := s.client.Invitation.Create().
-		SetHash(hash(secret)).SetEmail(email).SetExpiresAt(now().Add(time.Duration(hours) * time.Hour)).
+		SetHash(hash(secret)).SetEmail(email).SetExpiresAt(clock.Now().Add(time.Duration(hours) * time.Hour)).
 		SetDomainID(d.ID).SetNillableProjectID(in.Project)
 	if v.User != uuid.Nil {
 		create.SetCreatorID(v.User)
@@ -116,7 +118,7 @@ func (s *Service) RevokeInvitation(ctx context.Context, in RevokeInvitationInput
 		return nil, err
 	}
 	n, err := s.client.Invitation.Update().
-		Where(invitation.ID(in.ID), invitation.UsedAtIsNil(), invitation.RevokedAtIsNil()).SetRevokedAt(now()).Save(ctx)
+		Where(invitation.ID(in.ID), invitation.UsedAtIsNil(), invitation.RevokedAtIsNil()).SetRevokedAt(clock.Now()).Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("revoke invitation: %w", err)
 	}
@@ -161,11 +163,11 @@ func (s *Service) byInvitation(ctx context.Context, in form) error {
 		return errInvitation()
 	}
 	p.Project, p.Status = inv.ProjectID, user.StatusActive
-	err = s.inTx(viewer.SystemContext(ctx), func(tx *ent.Tx) error {
+	err = store.InTx(viewer.SystemContext(ctx), s.client, func(tx *ent.Tx) error {
 		// of two at once, one finds it used
 		n, err := tx.Invitation.Update().
-			Where(invitation.ID(inv.ID), invitation.UsedAtIsNil(), invitation.RevokedAtIsNil(), invitation.ExpiresAtGT(now())).
-			SetUsedAt(now()).Save(ctx)
+			Where(invitation.ID(inv.ID), invitation.UsedAtIsNil(), invitation.RevokedAtIsNil(), invitation.ExpiresAtGT(clock.Now())).
+			SetUsedAt(clock.Now()).Save(ctx)
 		if err != nil {
 			return fmt.Errorf("use invitation: %w", err)
 		}

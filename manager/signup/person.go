@@ -1,6 +1,7 @@
 package signup
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -11,8 +12,10 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/identity"
 )
 
 // Person is a plain user who was not made by an admin. An empty hash is of no
@@ -49,7 +52,7 @@ func Join(ctx context.Context, tx *ent.Tx, p Person) (*ent.User, error) {
 	}
 	u, err := tx.User.Create().
 		SetEmail(p.Email).SetUsername(p.Username).SetFullName(p.FullName).SetPasswordHash(p.PasswordHash).
-		SetDomainID(p.Domain).SetStatus(p.Status).SetPasswordChangedAt(now()).
+		SetDomainID(p.Domain).SetStatus(p.Status).SetPasswordChangedAt(clock.Now()).
 		Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("create user: %w", err)
@@ -63,16 +66,4 @@ func Join(ctx context.Context, tx *ent.Tx, p Person) (*ent.User, error) {
 }
 
 // Handle makes a username of what stands before the @ of an address.
-func Handle(email string) string {
-	local, _, _ := strings.Cut(email, "@")
-	local = strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
-			return r
-		}
-		return '-'
-	}, local)
-	if local = strings.Trim(local[:min(len(local), naming.MaxName)], "._-"); local == "" {
-		return "user"
-	}
-	return local
-}
+func Handle(email string) string { return cmp.Or(identity.HandleOf(email), "user") }

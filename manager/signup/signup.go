@@ -13,7 +13,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/domain"
@@ -25,6 +24,7 @@ import (
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/identity/password"
+	"github.com/berthhq/berth/manager/store"
 )
 
 const (
@@ -142,7 +142,7 @@ func (s *Service) byApproval(ctx context.Context, in form) error {
 		return err
 	}
 	p.Status = user.StatusBeforeVerification
-	err = s.inTx(ctx, func(tx *ent.Tx) error {
+	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
 		_, err := Join(ctx, tx, p)
 		return err
 	})
@@ -197,19 +197,3 @@ func (s *Service) check(ctx context.Context, in form, d *ent.Domain) (Person, er
 	p.PasswordHash, err = s.passwords.Hash(ctx, in.Password)
 	return p, err
 }
-
-// inTx runs f in a transaction and commits when it returns nil.
-func (s *Service) inTx(ctx context.Context, f func(tx *ent.Tx) error) error {
-	tx, err := s.client.Tx(ctx)
-	if err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
-	defer tx.Rollback() // after a commit it does nothing
-	if err := f(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
-}
-
-// now is in microseconds and UTC, which is what PostgreSQL keeps.
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/task"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
@@ -93,7 +94,7 @@ func (s *Service) claim(ctx context.Context, epoch int64) (t *ent.Task, err erro
 			task.KindIn(slices.Collect(maps.Keys(s.kinds))...),
 			task.StatusIn(task.StatusWaiting, task.StatusRunning),
 			task.IDNotIn(slices.Collect(maps.Keys(s.active))...),
-			task.Or(task.RetryAtIsNil(), task.RetryAtLTE(now())),
+			task.Or(task.RetryAtIsNil(), task.RetryAtLTE(clock.Now())),
 		).Order(task.ByCreatedAt()).Limit(1).ForUpdate(sql.WithLockAction(sql.SkipLocked)).Only(ctx)
 		if ent.IsNotFound(err) {
 			return nil
@@ -103,7 +104,7 @@ func (s *Service) claim(ctx context.Context, epoch int64) (t *ent.Task, err erro
 		}
 		up := t.Update().SetStatus(task.StatusRunning).AddAttempt(1).ClearRetryAt()
 		if t.StartedAt == nil {
-			up.SetStartedAt(now())
+			up.SetStartedAt(clock.Now())
 		}
 		t, err = up.Save(ctx)
 		return err
@@ -125,21 +126,21 @@ func (s *Service) release(id uuid.UUID) {
 func (s *Service) settle(ctx context.Context, p *Progress, failure error) error {
 	return p.update(ctx, func(up *ent.TaskUpdate) {
 		if failure == nil {
-			up.SetStatus(task.StatusDone).SetMessage("").SetDone(p.task.Total).SetEndedAt(now())
+			up.SetStatus(task.StatusDone).SetMessage("").SetDone(p.task.Total).SetEndedAt(clock.Now())
 			return
 		}
 		if w := (*waiting)(nil); errors.As(failure, &w) {
-			up.SetStatus(task.StatusWaiting).SetMessage(w.what).AddAttempt(-1).SetRetryAt(now().Add(s.Pause))
+			up.SetStatus(task.StatusWaiting).SetMessage(w.what).AddAttempt(-1).SetRetryAt(clock.Now().Add(s.Pause))
 			return
 		}
 		said, known := problem.From(failure)
 		s.Logger.WarnContext(ctx, "task failed", "task", p.task.ID, "kind", p.task.Kind, "attempt", p.task.Attempt, "error", failure)
 		up.SetMessage(said.Message)
 		if known && hopeless(said.Code) || p.task.Attempt >= maxAttempts {
-			up.SetStatus(task.StatusFailed).SetEndedAt(now())
+			up.SetStatus(task.StatusFailed).SetEndedAt(clock.Now())
 			return
 		}
-		up.SetStatus(task.StatusWaiting).SetRetryAt(now().Add(s.Backoff(p.task.Attempt)))
+		up.SetStatus(task.StatusWaiting).SetRetryAt(clock.Now().Add(s.Backoff(p.task.Attempt)))
 	})
 }
 

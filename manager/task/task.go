@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
@@ -118,7 +119,7 @@ type TaskPayload struct{ Task *ent.Task }
 // step; what it has done stays.
 func (s *Service) CancelTask(ctx context.Context, in CancelTaskInput) (*TaskPayload, error) {
 	return s.change(ctx, in.ID, "it has ended already", []task.Status{task.StatusWaiting, task.StatusRunning},
-		func(up *ent.TaskUpdateOne) { up.SetStatus(task.StatusCancelled).SetEndedAt(now()) })
+		func(up *ent.TaskUpdateOne) { up.SetStatus(task.StatusCancelled).SetEndedAt(clock.Now()) })
 }
 
 // RetryTask runs a failed or cancelled task again from where it was.
@@ -159,6 +160,3 @@ func (s *Service) change(ctx context.Context, id uuid.UUID, why string, from []t
 	s.Wake(ctx, id)
 	return &TaskPayload{Task: t}, nil
 }
-
-// now is in microseconds and UTC, which is what PostgreSQL keeps.
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

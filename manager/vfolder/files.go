@@ -31,8 +31,6 @@ const (
 	maxPath      = 4096
 )
 
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
-
 // CreateUpload signs a ticket per file.
 func (s *Service) CreateUpload(ctx context.Context, in CreateUploadInput) (*CreateUploadPayload, error) {
 	f, err := s.fillable(ctx, in.Vfolder)

@@ -3,7 +3,6 @@ package vfolder
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // admit refuses a folder beyond the policies' count or bytes, and names every
@@ -38,11 +38,8 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, domai
 		}
 		locks = append(locks, "folders "+holder.String())
 	}
-	slices.Sort(locks) // in one order for everybody
-	for _, lock := range slices.Compact(locks) {
-		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", lock); err != nil {
-			return fmt.Errorf("lock %s: %w", lock, err)
-		}
+	if err := store.Lock(ctx, tx, locks...); err != nil {
+		return err
 	}
 	var reached []string
 	most := ""

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/storage/storagepb"
 )
@@ -58,7 +59,7 @@ func (s *Service) settle(ctx context.Context) error {
 		}
 		u := s.client.QuotaScope.UpdateOne(scope).SetEnforcement(got.Enforcement)
 		if got.UsedBytes != nil {
-			u.SetUsedBytes(*got.UsedBytes).SetMeasuredAt(now())
+			u.SetUsedBytes(*got.UsedBytes).SetMeasuredAt(clock.Now())
 		}
 		if err := u.Exec(ctx); err != nil {
 			return fmt.Errorf("note quota scope %s: %w", scope.ID, err)

@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/problem"
@@ -243,7 +244,7 @@ func (s *Service) mark(ctx context.Context, f *ent.Vfolder) error {
 		return err
 	}
 	err = tx.Vfolder.Update().Where(vfolder.ID(f.ID), vfolder.StatusEQ(vfolder.StatusReady)).
-		SetStatus(vfolder.StatusDeleting).SetDeletedAt(now()).Exec(ctx)
+		SetStatus(vfolder.StatusDeleting).SetDeletedAt(clock.Now()).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("mark folder for deletion: %w", err)
 	}
