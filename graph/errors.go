@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -80,8 +81,18 @@ func asArgument(ctx context.Context, err error) error {
 	return &gqlerror.Error{Err: problem.Invalid(own.String(), "%s", g.Err), Path: field}
 }
 
+// asFilter gives its class to a filter with a part that says nothing. ent has one
+// such error for each type, known by their beginning alone.
+func asFilter(err error) error {
+	var g *gqlerror.Error
+	if !errors.As(err, &g) || g.Err == nil || !strings.HasPrefix(g.Err.Error(), "ent: empty predicate") {
+		return err
+	}
+	return &gqlerror.Error{Err: problem.Invalid("where", "has a part without a condition"), Path: g.Path, Locations: g.Locations}
+}
+
 func (r *Resolver) presentLogged(ctx context.Context, err error) *gqlerror.Error {
-	err = asArgument(ctx, err)
+	err = asFilter(asArgument(ctx, err))
 	if _, known := explain(err); !known && ctx.Err() == nil {
 		r.Logger.ErrorContext(ctx, "request failed", "error", err)
 	}

@@ -249,8 +249,13 @@ func (w *walk) times(f *ast.Field) (int, error) {
 }
 
 // bound gives a connection its default page when its size is a variable
-// without a value; boundLists sees only what the text says.
+// without a value, and none a filter that is null; boundLists sees only what the text says.
 func (w *walk) bound(f *ast.Field) {
+	if where := f.Arguments.ForName("where"); where != nil && where.Value.Kind == ast.Variable {
+		if v, set := w.vars[where.Value.Raw]; set && v == nil {
+			w.vars[where.Value.Raw] = map[string]any{} // nested lists cannot read null
+		}
+	}
 	first, last := f.Arguments.ForName("first"), f.Arguments.ForName("last")
 	if f.Definition.Arguments.ForName("last") == nil || first == nil && last == nil {
 		return

@@ -116,7 +116,7 @@ func boundLists(set ast.SelectionSet) {
 				continue
 			}
 			s.Arguments = slices.DeleteFunc(s.Arguments, func(a *ast.Argument) bool {
-				return (a.Name == "first" || a.Name == "last") && a.Value.Kind == ast.NullValue
+				return (a.Name == "first" || a.Name == "last" || a.Name == "where") && a.Value.Kind == ast.NullValue
 			})
 			if s.Arguments.ForName("first") == nil && s.Arguments.ForName("last") == nil {
 				def := s.Definition.Arguments.ForName("first")
