@@ -171,14 +171,9 @@ func setRegistries(ctx context.Context, c *client.Client, in *client.UpdateDomai
 }
 
 func (a *app) domainActive(name, short string, active bool) *cobra.Command {
-	return a.verb(name+" DOMAIN...", short, count(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
-		return a.each(args, func(ref string) error {
-			id, err := findDomainID(ctx, c, ref)
-			if err == nil {
-				_, err = c.UpdateDomain(ctx, client.UpdateDomainInput{ID: id, Active: &active})
-			}
-			return err
-		})
+	return a.onEach(name+" DOMAIN", short, findDomainID, func(ctx context.Context, c *client.Client, id string) error {
+		_, err := c.UpdateDomain(ctx, client.UpdateDomainInput{ID: id, Active: &active})
+		return err
 	})
 }
 

@@ -121,28 +121,15 @@ func (a *app) groupUpdate() *cobra.Command {
 }
 
 func (a *app) groupActive(name, short string, active bool) *cobra.Command {
-	return a.verb(name+" GROUP...", short, count(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
-		return a.each(args, func(ref string) error {
-			id, err := findGroupID(ctx, c, ref)
-			if err == nil {
-				_, err = c.UpdateGroup(ctx, client.UpdateGroupInput{ID: id, Active: &active})
-			}
-			return err
-		})
+	return a.onEach(name+" GROUP", short, findGroupID, func(ctx context.Context, c *client.Client, id string) error {
+		_, err := c.UpdateGroup(ctx, client.UpdateGroupInput{ID: id, Active: &active})
+		return err
 	})
 }
 
 func (a *app) groupDelete() *cobra.Command {
-	return alias(a.verb("delete GROUP...", "Remove resource groups that have neither agents nor sessions", count(1, -1),
-		func(ctx context.Context, c *client.Client, args []string) error {
-			return a.each(args, func(ref string) error {
-				id, err := findGroupID(ctx, c, ref)
-				if err != nil {
-					return err
-				}
-				return c.DeleteGroup(ctx, id)
-			})
-		}), "rm")
+	return alias(a.onEach("delete GROUP", "Remove resource groups that have neither agents nor sessions", findGroupID,
+		func(ctx context.Context, c *client.Client, id string) error { return c.DeleteGroup(ctx, id) }), "rm")
 }
 
 func (a *app) groupGrant() *cobra.Command {

@@ -154,14 +154,9 @@ func (a *app) projectUpdate() *cobra.Command {
 }
 
 func (a *app) projectActive(name, short string, active bool) *cobra.Command {
-	return a.verb(name+" PROJECT...", short, count(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
-		return a.each(args, func(ref string) error {
-			id, err := findProjectID(ctx, c, ref)
-			if err == nil {
-				_, err = c.UpdateProject(ctx, client.UpdateProjectInput{ID: id, Active: &active})
-			}
-			return err
-		})
+	return a.onEach(name+" PROJECT", short, findProjectID, func(ctx context.Context, c *client.Client, id string) error {
+		_, err := c.UpdateProject(ctx, client.UpdateProjectInput{ID: id, Active: &active})
+		return err
 	})
 }
 

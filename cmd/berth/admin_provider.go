@@ -47,6 +47,10 @@ func findProvider(ctx context.Context, c *client.Client, ref string) (*client.Id
 	return pick(ctx, c, "identity provider", ref, all, err, func(p client.IdentityProvider) (id, name string) { return p.ID, p.Name })
 }
 
+func findProviderID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	return idOr(ref, func() (*client.IdentityProvider, error) { return findProvider(ctx, c, ref) }, func(p *client.IdentityProvider) string { return p.ID })
+}
+
 // clientSecret is what the issuer knows us by.
 func (a *app) clientSecret(ctx context.Context, stdin bool) (string, error) {
 	if stdin {
@@ -152,25 +156,13 @@ func (a *app) providerUpdate() *cobra.Command {
 }
 
 func (a *app) providerActive(name, short string, active bool) *cobra.Command {
-	return a.onProviders(name, short, func(ctx context.Context, c *client.Client, id string) error {
+	return a.onEach(name+" PROVIDER", short, findProviderID, func(ctx context.Context, c *client.Client, id string) error {
 		_, err := c.UpdateProvider(ctx, client.UpdateProviderInput{ID: id, Active: &active})
 		return err
 	})
 }
 
 func (a *app) providerDelete() *cobra.Command {
-	return alias(a.onProviders("delete", "Remove providers; the users whom they vouched for stay",
+	return alias(a.onEach("delete PROVIDER", "Remove providers; the users whom they vouched for stay", findProviderID,
 		func(ctx context.Context, c *client.Client, id string) error { return c.DeleteProvider(ctx, id) }), "rm")
-}
-
-func (a *app) onProviders(name, short string, do func(ctx context.Context, c *client.Client, id string) error) *cobra.Command {
-	return a.verb(name+" PROVIDER...", short, count(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
-		return a.each(args, func(ref string) error {
-			p, err := findProvider(ctx, c, ref)
-			if err != nil {
-				return err
-			}
-			return do(ctx, c, p.ID)
-		})
-	})
 }

@@ -140,13 +140,11 @@ func (a *app) awaitTask(ctx context.Context, c *client.Client, t *client.Task) e
 }
 
 func (a *app) onTasks(name, short string, do func(*client.Client, context.Context, string) (*client.Task, error)) *cobra.Command {
-	return a.verb(name+" ID...", short, count(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
-		return a.each(args, func(ref string) error {
-			t, err := findTask(ctx, c, ref)
-			if err == nil {
-				_, err = do(c, ctx, t.ID)
-			}
-			return err
-		})
+	find := func(ctx context.Context, c *client.Client, ref string) (string, error) {
+		return idOr(ref, func() (*client.Task, error) { return findTask(ctx, c, ref) }, func(t *client.Task) string { return t.ID })
+	}
+	return a.onEach(name+" ID", short, find, func(ctx context.Context, c *client.Client, id string) error {
+		_, err := do(c, ctx, id)
+		return err
 	})
 }

@@ -229,13 +229,8 @@ func (a *app) userUpdate() *cobra.Command {
 }
 
 func (a *app) userStatus(name, short, status string) *cobra.Command {
-	return a.verb(name+" USER...", short, count(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
-		return a.each(args, func(ref string) error {
-			id, err := findUserID(ctx, c, ref)
-			if err == nil {
-				_, err = c.UpdateUser(ctx, client.UpdateUserInput{ID: id, Status: status})
-			}
-			return err
-		})
+	return a.onEach(name+" USER", short, findUserID, func(ctx context.Context, c *client.Client, id string) error {
+		_, err := c.UpdateUser(ctx, client.UpdateUserInput{ID: id, Status: status})
+		return err
 	})
 }

@@ -41,15 +41,10 @@ input with --password-stdin.`
 }
 
 func (a *app) userResetTOTP() *cobra.Command {
-	return a.verb("reset-totp USER...", "Turn off the second factor of users who lost theirs", count(1, -1),
-		func(ctx context.Context, c *client.Client, args []string) error {
-			return a.each(args, func(ref string) error {
-				id, err := findUserID(ctx, c, ref)
-				if err == nil {
-					_, err = c.ResetTOTP(ctx, id)
-				}
-				return err
-			})
+	return a.onEach("reset-totp USER", "Turn off the second factor of users who lost theirs", findUserID,
+		func(ctx context.Context, c *client.Client, id string) error {
+			_, err := c.ResetTOTP(ctx, id)
+			return err
 		})
 }
 

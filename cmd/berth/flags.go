@@ -3,16 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"reflect"
-	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/berthhq/berth/internal/client"
-	"github.com/berthhq/berth/internal/resource"
 	"github.com/spf13/cobra"
 )
 
@@ -30,6 +24,21 @@ func (a *app) verb(use, short string, args cobra.PositionalArgs, do func(ctx con
 			return do(cmd.Context(), c, args)
 		},
 	}
+}
+
+// onEach is a verb for several things, one after the other, which find makes ids
+// of.
+func (a *app) onEach(use, short string, find func(ctx context.Context, c *client.Client, ref string) (string, error),
+	do func(ctx context.Context, c *client.Client, id string) error) *cobra.Command {
+	return a.verb(use+"...", short, count(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
+		return a.each(args, func(ref string) error {
+			id, err := find(ctx, c, ref)
+			if err != nil {
+				return err
+			}
+			return do(ctx, c, id)
+		})
+	})
 }
 
 // list is a verb that lists things.
@@ -90,140 +99,6 @@ func givenList(cmd *cobra.Command, into **[]string, name, usage string, parse fu
 		}
 		return all, err
 	})
-}
-
-// words cuts a list at its commas; none means an empty one.
-func words(text string) []string {
-	all := []string{}
-	if text == "none" {
-		return all
-	}
-	for _, w := range strings.Split(text, ",") {
-		if w = strings.TrimSpace(w); w != "" {
-			all = append(all, w)
-		}
-	}
-	return all
-}
-
-func parseCount(text string) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > math.MaxInt32 {
-		return 0, fmt.Errorf("not a whole number from 0 to %d", math.MaxInt32)
-	}
-	return n, nil
-}
-
-func parseCounts(text string) ([]int, error) {
-	all := []int{}
-	for _, w := range words(text) {
-		n, err := parseCount(w)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", w, err)
-		}
-		all = append(all, n)
-	}
-	return all, nil
-}
-
-// noLimit is what the API takes for a limit that goes away.
-const noLimit = -1
-
-// limited reads an amount, or none for no limit.
-func limited[T int | int64](parse func(string) (T, error)) func(string) (T, error) {
-	return func(text string) (T, error) {
-		if text == "none" {
-			return noLimit, nil
-		}
-		v, err := parse(text)
-		if err != nil {
-			err = fmt.Errorf("%w, or none for no limit", err)
-		}
-		return v, err
-	}
-}
-
-// parseSeconds reads a span such as 90s, 12h or 7d, in seconds.
-func parseSeconds(text string) (int, error) {
-	d, err := parseSpan(text)
-	if err != nil || d%time.Second != 0 || d/time.Second > math.MaxInt32 {
-		return 0, errors.New("not a span such as 90s, 30m, 12h or 7d")
-	}
-	return int(d / time.Second), nil
-}
-
-// parseSpan is time.ParseDuration with days and without negative spans.
-func parseSpan(text string) (time.Duration, error) {
-	scale, number := time.Duration(1), text
-	if n := len(text) - 1; n >= 0 && text[n] == 'd' {
-		scale, number = 24, text[:n]+"h"
-	}
-	d, err := time.ParseDuration(number)
-	if err != nil || d < 0 || d > math.MaxInt64/scale {
-		return 0, fmt.Errorf("%q is no span of time", text)
-	}
-	return d * scale, nil
-}
-
-// parseSize reads a size such as 512m or 100g, in bytes.
-func parseSize(text string) (int64, error) {
-	n, err := resource.Parse(resource.Mem, text)
-	if err != nil || n < 0 {
-		return 0, errors.New("not a size such as 512m or 100g")
-	}
-	return n, nil
-}
-
-// parseAmounts reads slots in people's form: cpu=4,mem=8g; none is no slots.
-func parseAmounts(text string) (resource.Slots, error) {
-	texts := map[string]string{}
-	for _, one := range words(text) {
-		slot, amount, ok := strings.Cut(one, "=")
-		if !ok || slot == "" || amount == "" {
-			return nil, fmt.Errorf("%q: write slot=amount, for example cpu=4,mem=8g", one)
-		}
-		if _, twice := texts[slot]; twice {
-			return nil, fmt.Errorf("%s is given twice", slot)
-		}
-		texts[slot] = amount
-	}
-	slots, err := resource.ParseSlots(texts)
-	if err != nil {
-		return nil, err
-	}
-	for slot, amount := range slots {
-		if amount < 0 {
-			return nil, fmt.Errorf("%s: %s is less than 0", slot, texts[slot])
-		}
-	}
-	return slots, nil
-}
-
-// choice reads one of few words, which may be written with dashes.
-func choice(allowed ...string) func(string) (string, error) {
-	return func(text string) (string, error) {
-		word := strings.ReplaceAll(text, "-", "_")
-		if slices.Contains(allowed, word) {
-			return word, nil
-		}
-		return "", fmt.Errorf("choose one of %s", strings.ReplaceAll(strings.Join(allowed, ", "), "_", "-"))
-	}
-}
-
-// choices reads several of few words with commas between.
-func choices(allowed ...string) func(string) ([]string, error) {
-	one := choice(allowed...)
-	return func(text string) ([]string, error) {
-		all := words(text)
-		for i, w := range all {
-			word, err := one(w)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", w, err)
-			}
-			all[i] = word
-		}
-		return all, nil
-	}
 }
 
 // yesFlag is for commands that have a name typed again.

@@ -108,17 +108,11 @@ func (a *app) keypairRotate() *cobra.Command {
 }
 
 func (a *app) keypairChange(name, short string, set func(*client.UpdateKeypairInput)) *cobra.Command {
-	return a.verb(name+" KEYPAIR...", short, count(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
-		return a.each(args, func(ref string) error {
-			k, err := findKeypair(ctx, c, ref, "")
-			if err != nil {
-				return err
-			}
-			in := client.UpdateKeypairInput{ID: k.ID}
-			set(&in)
-			_, err = c.UpdateKeypair(ctx, in)
-			return err
-		})
+	return a.onEach(name+" KEYPAIR", short, findKeypairID, func(ctx context.Context, c *client.Client, id string) error {
+		in := client.UpdateKeypairInput{ID: id}
+		set(&in)
+		_, err := c.UpdateKeypair(ctx, in)
+		return err
 	})
 }
 
@@ -146,13 +140,6 @@ func (a *app) keypairUpdate() *cobra.Command {
 }
 
 func (a *app) keypairDelete() *cobra.Command {
-	return alias(a.verb("delete KEYPAIR...", "Remove keypairs", count(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
-		return a.each(args, func(ref string) error {
-			k, err := findKeypair(ctx, c, ref, "")
-			if err != nil {
-				return err
-			}
-			return c.DeleteKeypair(ctx, k.ID)
-		})
-	}), "rm")
+	return alias(a.onEach("delete KEYPAIR", "Remove keypairs", findKeypairID,
+		func(ctx context.Context, c *client.Client, id string) error { return c.DeleteKeypair(ctx, id) }), "rm")
 }

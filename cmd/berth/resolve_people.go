@@ -141,6 +141,10 @@ func findPolicyID(ctx context.Context, c *client.Client, ref string) (string, er
 	return idOr(ref, func() (*client.Policy, error) { return findPolicy(ctx, c, ref) }, func(p *client.Policy) string { return p.ID })
 }
 
+func findRoleID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	return idOr(ref, func() (*client.Role, error) { return findRole(ctx, c, ref) }, func(r *client.Role) string { return r.ID })
+}
+
 func findKeypairID(ctx context.Context, c *client.Client, ref string) (string, error) {
 	return idOr(ref, func() (*client.Keypair, error) { return findKeypair(ctx, c, ref, "") }, func(k *client.Keypair) string { return k.ID })
 }

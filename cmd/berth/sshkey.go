@@ -167,14 +167,9 @@ half is only where you kept it: the server has it not.`
 }
 
 func (a *app) sshKeyDelete() *cobra.Command {
-	return alias(a.verb("delete KEY...", "Remove SSH keys, by name, fingerprint or id", count(1, -1),
-		func(ctx context.Context, c *client.Client, args []string) error {
-			return a.each(args, func(ref string) error {
-				k, err := findSSHKey(ctx, c, ref)
-				if err != nil {
-					return err
-				}
-				return c.DeleteSSHKey(ctx, k.ID)
-			})
-		}), "rm")
+	find := func(ctx context.Context, c *client.Client, ref string) (string, error) {
+		return idOr(ref, func() (*client.SSHKey, error) { return findSSHKey(ctx, c, ref) }, func(k *client.SSHKey) string { return k.ID })
+	}
+	return alias(a.onEach("delete KEY", "Remove SSH keys, by name, fingerprint or id", find,
+		func(ctx context.Context, c *client.Client, id string) error { return c.DeleteSSHKey(ctx, id) }), "rm")
 }
