@@ -43,8 +43,8 @@ func (m *Manager) wirePeople() error {
 }
 
 // purged leaves in the trail that a user is gone, in the name of who asked for it.
-func (m *Manager) purged(ctx context.Context, by uuid.UUID, who *ent.User) {
-	e := audit.Entry{Action: "purgeUser.done", Entity: access.User, ID: who.ID, Domain: who.DomainID, Message: who.Email}
+func (m *Manager) purged(ctx context.Context, by uuid.UUID, who *ent.User, folders string) {
+	e := audit.Entry{Action: "purgeUser.done", Entity: access.User, ID: who.ID, Domain: who.DomainID, Message: who.Email + ", " + folders}
 	if u, err := m.client.User.Get(viewer.SystemContext(ctx), by); err == nil {
 		ctx = viewer.With(ctx, &viewer.Viewer{User: u.ID, Email: u.Email, Domain: u.DomainID, Role: viewer.Role(u.Role)})
 	}

@@ -113,6 +113,9 @@ func (c *cluster) remembered(t *testing.T, u *ent.User, mate *managertest.Client
 		if action != "createSession" && (*e.EntityID != u.ID || *e.DomainID != u.DomainID) {
 			t.Errorf("the trail says of %s: %v", action, e)
 		}
+		if action == "purgeUser.done" && e.Message != u.Email+", 2 folders to "+c.A.Lead.Email {
+			t.Errorf("the trail says %q", e.Message)
+		}
 	}
 	if got := c.Client.Session.Query().Where(session.ID(owned)).QueryOwner().OnlyX(c.System(t)); got.FullName != u.Email || got.ID != u.ID {
 		t.Errorf("his session is of %q", got.FullName)

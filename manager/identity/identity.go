@@ -67,7 +67,7 @@ func New(cfg Config) *Service {
 		cfg.Address = func(context.Context) netip.Addr { return netip.Addr{} }
 	}
 	if cfg.Purged == nil {
-		cfg.Purged = func(context.Context, uuid.UUID, *ent.User) {}
+		cfg.Purged = func(context.Context, uuid.UUID, *ent.User, string) {}
 	}
 	s := &Service{
 		client: cfg.Client, passwords: cfg.Passwords, logins: cfg.Logins, address: cfg.Address, log: cfg.Logger,

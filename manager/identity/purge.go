@@ -31,8 +31,9 @@ type PurgeUserInput struct {
 	DeleteFolders *bool
 }
 
-// Purged is told who asked for it, and of a user as he was, once he is gone.
-type Purged func(ctx context.Context, by uuid.UUID, who *ent.User)
+// Purged is told who asked for it, of a user as he was, and what became of his
+// folders, once he is gone.
+type Purged func(ctx context.Context, by uuid.UUID, who *ent.User, folders string)
 
 // purgeKind names the tasks that remove users.
 const purgeKind = "purge_user"

@@ -256,7 +256,11 @@ func (m *morgue) purged(t *testing.T, u *ent.User, one uuid.UUID, heir *uuid.UUI
 			t.Errorf("folder %s is not handed over: bytes at %s, row %v", f.Name, lies, f)
 		}
 	}
-	if said := m.A.Admin.ID.String() + " " + u.Email; len(m.told) == 0 || m.told[len(m.told)-1] != said {
+	fate := "2 folders deleted"
+	if heir != nil {
+		fate = "2 folders to " + m.A.Member.Email
+	}
+	if said := m.A.Admin.ID.String() + " " + u.Email + " " + fate; len(m.told) == 0 || m.told[len(m.told)-1] != said {
 		t.Errorf("told %q, want %q", m.told, said)
 	}
 }

@@ -105,7 +105,27 @@ func (p purger) Run(ctx context.Context, at *task.Progress, input []byte) error 
 	if err := p.note(ctx, at, state, u.ID, 3); err != nil {
 		return err
 	}
-	return p.remove(ctx, u.ID, at.By())
+	if err := p.remove(ctx, u.ID); err != nil {
+		return err
+	}
+	p.logins.Disconnect(ctx, u.ID)
+	p.purged(ctx, at.By(), u, p.fate(ctx, in, state.Folders))
+	return nil
+}
+
+// fate says what became of a user's folders.
+func (p purger) fate(ctx context.Context, in PurgeUserInput, n int) string {
+	switch {
+	case n == 0:
+		return "no folders"
+	case in.FoldersTo == nil:
+		return counted(n, "folder") + " deleted"
+	}
+	heir := in.FoldersTo.String()
+	if to, err := p.client.User.Get(ctx, *in.FoldersTo); err == nil {
+		heir = to.Email
+	}
+	return counted(n, "folder") + " to " + heir
 }
 
 // note saves how far the purge is.
@@ -183,10 +203,10 @@ func (p purger) send(ctx context.Context, at *task.Progress, in PurgeUserInput, 
 
 // remove deletes the user's rows. A user whom sessions or folders still name
 // stays as a row that says who he was and lets nobody in.
-func (p purger) remove(ctx context.Context, id, by uuid.UUID) error {
-	var u *ent.User
-	err := store.InTx(ctx, p.client, func(tx *ent.Tx) (err error) {
-		if u, err = lockInactive(ctx, tx, id); err != nil {
+func (p purger) remove(ctx context.Context, id uuid.UUID) error {
+	err := store.InTx(ctx, p.client, func(tx *ent.Tx) error {
+		u, err := lockInactive(ctx, tx, id)
+		if err != nil {
 			return err
 		}
 		if err := emptyHanded(ctx, tx, id); err != nil {
@@ -213,8 +233,6 @@ func (p purger) remove(ctx context.Context, id, by uuid.UUID) error {
 	if err != nil {
 		return fmt.Errorf("remove rows: %w", err)
 	}
-	p.logins.Disconnect(ctx, id)
-	p.purged(ctx, by, u)
 	return nil
 }
 
