@@ -26,9 +26,10 @@ type Agents interface {
 	HasImage(agent, reference string) bool
 }
 
-// Fitter tells what no agent of a group could ever serve.
+// Fitter chooses the group of a session, and refuses what no agent of the groups
+// could ever serve.
 type Fitter interface {
-	CanEver(ctx context.Context, group uuid.UUID, architecture string, slots resource.Slots) error
+	Choose(ctx context.Context, groups []uuid.UUID, architecture string, slots resource.Slots) (uuid.UUID, error)
 }
 
 // Images finds registered images and what opens their registries.

@@ -32,6 +32,7 @@ import (
 type wish struct {
 	owner, project, domain, group uuid.UUID
 
+	groups      []uuid.UUID // among which group is chosen
 	name        string
 	kind        session.Type
 	image       *ent.Image
@@ -175,13 +176,14 @@ func (s *Service) checkPlace(ctx context.Context, v *viewer.Viewer, in CreateSes
 		return err
 	}
 	w.project, w.domain = p.ID, p.DomainID
-	w.group, err = s.checkGroup(ctx, v, in.ResourceGroup, w)
+	w.groups, err = s.groups(ctx, v, in.ResourceGroup, w)
 	return err
 }
 
-// checkGroup finds the resource group: the one that was named, or the first that
-// is open to the viewer in this project and allows the type. Superadmins use all.
-func (s *Service) checkGroup(ctx context.Context, v *viewer.Viewer, named *uuid.UUID, w *wish) (uuid.UUID, error) {
+// groups finds the resource groups that the session may run in: the one that was
+// named, or all that are open to the viewer in this project and allow the type,
+// the oldest first. Superadmins use all.
+func (s *Service) groups(ctx context.Context, v *viewer.Viewer, named *uuid.UUID, w *wish) ([]uuid.UUID, error) {
 	q := s.Client.ResourceGroup.Query().Where(resourcegroup.Active(true)).Order(resourcegroup.ByCreatedAt(), resourcegroup.ByID())
 	if named != nil {
 		q.Where(resourcegroup.ID(*named))
@@ -192,23 +194,27 @@ func (s *Service) checkGroup(ctx context.Context, v *viewer.Viewer, named *uuid.
 			groupgrant.HasKeypairWith(keypair.UserID(v.User)),
 		))))
 	}
-	groups, err := q.All(ctx)
+	open, err := q.All(ctx)
 	if err != nil {
-		return uuid.Nil, fmt.Errorf("find resource group: %w", err)
+		return nil, fmt.Errorf("find resource groups: %w", err)
 	}
-	if len(groups) == 0 {
-		return uuid.Nil, problem.NotFound("resource group").WithField("resourceGroup")
+	if len(open) == 0 {
+		return nil, problem.NotFound("resource group").WithField("resourceGroup")
 	}
-	for _, g := range groups {
+	var list []uuid.UUID
+	for _, g := range open {
 		if slices.Contains(g.SessionTypes, string(w.kind)) {
-			return g.ID, nil
+			list = append(list, g.ID)
 		}
 	}
-	if named == nil {
-		return uuid.Nil, problem.Invalid("type", "no resource group open to you takes %s sessions", w.kind)
+	switch {
+	case len(list) > 0:
+		return list, nil
+	case named == nil:
+		return nil, problem.Invalid("type", "no resource group open to you takes %s sessions", w.kind)
 	}
-	allowed := strings.Join(groups[0].SessionTypes, ", ")
-	return uuid.Nil, problem.Invalid("type", "resource group %s takes %s sessions only", groups[0].Name, allowed).WithLimit(allowed)
+	allowed := strings.Join(open[0].SessionTypes, ", ")
+	return nil, problem.Invalid("type", "resource group %s takes %s sessions only", open[0].Name, allowed).WithLimit(allowed)
 }
 
 func (s *Service) checkImage(ctx context.Context, _ *viewer.Viewer, in CreateSessionInput, w *wish) (err error) {
@@ -216,7 +222,7 @@ func (s *Service) checkImage(ctx context.Context, _ *viewer.Viewer, in CreateSes
 	return err
 }
 
-// checkSlots refuses what no agent of the group could ever serve.
+// checkSlots refuses what no agent could ever serve, and settles the group.
 func (s *Service) checkSlots(ctx context.Context, _ *viewer.Viewer, in CreateSessionInput, w *wish) error {
 	known, err := s.Client.SlotType.Query().Order(slottype.ByName()).All(ctx)
 	if err != nil {
@@ -242,7 +248,8 @@ func (s *Service) checkSlots(ctx context.Context, _ *viewer.Viewer, in CreateSes
 	}
 	w.slots = maps.Clone(defaultSlots)
 	maps.Copy(w.slots, in.Slots)
-	return s.Fitter.CanEver(ctx, w.group, w.image.Architecture, w.slots)
+	w.group, err = s.Fitter.Choose(ctx, w.groups, w.image.Architecture, w.slots)
+	return err
 }
 
 func (s *Service) checkMounts(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, w *wish) error {
