@@ -74,8 +74,8 @@ func newMorgue(t *testing.T) *morgue {
 	m.s = identity.New(identity.Config{
 		Client: m.Client, Passwords: identitytest.Hasher(), Logins: newCut(m.Client), Logger: log,
 		Tasks: m.tasks, Sessions: m, Folders: m,
-		Purged: func(_ context.Context, by uuid.UUID, who *ent.User) {
-			m.told = append(m.told, by.String()+" "+who.Email)
+		Purged: func(_ context.Context, by uuid.UUID, who *ent.User, folders string) {
+			m.told = append(m.told, by.String()+" "+who.Email+" "+folders)
 		},
 	})
 	system := viewer.SystemContext(t.Context())
