@@ -271,7 +271,8 @@ async function password() {
   await says("At least 14 characters");
   await field("Present password").focus();
   await type("not my password", `${long} two`, `${long} two`);
-  await page.locator('input[aria-invalid="true"]').first().waitFor();
+  await says("is not the current password");
+  await page.locator('input[aria-invalid="true"]:focus').waitFor();
   await look("password");
   await field("Present password").fill(long);
   await press(field("Present password"));
@@ -281,6 +282,7 @@ async function password() {
 
 /** The way in with the app, with a recovery code, and where there is no more room. */
 async function door() {
+  // Who logs out and in again is back where he was.
   await leave();
   await enter(ada);
   await heading("Second step");
@@ -288,10 +290,10 @@ async function door() {
   await type("123 456");
   await says("This code is wrong, or was used already.");
   await type(await ada.app.code());
-  await heading("Home");
+  await heading("Password");
   await leave();
   await enter(ada, { code: ada.codes[0] });
-  await heading("Home");
+  await heading("Password");
   await leave();
   await enter(ada, { code: ada.codes[0] });
   await says("This code is wrong, or was used already.");
@@ -302,7 +304,7 @@ async function door() {
   await says("You are logged in 4 times");
   await look("too-many-logins");
   await press(button("End the oldest and log in"));
-  await heading("Home");
+  await heading("Password");
 }
 
 async function logins() {
@@ -343,12 +345,12 @@ async function secondStep() {
   await press(button("Done"));
   // The domain requires it: a new phone, at once.
   await press(button("Set up anew…"));
-  await dialog().getByLabel("Password").fill("wrong");
+  await field("Password", dialog()).fill("wrong");
   await dialog().getByLabel("Code of your").fill(ada.codes[0]);
   await press(dialog().getByRole("button", { name: "Go on" }));
   await dialog().locator('[aria-invalid="true"]').waitFor();
   await look("second-step-off");
-  await dialog().getByLabel("Password").fill(ada.password);
+  await field("Password", dialog()).fill(ada.password);
   await dialog().getByLabel("Code of your").fill(ada.codes[0]);
   await press(dialog().getByRole("button", { name: "Go on" }));
   await heading("Set up your second step");
@@ -366,7 +368,7 @@ async function secondStep() {
   ada.codes = await keptCodes();
   await press(button("Done"));
   await press(button("Turn off…"));
-  await dialog().getByLabel("Password").fill(ada.password);
+  await field("Password", dialog()).fill(ada.password);
   await dialog().getByLabel("Code of your").fill(ada.codes[0]);
   await press(dialog().getByRole("button", { name: "Turn off", exact: true }));
   await says("Two-step login is off.");

@@ -19,7 +19,7 @@ export default function Due({ due, email, password, onDone }: Props) {
       <p className="dim">{email}</p>
       <p>
         {due === "password"
-          ? t("Your password is too old, or somebody else knows it. A new one comes before anything else.")
+          ? t("Your password is too old, or somebody else made it. A new one comes before anything else.")
           : t("Your domain asks everybody for a code besides the password. You need a phone with an authenticator app.")}
       </p>
       {due === "password" ? <PasswordForm known={password} onChanged={onDone} /> : <Enrol begin={t("Begin")} done={t("Go on")} onDone={onDone} />}

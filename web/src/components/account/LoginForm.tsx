@@ -79,7 +79,7 @@ export function LoginForm({ refused, request, providers, onLogin, children }: Pr
             autoCapitalize="off" spellCheck={false} size="sm" value={code} onChange={(e) => setCode(e.currentTarget.value)} />
         ) : null}
         {alert}
-        <Button key={step} type="submit" size="sm" loading={busy} disabled={wait > 0} autoFocus={step === "room"}>
+        <Button key={`go ${step}`} type="submit" size="sm" loading={busy} disabled={wait > 0} autoFocus={step === "room"}>
           {step === "code" ? t("Go on") : t("End the oldest and log in")}
         </Button>
         <Button variant="subtle" size="sm" onClick={restart}>

@@ -1,5 +1,5 @@
 import { Button, PasswordInput } from "@mantine/core";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useQuery } from "urql";
 import { byField } from "../../api/errors";
 import { graphql } from "../../api/graphql";
@@ -35,6 +35,13 @@ export function PasswordForm({ known, onChanged }: Props) {
   // A remembered one that turns out wrong has to be typed after all.
   const ask = known === undefined || field.current !== undefined;
 
+  const currentInput = useRef<HTMLInputElement>(null);
+  const nextInput = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (field.current) currentInput.current?.focus();
+    else if (field.new) nextInput.current?.focus();
+  }, [failure]);
+
   async function submit(event: React.FormEvent) {
     event.preventDefault();
     if (!(await run({ input: { current, new: next } }))) return;
@@ -47,11 +54,11 @@ export function PasswordForm({ known, onChanged }: Props) {
     <form className="stack" onSubmit={submit}>
       <input type="text" name="username" autoComplete="username" value={data?.viewer.user.email ?? ""} readOnly hidden />
       {ask ? (
-        <PasswordInput label={t("Present password")} autoComplete="current-password" required value={current}
-          onChange={(e) => setCurrent(e.currentTarget.value)} error={field.current} data-autofocus />
+        <PasswordInput ref={currentInput} label={t("Present password")} autoComplete="current-password" required value={current}
+          onChange={(e) => setCurrent(e.currentTarget.value)} error={field.current} aria-invalid={field.current !== undefined} data-autofocus />
       ) : null}
-      <PasswordInput label={t("New password")} description={t("At least {{count}} characters; neither your e-mail nor your username, nor what everybody takes.", { count: least })} minLength={least}
-        autoComplete="new-password" required value={next} onChange={(e) => setNext(e.currentTarget.value)} error={field.new}
+      <PasswordInput ref={nextInput} label={t("New password")} description={t("At least {{count}} characters; neither your e-mail nor your username, nor what everybody takes.", { count: least })} minLength={least}
+        autoComplete="new-password" required value={next} onChange={(e) => setNext(e.currentTarget.value)} error={field.new} aria-invalid={field.new !== undefined}
         {...(ask ? {} : { "data-autofocus": true, autoFocus: true })} />
       <PasswordInput label={t("New password, again")} autoComplete="new-password" required value={again}
         onChange={(e) => setAgain(e.currentTarget.value)} error={differs ? t("This is not the same.") : undefined} />
