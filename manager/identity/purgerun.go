@@ -52,8 +52,8 @@ type purger struct{ *Service }
 
 // purgeState is what the rows do not tell.
 type purgeState struct {
-	Folders int       // that have gone their way
-	Moving  uuid.UUID // the bytes of this one may have moved before its row
+	Owned  int       // folders, before the first went its way
+	Moving uuid.UUID // the bytes of this one may have moved before its row
 }
 
 // A purge is done in as many steps besides one for each folder.
@@ -80,7 +80,7 @@ func (p purger) Run(ctx context.Context, at *task.Progress, input []byte) error 
 	if err := p.endCredentials(ctx, u.ID); err != nil {
 		return err
 	}
-	if err := p.note(ctx, at, state, u.ID, 1); err != nil {
+	if err := p.note(ctx, at, &state, u.ID, 1); err != nil {
 		return err
 	}
 	left, err := p.sessions.EndOwned(ctx, u.ID, "its owner is purged")
@@ -90,7 +90,7 @@ func (p purger) Run(ctx context.Context, at *task.Progress, input []byte) error 
 	if left > 0 {
 		return task.Wait("%s to end", counted(left, "session"))
 	}
-	if err := p.note(ctx, at, state, u.ID, 2); err != nil {
+	if err := p.note(ctx, at, &state, u.ID, 2); err != nil {
 		return err
 	}
 	if err := p.emptyHands(ctx, at, in, &state); err != nil {
@@ -102,14 +102,14 @@ func (p purger) Run(ctx context.Context, at *task.Progress, input []byte) error 
 	if left > 0 {
 		return task.Wait("%s to be deleted", counted(left, "folder"))
 	}
-	if err := p.note(ctx, at, state, u.ID, 3); err != nil {
+	if err := p.note(ctx, at, &state, u.ID, 3); err != nil {
 		return err
 	}
 	if err := p.remove(ctx, u.ID); err != nil {
 		return err
 	}
 	p.logins.Disconnect(ctx, u.ID)
-	p.purged(ctx, at.By(), u, p.fate(ctx, in, state.Folders))
+	p.purged(ctx, at.By(), u, p.fate(ctx, in, state.Owned))
 	return nil
 }
 
@@ -129,12 +129,13 @@ func (p purger) fate(ctx context.Context, in PurgeUserInput, n int) string {
 }
 
 // note saves how far the purge is.
-func (p purger) note(ctx context.Context, at *task.Progress, state purgeState, id uuid.UUID, steps int) error {
+func (p purger) note(ctx context.Context, at *task.Progress, state *purgeState, id uuid.UUID, steps int) error {
 	left, err := p.client.Vfolder.Query().Where(owned(id)).Count(ctx)
 	if err != nil {
 		return fmt.Errorf("count folders: %w", err)
 	}
-	return at.Save(ctx, state, int64(state.Folders+steps), int64(state.Folders+left+purgeSteps))
+	state.Owned = max(state.Owned, left)
+	return at.Save(ctx, state, int64(state.Owned-left+steps), int64(state.Owned+purgeSteps))
 }
 
 // endCredentials takes away everything that lets a user in.
@@ -175,8 +176,8 @@ func (p purger) emptyHands(ctx context.Context, at *task.Progress, in PurgeUserI
 				return err
 			}
 		}
-		state.Folders, state.Moving = state.Folders+1, uuid.Nil
-		if err := p.note(ctx, at, *state, in.ID, 2); err != nil {
+		state.Moving = uuid.Nil
+		if err := p.note(ctx, at, state, in.ID, 2); err != nil {
 			return err
 		}
 	}
@@ -192,7 +193,7 @@ func (p purger) send(ctx context.Context, at *task.Progress, in PurgeUserInput, 
 		return nil
 	}
 	state.Moving = folder
-	if err := p.note(ctx, at, *state, in.ID, 2); err != nil {
+	if err := p.note(ctx, at, state, in.ID, 2); err != nil {
 		return err
 	}
 	if err := p.folders.HandOver(ctx, folder, *in.FoldersTo); err != nil {
