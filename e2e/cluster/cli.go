@@ -22,11 +22,16 @@ type Shell struct {
 
 // Shell is where this user types, with a token in the environment.
 func (u *User) Shell() *Shell {
-	dir := u.t.TempDir()
-	return &Shell{Dir: dir, t: u.t, berth: u.p.Bin("berth"), env: []string{
+	s := &Shell{t: u.t, berth: u.p.Bin("berth")}
+	return s.Beside("BERTH_URL="+u.p.URL, "BERTH_TOKEN="+u.Token)
+}
+
+// Beside is where somebody else types who is not logged in, with these variables.
+func (s *Shell) Beside(env ...string) *Shell {
+	dir := s.t.TempDir()
+	return &Shell{Dir: dir, t: s.t, berth: s.berth, env: append([]string{
 		"PATH=/usr/bin:/bin", "HOME=" + dir, "BERTH_CONFIG=" + filepath.Join(dir, "config.yaml"),
-		"BERTH_URL=" + u.p.URL, "BERTH_TOKEN=" + u.Token,
-	}}
+	}, env...)}
 }
 
 // Forget takes variables out of the environment.
@@ -74,9 +79,9 @@ func (s *Shell) Must(args ...string) string {
 	return r.Stdout
 }
 
-// Command prepares the berth command.
+// Command prepares the berth command. It may also clean up after the test.
 func (s *Shell) Command(args ...string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(s.t.Context(), Patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), Patience)
 	s.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, s.berth, args...)
 	cmd.Dir, cmd.Env = s.Dir, s.env

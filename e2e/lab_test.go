@@ -1,0 +1,165 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/e2e/cluster"
+)
+
+// A new lab moves in: an administrator gives it a domain, a project, its people,
+// a policy and a machine; one of the people asks for more than the policy allows,
+// reads why not, and gets it once the policy has changed.
+func TestNewLab(t *testing.T) {
+	admin := platform.UserAs(t, "superadmin").Shell()
+
+	// Read the machine's name, and give the machine back in the end.
+	var agents []struct{ Name string }
+	answer(t, admin.Must("agent", "ls", "-o", "json"), &agents)
+	machine := agents[0].Name
+	t.Cleanup(func() { admin.Must("agent", "move", machine, "--group", "default") })
+
+	admin.Must("admin", "domain", "create", "vision", "--description", "the vision lab")
+	admin.Must("admin", "project", "create", "thesis", "--domain", "vision")
+
+	// Three people come by a list. One line is wrong: the preview says which and
+	// why, and nothing was made.
+	list := filepath.Join(admin.Dir, "lab.csv")
+	write(t, list, "email,full_name\nann@vision.example,Ann\nben@vision.example,Ben\nnobody,Cleo\n")
+	preview := admin.Run("admin", "user", "import", list, "--domain", "vision", "--project", "thesis", "--passwords", "generated", "--dry-run")
+	if preview.Code == 0 || !says(preview.Stdout, "4 nobody", "email") {
+		t.Errorf("the preview of a list with a wrong line: %+v", preview)
+	}
+	if r := admin.Run("admin", "user", "show", "ann@vision.example"); r.Code != 3 {
+		t.Errorf("a preview made somebody: %+v", r)
+	}
+	write(t, list, "email,full_name\nann@vision.example,Ann\nben@vision.example,Ben\ncleo@vision.example,Cleo\n")
+	var imported struct {
+		Results []struct{ Email, Password string }
+	}
+	answer(t, admin.Must("admin", "user", "import", list, "--domain", "vision", "--project", "thesis", "--passwords", "generated", "-o", "json"), &imported)
+	made := imported.Results
+	if len(made) != 3 {
+		t.Fatalf("imported %+v", made)
+	}
+	for _, m := range made {
+		platform.Secret("the first password of "+m.Email, m.Password)
+	}
+
+	// A student's limits, for all of the project; a machine that is theirs alone.
+	admin.Must("admin", "policy", "create", "student", "--slots", "cpu=0.5,mem=512m", "--other-slots", "zero", "--sessions", "1")
+	admin.Must("admin", "policy", "attach", "student", "--project", "thesis")
+	admin.Must("admin", "group", "create", "lab")
+	admin.Must("agent", "move", machine, "--group", "lab")
+
+	// Ann logs in. The password that was made for her gives way to her own.
+	ann := newcomer(t, admin, made[0].Email, made[0].Password, "Sunlit harbour 42")
+	small := []string{"run", "-q", "minimal:1", "--cpu", "0.1", "--mem", "64m"}
+	run := func(more ...string) cluster.Result { return ann.Run(append(append([]string{}, small...), more...)...) }
+
+	// The group is not open to her, so to her it does not exist.
+	if r := run("--group", "lab", "--", "true"); r.Code == 0 || !says(r.Stderr, "no resource group") {
+		t.Errorf("a group that is not hers: %+v", r)
+	}
+	admin.Must("admin", "group", "grant", "lab", "--project", "thesis")
+	if access := admin.Must("admin", "group", "access", "lab"); !says(access, "project thesis", "user ann@vision.example project") {
+		t.Errorf("who may use the group:\n%s", access)
+	}
+	// She names no group: the one that has a machine is found.
+	if r := run("--", "echo", "hello"); r.Code != 0 || r.Stdout != "hello\n" {
+		t.Errorf("a session within the limits: %+v", r)
+	}
+
+	// Too much of two things at once: both are named, with what is used, asked
+	// for and allowed, and whose policy says so.
+	much := []string{"run", "-q", "minimal:1", "--cpu", "1", "--mem", "1g", "--", "echo", "more"}
+	r := ann.Run(much...)
+	if r.Code == 0 || !says(r.Stderr, "student", "thesis", "cpu", "0.5", "512 MiB", "1 GiB") {
+		t.Errorf("a session over the limits: %+v", r)
+	}
+	if limits := ann.Must("limits"); !says(limits, "cpu 0.5 0 0.5 student", "sessions 1 0 1 student") {
+		t.Errorf("her limits:\n%s", limits)
+	}
+
+	// The policy is changed, and the same session runs.
+	admin.Must("admin", "policy", "update", "student", "--slots", "cpu=1,mem=1g")
+	if r := ann.Run(much...); r.Code != 0 || r.Stdout != "more\n" {
+		t.Errorf("the same session after the change: %+v", r)
+	}
+
+	// The trail has all of it: what the administrator did, and what was refused.
+	trail := admin.Must("admin", "audit", "ls", "--limit", "0", "-o", "json")
+	for _, action := range []string{"createDomain", "createProject", "importUsers", "createResourcePolicy", "attachResourcePolicy",
+		"createResourceGroup", "updateAgent", "grantResourceGroup", "updateResourcePolicy"} {
+		if !strings.Contains(trail, `"`+action+`"`) {
+			t.Errorf("no %s in the trail", action)
+		}
+	}
+	if refused := admin.Must("admin", "audit", "ls", "--refused", "--actor", "ann@vision.example"); !says(refused, "createSession") {
+		t.Errorf("what Ann was refused:\n%s", refused)
+	}
+	if mine := ann.Must("activity"); !says(mine, "createSession") {
+		t.Errorf("Ann's own activity:\n%s", mine)
+	}
+
+	// Ben leaves: he logs in no more, and what he made is Ann's.
+	ben := newcomer(t, admin, made[1].Email, made[1].Password, "Moonlit harbour 24")
+	ben.Must("folder", "create", "results")
+	note := filepath.Join(ben.Dir, "note.txt")
+	write(t, note, "the last word")
+	ben.Must("folder", "put", "results", note)
+	admin.Must("admin", "user", "deactivate", "ben@vision.example")
+	if r := ben.Run("folder", "ls"); r.Code != 4 {
+		t.Errorf("a user who is inactive looks on: %+v", r)
+	}
+	if r := admin.Run("admin", "user", "purge", "ben@vision.example", "-y"); r.Code == 0 || !says(r.Stderr, "folder") {
+		t.Errorf("a purge that does not say what becomes of the folders: %+v", r)
+	}
+	admin.Must("admin", "user", "purge", "ben@vision.example", "--folders-to", "ann@vision.example", "-y")
+	if r := admin.Run("admin", "user", "show", "ben@vision.example"); r.Code != 3 {
+		t.Errorf("a user who was purged: %+v", r)
+	}
+	if got := ann.Must("folder", "get", "results:note.txt", "-"); got != "the last word" {
+		t.Errorf("what Ben left to Ann: %q", got)
+	}
+}
+
+// newcomer logs in with a password that must be changed, and returns the shell
+// that is left behind.
+func newcomer(t *testing.T, near *cluster.Shell, email, first, own string) *cluster.Shell {
+	t.Helper()
+	platform.Secret("the password of "+email, own)
+	s := near.Beside("BERTH_PASSWORD="+first, "BERTH_NEW_PASSWORD="+own)
+	s.Must("login", platform.URL, "--email", email)
+	s.Forget("BERTH_PASSWORD", "BERTH_NEW_PASSWORD")
+	return s
+}
+
+// says tells whether the words of each phrase follow each other somewhere in the
+// text, however far apart the columns are.
+func says(text string, phrases ...string) bool {
+	text = strings.Join(strings.Fields(text), " ")
+	for _, p := range phrases {
+		if !strings.Contains(text, p) {
+			return false
+		}
+	}
+	return true
+}
+
+func answer(t *testing.T, text string, out any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), out); err != nil {
+		t.Fatalf("%v in:\n%s", err, text)
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
