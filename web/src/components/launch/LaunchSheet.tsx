@@ -107,7 +107,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
           <Tiles label={t("Preset")} chosen={full.preset?.id ?? null} onChoose={(id) => set(byPreset(presets.find((p) => p.id === id)!))}
             tiles={presets.map((p) => ({
               key: p.id, title: p.name, off: p.fit.state === "never",
-              note: <><span className="note dim" title={p.description || undefined}>{slotsLine(p.slots)}</span><PresetFit fit={p.fit} /></>,
+              note: <><span className="dim" title={p.description || undefined}>{slotsLine(p.slots)}</span><PresetFit fit={p.fit} /></>,
             }))} />
         ) : null}
         <Tiles label={t("Size")} chosen={size?.key ?? null}

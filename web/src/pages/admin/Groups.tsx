@@ -30,7 +30,7 @@ export function Groups() {
   const columns: Column<Group>[] = [
     { head: t("Resource group"), cell: (g) => <RowButton onOpen={() => show(g.id)}>{g.name}</RowButton> },
     { head: t("Open to"), cell: (g) => <span className={g.active ? undefined : "dim"}>{t(...openTo(g))}</span> },
-    { head: t("Types of sessions"), cell: (g) => (g.sessionTypes.length === sessionTypes.length ? <span className="dim">{t("all")}</span> : g.sessionTypes.join(", ")) },
+    { head: t("Types of sessions"), cell: (g) => (g.sessionTypes.length === sessionTypes.length ? <span className="dim">{t("all")}</span> : sessionTypes.filter((s) => g.sessionTypes.includes(s.value)).map((s) => t(s.label)).join(", ")) },
     { head: t("Agents"), num: true, cell: (g) => g.agents.totalCount },
     { head: t("Description"), wide: true, cell: (g) => <span className="dim">{g.description}</span> },
   ];

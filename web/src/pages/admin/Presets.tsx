@@ -36,7 +36,7 @@ export function Presets() {
   const rows = data?.resourcePresets ?? [];
   const groups = nodesOf(data?.resourceGroups);
   const columns: Column<Row>[] = [
-    { head: t("Preset"), cell: (p) => <><b>{p.name}</b>{p.description ? <div className="dim">{p.description}</div> : null}</> },
+    { head: t("Preset"), cell: (p) => <><b className="nowrap">{p.name}</b>{p.description ? <div className="dim">{p.description}</div> : null}</> },
     { head: t("Asks for"), cell: (p) => <>{slotsLine(p.slots)}{p.shmBytes > 0 ? <span className="dim"> · {t("{{size}} shared memory", { size: bytes(p.shmBytes) })}</span> : null}</> },
     { head: t("For the group"), cell: (p) => p.resourceGroup?.name ?? <span className="dim">{t("all")}</span> },
     { head: t("For you"), wide: true, cell: (p) => <PresetFit fit={p.fit} /> },

@@ -58,7 +58,7 @@ export function PolicyDialog({ policy, onClose, onDone }: { policy: Policy | nul
               <div className="pairs">
                 {limits.filter((l) => l.part === part).map((l) => (
                   <TextInput key={l.key} label={t(l.label)} placeholder={t(examples[l.kind])} value={draft.plain[l.key]} error={typed[l.key] ?? refused[l.key] ?? (l.key === "maxSSHSessions" ? refused.maxSshSessions : undefined)}
-                    rightSection={units[l.kind] ? <span className="dim">{units[l.kind]}</span> : null} rightSectionWidth={units[l.kind] ? 40 : 0} rightSectionPointerEvents="none"
+                    rightSection={units[l.kind] && !/[a-z]/i.test(draft.plain[l.key]) ? <span className="dim">{units[l.kind]}</span> : null} rightSectionWidth={units[l.kind] ? 40 : 0} rightSectionPointerEvents="none"
                     onChange={(e) => set({ plain: { ...draft.plain, [l.key]: e.currentTarget.value } })} />
                 ))}
               </div>

@@ -41,7 +41,7 @@ export function PresetDialog({ preset, onClose, onDone }: { preset: Preset | nul
           <SlotsInput legend={t("What a session asks for")} value={texts} wrong={wrongSlots("slots", refused, typed)} onChange={setTexts} />
           <div className="pair">
             <TextInput label={t("Shared memory")} placeholder={t("as usual, 64 MiB")} value={shm} error={shmBytes === null ? t(hints.bytes) : refused.shmBytes} onChange={(e) => setShm(e.currentTarget.value)}
-              rightSection={<span className="dim">GiB</span>} rightSectionPointerEvents="none" rightSectionWidth={40} />
+              rightSection={/[a-z]/i.test(shm) ? null : <span className="dim">GiB</span>} rightSectionPointerEvents="none" rightSectionWidth={40} />
             {preset ? <TextInput label={t("For the resource group")} value={preset.resourceGroup?.name ?? t("all")} disabled /> : (
               <GroupPick label={t("For the resource group")} placeholder={t("All")} value={group} error={refused.resourceGroup} onChange={setGroup} />
             )}

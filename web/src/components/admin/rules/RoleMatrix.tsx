@@ -33,7 +33,7 @@ export function RoleMatrix({ ticks, onChange }: { ticks: Ticks; onChange?: (tick
         <tbody>
           {rows.map((e) => (
             <tr key={e}>
-              <th scope="row">{entityName(e)}{special[e] ? <span className="dim note"> {t("special: {{what}}", { what: t(special[e]) })}</span> : null}</th>
+              <th scope="row">{entityName(e)}{special[e] && (onChange || ticks[e]?.has("special")) ? <span className="dim note"> {t("special: {{what}}", { what: t(special[e]) })}</span> : null}</th>
               {operations.map((op) => {
                 const on = ticks[e]?.has(op) ?? false;
                 return (

@@ -37,7 +37,8 @@ export function SlotsInput({ legend, hint, value, wrong, free, onChange }: Props
       {hint ? <p className="dim">{hint}</p> : null}
       <div className="pairs">
         {slots.map((slot) => {
-          const unit = isMemory(slot) ? "GiB" : (types.get(slot)?.unit ?? "");
+          // A size may be typed with a unit of its own.
+          const unit = isMemory(slot) ? (/[a-z]/i.test(value[slot] ?? "") ? "" : "GiB") : (types.get(slot)?.unit ?? "");
           return (
             <TextInput key={slot} label={types.get(slot)?.displayName || slot} aria-label={`${legend}: ${slot}`} title={slot} value={value[slot] ?? ""} error={wrong[slot]}
               rightSection={unit ? <span className="dim">{unit}</span> : null} rightSectionWidth={unit ? 8 * unit.length + 14 : 0} rightSectionPointerEvents="none"
