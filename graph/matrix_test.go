@@ -138,6 +138,7 @@ func mutationNames() []string {
 			names = append(names, f.Name)
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 

@@ -103,7 +103,10 @@ var matrix = map[string]cell{
 	"purgeDomain":   func(f *fixture) vars { return vars{"id": f.domain.ID, "name": f.domain.Name} },
 	"purgeUser":     func(f *fixture) vars { return vars{"id": f.owner.ID} },
 	"updateProject": func(f *fixture) vars { return vars{"id": f.project.ID, "description": f.name()} },
-	"purgeProject":  func(f *fixture) vars { return vars{"id": f.project.ID, "name": f.project.Name} }, // sessions live in it
+	"purgeProject": func(f *fixture) vars {
+		f.session() // lives in it, so that it stays
+		return vars{"id": f.project.ID, "name": f.project.Name}
+	},
 	"importUsers": func(f *fixture) vars {
 		return vars{"domain": f.domain.ID, "csv": "email\n" + f.name() + "@example.org\n", "dryRun": true, "passwords": "generated"}
 	},
