@@ -108,6 +108,7 @@ func (p purger) Run(ctx context.Context, at *task.Progress, input []byte) error 
 	if err := p.remove(ctx, u.ID); err != nil {
 		return err
 	}
+	ctx = context.WithoutCancel(ctx) // he is gone, and this is not said again
 	p.logins.Disconnect(ctx, u.ID)
 	p.purged(ctx, at.By(), u, p.fate(ctx, in, state.Owned))
 	return nil
