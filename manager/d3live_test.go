@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/manager/managertest"
 )
 
@@ -206,6 +207,26 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 	// Back again, the same ticket counts.
 	set(c.A.Member, "active")
 	managertest.Eventually(t, "the ticket counts again", func() bool { return again() != http.StatusForbidden })
+
+	// One who is purged does not come back by his ticket.
+	purged := c.Client.User.Create().SetEmail("purged@example.org").SetUsername("purged").SetPasswordHash(c.A.Member.PasswordHash).
+		SetDomainID(c.A.ID).SaveX(c.System(t))
+	c.Client.Membership.Create().SetUser(purged).SetProject(c.A.Project).ExecX(c.System(t))
+	project, errs := folder(t, root, managertest.Vars{"name": "common", "project": c.A.Project.ID})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	_, purgedAgain := d.slowUpload(t, c.m.As(t, purged), project)
+	set(purged, "inactive")
+	managertest.Eventually(t, "his ticket is refused", func() bool { return purgedAgain() == http.StatusForbidden })
+	root.Must(t, `mutation($u: ID!) { purgeUser(input: {id: $u}) { __typename } }`, managertest.Vars{"u": purged.ID}, nil)
+	managertest.Eventually(t, "he is gone", func() bool { return !c.Client.User.Query().Where(user.ID(purged.ID)).ExistX(c.System(t)) })
+	set(c.A.Member, "inactive") // the proxy hears of it after he was gone
+	managertest.Eventually(t, "another's ticket is refused", func() bool { return again() == http.StatusForbidden })
+	if status := purgedAgain(); status != http.StatusForbidden {
+		t.Errorf("the ticket of a purged user: %d", status)
+	}
+	set(c.A.Member, "active")
 
 	// The admin of a project who is one no longer hears of others' sessions no more.
 	began = time.Now()

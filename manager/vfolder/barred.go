@@ -1,6 +1,7 @@
 package vfolder
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -51,18 +52,39 @@ func (s *Service) Guard(ctx context.Context) {
 	}
 }
 
-// barred lists who cannot log in, as proxies name them.
+// barred lists who cannot log in, as proxies name them. Who was in the list and
+// is no user any more stays in it: his tickets may live on.
 func (s *Service) barred(ctx context.Context) ([][]byte, error) {
-	var ids []uuid.UUID
-	err := s.client.User.Query().
-		Where(user.Or(user.StatusNEQ(user.StatusActive), user.HasDomainWith(domain.Active(false)))).
-		Order(user.ByID()).Select(user.FieldID).Scan(ctx, &ids)
+	ids, err := s.client.User.Query().
+		Where(user.Or(user.StatusNEQ(user.StatusActive), user.HasDomainWith(domain.Active(false)))).Order(user.ByID()).IDs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list users who may not transfer: %w", err)
 	}
+	s.mu.Lock()
+	left := slices.DeleteFunc(slices.Clone(s.shut), func(id uuid.UUID) bool {
+		_, still := slices.BinarySearchFunc(ids, id, compare)
+		return still
+	})
+	s.mu.Unlock()
+	back, err := s.client.User.Query().Where(user.IDIn(left...)).Order(user.ByID()).IDs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list users who may transfer again: %w", err)
+	}
+	for _, id := range left {
+		if _, is := slices.BinarySearchFunc(back, id, compare); !is {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, compare)
+	s.mu.Lock()
+	s.shut = ids
+	s.mu.Unlock()
 	list := make([][]byte, len(ids))
 	for i := range ids {
 		list[i] = ids[i][:]
 	}
 	return list, nil
 }
+
+// compare puts ids into the order that PostgreSQL has them in.
+func compare(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }

@@ -45,6 +45,7 @@ type Service struct {
 	joined  chan struct{}     // a proxy came, who may delete what waits for him
 	told    context.Context   // ends when the managers are others
 	tell    context.CancelFunc
+	shut    []uuid.UUID // whose tickets count no longer, as last looked up
 }
 
 // New returns a Service; managers lists the addresses that proxies should dial.
