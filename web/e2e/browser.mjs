@@ -47,7 +47,8 @@ export async function open(url) {
 
 /** Serious and critical violations of the page as it stands. */
 export async function violations(page) {
-  // Half-faded text has half the contrast.
+  // Half-faded text has half the contrast; a dialog begins to fade in only after it is there.
+  await page.waitForFunction(() => [...document.querySelectorAll('[role="dialog"]')].every((d) => getComputedStyle(d).opacity === "1"));
   await page.evaluate(() =>
     Promise.allSettled(
       document.getAnimations().filter((a) => a.effect?.getComputedTiming().iterations !== Infinity).map((a) => a.finished),

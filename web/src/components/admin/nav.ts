@@ -8,7 +8,8 @@ export interface AdminPage {
   for: (viewer: Viewer) => boolean;
 }
 
-type Entity = ResultOf<typeof ViewerQuery>["viewer"]["user"]["roleGrants"][number]["role"]["allows"][number]["entity"];
+type Allowed = ResultOf<typeof ViewerQuery>["viewer"]["user"]["roleGrants"][number]["role"]["allows"][number];
+type Entity = Allowed["entity"];
 
 export const isSuper = (viewer: Viewer) => viewer.user.role === "superadmin";
 /** Superadmins, and monitors, who read what those read. */
@@ -16,6 +17,9 @@ export const seesAll = (viewer: Viewer) => isSuper(viewer) || viewer.user.role =
 export const seesDomain = (viewer: Viewer) => administers(viewer) || viewer.user.role === "monitor";
 /** Whether a custom role of the viewer is about a kind of object, somewhere. */
 export const holds = (viewer: Viewer, entity: Entity) => viewer.user.roleGrants.some((g) => g.role.allows.some((a) => a.entity === entity && a.operations.length > 0));
+/** Whether one allows him something there; monitors change nothing, whatever they hold. */
+export const holdsTo = (viewer: Viewer, op: Allowed["operations"][number], entity: Entity) =>
+  viewer.user.role !== "monitor" && viewer.user.roleGrants.some((g) => g.role.allows.some((a) => a.entity === entity && a.operations.includes(op)));
 const leads = (viewer: Viewer) => viewer.user.memberships.some((m) => m.admin);
 
 /** The administrators' pages, in the order of their navigation. */
@@ -26,7 +30,7 @@ export const groups: { label: string; pages: AdminPage[] }[] = [
       { to: "/admin/users", label: "Users", for: (v) => seesDomain(v) || holds(v, "user") },
       { to: "/admin/projects", label: "Projects", for: (v) => seesDomain(v) || leads(v) || holds(v, "project") },
       { to: "/admin/domains", label: "Domains", for: (v) => seesAll(v) || holds(v, "domain") },
-      { to: "/admin/invitations", label: "Invitations", for: (v) => administers(v) || holds(v, "invitation") },
+      { to: "/admin/invitations", label: "Invitations", for: (v) => seesDomain(v) || holds(v, "invitation") },
       { to: "/admin/providers", label: "Login providers", for: (v) => seesAll(v) || holds(v, "identity_provider") },
       { to: "/admin/tasks", label: "Tasks", for: (v) => seesDomain(v) || holds(v, "task") },
     ],

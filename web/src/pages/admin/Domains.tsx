@@ -7,7 +7,7 @@ import { FilterBox } from "../../components/admin/Filter";
 import { FormDialog } from "../../components/admin/Form";
 import { PolicyPick } from "../../components/admin/Pickers";
 import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
-import { isSuper } from "../../components/admin/nav";
+import { holdsTo, isSuper } from "../../components/admin/nav";
 import { DomainPanel } from "../../components/admin/people/DomainPanel";
 import { signUps } from "../../components/admin/people/DomainRules";
 import { usePages } from "../../components/admin/usePages";
@@ -34,7 +34,8 @@ const CreateDomain = graphql(`mutation CreateDomain($input: CreateDomainInput!) 
 
 /** The domains, where ownership, limits and the rules for people begin. */
 export function Domains() {
-  const superadmin = isSuper(useViewer());
+  const viewer = useViewer();
+  const makes = isSuper(viewer) || holdsTo(viewer, "create", "domain");
   const { open } = useSearch({ from: "/frame/admin/domains" });
   const navigate = useNavigate({ from: "/admin/domains" });
   const show = (id: string | undefined) => void navigate({ search: { open: id }, replace: true });
@@ -56,7 +57,7 @@ export function Domains() {
       <div className="page-head">
         <h1>{t("Domains")}</h1>
         <span className="dim" role="status">{pages.total === null ? "" : pages.total}</span>
-        {superadmin ? <Button className="push" onClick={() => create(true)}>{t("New domain")}</Button> : null}
+        {makes ? <Button className="push" onClick={() => create(true)}>{t("New domain")}</Button> : null}
       </div>
       <div className="row">
         <FilterBox label={t("Filter by name")} value={q} onChange={setQ} />

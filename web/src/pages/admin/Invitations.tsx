@@ -6,14 +6,14 @@ import { Empty, FailureNote } from "../../components/Note";
 import { Status } from "../../components/Status";
 import { FilterBox } from "../../components/admin/Filter";
 import { Table } from "../../components/admin/Table";
-import { seesAll } from "../../components/admin/nav";
+import { holdsTo, seesAll } from "../../components/admin/nav";
 import { NewInvitation } from "../../components/admin/people/NewInvitation";
 import { Waiting } from "../../components/admin/people/Waiting";
 import { invitationStatus } from "../../components/admin/people/invitation";
 import { when } from "../../components/format";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
-import { useViewer } from "../../hooks/useViewer";
+import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 
 const InvitationsQuery = graphql(`
@@ -31,13 +31,15 @@ export function Invitations() {
   const [q, setQ] = useState("");
   const [making, make] = useState(false);
   const [going, setGoing] = useState<Row | null>(null);
+  const invites = administers(viewer) || holdsTo(viewer, "create", "invitation");
+  const revokes = administers(viewer) || holdsTo(viewer, "delete", "invitation");
   const all = data?.invitations ?? [];
   const rows = all.filter((i) => i.email.includes(q.toLowerCase()));
   return (
     <>
       <div className="page-head">
         <h1>{t("Invitations")}</h1>
-        <Button className="push" onClick={() => make(true)}>{t("New invitation")}</Button>
+        {invites ? <Button className="push" onClick={() => make(true)}>{t("New invitation")}</Button> : null}
       </div>
       <Waiting />
       <section className="stack" aria-label={t("Invitations")}>
@@ -60,7 +62,7 @@ export function Invitations() {
               { head: t("Project"), wide: true, cell: (i) => i.project?.name ?? "" },
               { head: t("Made"), wide: true, cell: (i) => <span className="dim nowrap">{when(i.createdAt)}</span> },
               { head: t("Until"), cell: (i) => <span className="dim nowrap">{i.usedAt ? t("used {{at}}", { at: when(i.usedAt) }) : when(i.expiresAt)}</span> },
-              { head: "", num: true, cell: (i) => invitationStatus(i) === "open" ? (
+              { head: "", num: true, cell: (i) => revokes && invitationStatus(i) === "open" ? (
                 <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Revoke the invitation of {{email}}", { email: i.email })} onClick={() => { clear(); setGoing(i); }}>
                   {t("Revoke")}
                 </Button>

@@ -6,7 +6,7 @@ import { Status } from "../../components/Status";
 import { FilterBox, FilterSelect } from "../../components/admin/Filter";
 import { DomainPick } from "../../components/admin/Pickers";
 import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
-import { holds, seesAll } from "../../components/admin/nav";
+import { holds, holdsTo, seesAll } from "../../components/admin/nav";
 import { CreateProject } from "../../components/admin/people/CreateProject";
 import { ProjectPanel } from "../../components/admin/people/ProjectPanel";
 import { type ProjectType, projectTypes } from "../../components/admin/people/projecttype";
@@ -57,7 +57,7 @@ export function Projects() {
   const named = useLiveQuery({ query: DomainNameQuery, variables: { id: domain ?? "" }, pause: !domain });
   const chosen = domain ? { value: domain, label: named.data?.node && "name" in named.data.node ? named.data.node.name : "" } : null;
   const many = seesAll(viewer) || holds(viewer, "domain");
-  const makes = administers(viewer) || holds(viewer, "project");
+  const makes = administers(viewer) || holdsTo(viewer, "create", "project");
   const columns: Column<Row>[] = [
     { head: t("Project"), cell: (p) => <RowButton onOpen={() => show({ open: p.id })}>{p.name}</RowButton> },
     ...(many ? [{ head: t("Domain"), cell: (p: Row) => p.domain.name }] : []),

@@ -5,7 +5,7 @@ import { Confirm } from "../../components/Confirm";
 import { Empty, FailureNote } from "../../components/Note";
 import { Status } from "../../components/Status";
 import { RowButton, Table } from "../../components/admin/Table";
-import { isSuper } from "../../components/admin/nav";
+import { holdsTo, isSuper } from "../../components/admin/nav";
 import { ProviderDialog } from "../../components/admin/people/ProviderDialog";
 import { type Provider, ProviderFields, UpdateProvider } from "../../components/admin/people/providerdraft";
 import { useAction } from "../../hooks/useAction";
@@ -19,7 +19,8 @@ const DeleteProvider = graphql(`mutation DeleteProvider($input: DeleteIdentityPr
 
 /** The issuers that vouch for people, by OpenID Connect. */
 export function Providers() {
-  const superadmin = isSuper(useViewer());
+  const viewer = useViewer();
+  const may = (op: "create" | "update" | "delete") => isSuper(viewer) || holdsTo(viewer, op, "identity_provider");
   const { data, failure, refetch } = useLiveQuery({ query: ProvidersQuery });
   const update = useAction(UpdateProvider, true);
   const remove = useAction(DeleteProvider);
@@ -31,19 +32,19 @@ export function Providers() {
       <div className="page-head">
         <h1>{t("Login providers")}</h1>
         <span className="dim">{t("OpenID Connect")}</span>
-        {superadmin ? <Button className="push" onClick={() => edit("new")}>{t("New provider")}</Button> : null}
+        {may("create") ? <Button className="push" onClick={() => edit("new")}>{t("New provider")}</Button> : null}
       </div>
       <FailureNote failure={failure} />
       {data && list.length === 0 ? <div className="panel"><Empty title={t("No login providers")}>{t("With one, people log in where they already have an account.")}</Empty></div> : null}
       {list.length > 0 ? (
         <Table label={t("Login providers")} rows={list}
           columns={[
-            { head: t("Provider"), cell: (p) => <>{superadmin ? <RowButton onOpen={() => edit(p)}>{p.name}</RowButton> : <b>{p.name}</b>} <span className="dim">{p.displayName}</span></> },
+            { head: t("Provider"), cell: (p) => <>{may("update") ? <RowButton onOpen={() => edit(p)}>{p.name}</RowButton> : <b>{p.name}</b>} <span className="dim">{p.displayName}</span></> },
             { head: t("Status"), cell: (p) => <Status status={p.active ? "active" : "inactive"} /> },
             { head: t("Issuer"), wide: true, cell: (p) => <span className="mono">{p.issuer}</span> },
             { head: t("Makes users"), cell: (p) => p.autoProvision ? t("of {{domains}}", { domains: p.emailDomains.join(", ") }) : t("no") },
             { head: t("In"), wide: true, cell: (p) => [p.domain.name, p.project?.name].filter(Boolean).join(" / ") },
-            ...(superadmin ? [{ head: "", num: true, cell: (p: Provider) => (
+            ...(may("update") || may("delete") ? [{ head: "", num: true, cell: (p: Provider) => (
               <span className="row keep" style={{ justifyContent: "flex-end" }}>
                 {p.active ? (
                   <Button component="a" variant="subtle" size="compact-xs" href={`/auth/oidc/${encodeURIComponent(p.name)}/start`} target="_blank" rel="noopener"
@@ -51,12 +52,12 @@ export function Providers() {
                     {t("Try it")}
                   </Button>
                 ) : null}
-                <Button variant="subtle" size="compact-xs" aria-label={p.active ? t("Deactivate {{name}}", { name: p.name }) : t("Activate {{name}}", { name: p.name })} onClick={() => void update.run({ input: { id: p.id, active: !p.active } })}>
+                {may("update") ? <Button variant="subtle" size="compact-xs" aria-label={p.active ? t("Deactivate {{name}}", { name: p.name }) : t("Activate {{name}}", { name: p.name })} onClick={() => void update.run({ input: { id: p.id, active: !p.active } })}>
                   {p.active ? t("Deactivate") : t("Activate")}
-                </Button>
-                <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Delete {{name}}", { name: p.name })} onClick={() => { remove.clear(); setGoing(p); }}>
+                </Button> : null}
+                {may("delete") ? <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Delete {{name}}", { name: p.name })} onClick={() => { remove.clear(); setGoing(p); }}>
                   {t("Delete")}
-                </Button>
+                </Button> : null}
               </span>
             ) }] : []),
           ]} />

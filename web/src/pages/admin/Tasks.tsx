@@ -5,12 +5,13 @@ import { Confirm } from "../../components/Confirm";
 import { Status } from "../../components/Status";
 import { FilterSelect } from "../../components/admin/Filter";
 import { type Column, PagedTable } from "../../components/admin/Table";
+import { holdsTo } from "../../components/admin/nav";
 import { Progress } from "../../components/admin/people/Progress";
 import { type Task, TaskFields, goesOn, useFollowed } from "../../components/admin/people/task";
 import { usePages } from "../../components/admin/usePages";
 import { duration, when } from "../../components/format";
 import { useAction } from "../../hooks/useAction";
-import { useViewer } from "../../hooks/useViewer";
+import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 
 const TasksQuery = graphql(`
@@ -27,7 +28,8 @@ const statuses = ["waiting", "running", "done", "failed", "cancelled"] as const;
 
 /** Work that goes on by itself, and what came of it. */
 export function Tasks() {
-  const monitor = useViewer().user.role === "monitor";
+  const viewer = useViewer();
+  const changes = administers(viewer) || holdsTo(viewer, "update", "task");
   const [status, setStatus] = useState<(typeof statuses)[number]>();
   const pages = usePages({ query: TasksQuery, variables: { where: status ? { status } : null }, pick: (data) => data.tasks });
   const cancel = useAction(CancelTask);
@@ -42,7 +44,7 @@ export function Tasks() {
     { head: t("Progress"), cell: (x) => <Progress done={x.done} total={x.total} label={x.title} /> },
     { head: t("Asked for"), wide: true, cell: (x) => <span className="dim nowrap">{when(x.createdAt)}</span> },
     { head: t("Took"), wide: true, cell: (x) => <span className="dim nowrap">{x.startedAt && x.endedAt ? duration(Date.parse(x.endedAt) - Date.parse(x.startedAt)) : ""}</span> },
-    { head: "", num: true, cell: (x) => monitor ? null : goesOn(x) ? (
+    { head: "", num: true, cell: (x) => !changes ? null : goesOn(x) ? (
       <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Cancel {{name}}", { name: x.title })} onClick={() => { cancel.clear(); setGoing(x); }}>{t("Cancel")}</Button>
     ) : x.status === "failed" || x.status === "cancelled" ? (
       <Button variant="subtle" size="compact-xs" aria-label={t("Run {{name}} again", { name: x.title })} onClick={() => void retry.run({ input: { id: x.id } })}>{t("Run again")}</Button>

@@ -6,7 +6,7 @@ import { Status } from "../../components/Status";
 import { FilterBox, FilterSelect } from "../../components/admin/Filter";
 import { DomainPick, ProjectPick } from "../../components/admin/Pickers";
 import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
-import { holds, isSuper, seesAll } from "../../components/admin/nav";
+import { holds, holdsTo, seesAll } from "../../components/admin/nav";
 import { CreateUser } from "../../components/admin/people/CreateUser";
 import { Import } from "../../components/admin/people/Import";
 import { UserPanel } from "../../components/admin/people/UserPanel";
@@ -48,7 +48,7 @@ export function Users() {
     const found = (names.data?.nodes ?? []).find((n) => n?.id === id);
     return id ? { value: id, label: found && "name" in found ? found.name : "" } : null;
   };
-  const adds = administers(viewer) || holds(viewer, "user");
+  const adds = administers(viewer) || holdsTo(viewer, "create", "user");
   const many = seesAll(viewer) || holds(viewer, "domain");
 
   if (filter.view === "import" && adds) {
@@ -93,7 +93,7 @@ export function Users() {
       </div>
       <PagedTable label={t("Users")} pages={pages} columns={columns} selected={filter.open} empty={narrowed ? t("No user matches") : t("No users")} />
       {filter.open ? <UserPanel key={filter.open} id={filter.open} onClose={() => narrow({ open: undefined })} onMoved={pages.reload} /> : null}
-      {creating ? <CreateUser domain={isSuper(viewer) ? (filter.domain ?? viewer.user.domain.id) : viewer.user.domain.id} onClose={() => create(false)} onDone={pages.reload} /> : null}
+      {creating ? <CreateUser domain={filter.domain ?? viewer.user.domain.id} onClose={() => create(false)} onDone={pages.reload} /> : null}
     </>
   );
 }

@@ -7,7 +7,7 @@ import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import { FormDialog } from "../Form";
 import { DomainPick, PolicyPick } from "../Pickers";
-import { seesAll } from "../nav";
+import { holdsTo, isSuper } from "../nav";
 import { type ProjectType, projectTypes } from "./projecttype";
 
 const Create = graphql(`mutation CreateProject($input: CreateProjectInput!) { createProject(input: $input) { project { id name } } }`);
@@ -33,7 +33,7 @@ export function CreateProject({ domain: first, onClose, onDone }: { domain: stri
         <>
           <TextInput label={t("Name")} required data-autofocus value={draft.name} error={wrong.name} onChange={(e) => set({ name: e.currentTarget.value })} />
           <TextInput label={t("Description")} value={draft.description} error={wrong.description} onChange={(e) => set({ description: e.currentTarget.value })} />
-          {seesAll(viewer) ? <DomainPick key={name} label={t("Domain")} required value={domain} chosen={{ value: first, label: name }} error={wrong.domain} onChange={(id) => id && setDomain(id)} /> : null}
+          {isSuper(viewer) || holdsTo(viewer, "create", "project") ? <DomainPick key={name} label={t("Domain")} required value={domain} chosen={{ value: first, label: name }} error={wrong.domain} onChange={(id) => id && setDomain(id)} /> : null}
           <div className="stack small">
             <SegmentedControl aria-label={t("Type")} value={draft.type} onChange={(type) => set({ type: type as ProjectType })} data={Object.entries(projectTypes).map(([value, label]) => ({ value, label: t(label) }))} />
             <p className="dim">{draft.type === "general" ? t("People work in it: sessions and folders.") : t("It keeps models that others use.")}</p>

@@ -9,7 +9,7 @@ import { t } from "../../../i18n";
 import type { Option } from "../Filter";
 import { Form } from "../Form";
 import { DomainPick, PolicyPick, ProjectsPick } from "../Pickers";
-import { seesAll } from "../nav";
+import { holdsTo, isSuper } from "../nav";
 import { ShownOnce } from "./ShownOnce";
 import { makePassword } from "./password";
 import { roleNames, roles } from "./rights";
@@ -69,7 +69,7 @@ export function CreateUser({ domain: first, onClose, onDone }: Props) {
                 <TextInput label={t("Username")} placeholder={t("from the e-mail")} value={person.username} error={wrong.username} onChange={(e) => set({ username: e.currentTarget.value })} />
               </div>
               <div className="pair">
-                {seesAll(viewer) ? (
+                {isSuper(viewer) || holdsTo(viewer, "create", "user") ? (
                   <DomainPick label={t("Domain")} required value={domain} chosen={rules ? { value: domain, label: rules.name } : { value: viewer.user.domain.id, label: viewer.user.domain.name }} error={wrong.domain}
                     onChange={(id) => { if (id) { setDomain(id); setProjects([]); } }} />
                 ) : null}

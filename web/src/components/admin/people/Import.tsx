@@ -8,7 +8,7 @@ import { save } from "../../account/save";
 import type { Option } from "../Filter";
 import { Form } from "../Form";
 import { DomainPick, ProjectsPick } from "../Pickers";
-import { seesAll } from "../nav";
+import { holdsTo, isSuper } from "../nav";
 import { ImportRows } from "./ImportRows";
 import { type Imported, csvColumns, example, passwordsCsv } from "./imported";
 
@@ -85,7 +85,7 @@ export function Import({ onClose }: { onClose: () => void }) {
           {(wrong) => (
             <>
               <div className="pair">
-                {seesAll(viewer) ? (
+                {isSuper(viewer) || holdsTo(viewer, "create", "user") ? (
                   <DomainPick label={t("Domain")} required value={domain.value} chosen={domain} error={wrong.domain} onChange={(value, label) => value && change(() => { setDomain({ value, label }); setProjects([]); })} />
                 ) : null}
                 <ProjectsPick label={t("Projects that all of them join")} domain={domain.value} value={projects} error={wrong.projects} onChange={(list) => change(() => setProjects(list))} />

@@ -7,7 +7,7 @@ import { t } from "../../../i18n";
 import type { Option } from "../Filter";
 import { Form } from "../Form";
 import { DomainPick, ProjectPick } from "../Pickers";
-import { seesAll } from "../nav";
+import { holdsTo, isSuper } from "../nav";
 import { ShownOnce } from "./ShownOnce";
 
 const Invite = graphql(`
@@ -45,7 +45,7 @@ export function NewInvitation({ onClose, onDone }: { onClose: () => void; onDone
           {(wrong) => (
             <>
               <TextInput label={t("E-mail")} type="email" required data-autofocus value={email} error={wrong.email} onChange={(e) => setEmail(e.currentTarget.value)} />
-              {seesAll(viewer) ? (
+              {isSuper(viewer) || holdsTo(viewer, "create", "invitation") ? (
                 <DomainPick label={t("Domain")} required value={domain.value} chosen={domain} error={wrong.domain} onChange={(value, label) => { if (value) { setDomain({ value, label }); setProject(null); } }} />
               ) : wrong.domain ? <p className="bad" role="alert">{wrong.domain}</p> : null}
               <ProjectPick key={domain.value} label={t("Project that the person joins")} placeholder={t("none")} domain={domain.value} value={project} error={wrong.project} onChange={setProject} />

@@ -1,4 +1,5 @@
-import { type Viewer, administers } from "../../../hooks/useViewer";
+import type { Viewer } from "../../../hooks/useViewer";
+import { seesDomain } from "../nav";
 
 /** A grant as far as it says to whom it is. */
 interface Grant {
@@ -15,4 +16,4 @@ export const grantsTo = <G extends Grant>(grants: readonly G[], holder: { kind: 
 });
 
 /** Whether the server lists who uses a volume. */
-export const seesVolumes = (viewer: Viewer) => administers(viewer);
+export const seesVolumes = (viewer: Viewer) => seesDomain(viewer);

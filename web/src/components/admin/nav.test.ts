@@ -1,0 +1,39 @@
+import { expect, it } from "vitest";
+import type { Viewer } from "../../hooks/useViewer";
+import { holdsTo, pagesOf, seesSome } from "./nav";
+
+type Changes = Partial<Pick<Viewer["user"], "role" | "memberships" | "roleGrants">>;
+const viewer = (more: Changes) => ({ user: { role: "user", memberships: [], roleGrants: [], ...more } }) as unknown as Viewer;
+const member = (admin: boolean) => ({ id: "m", admin, project: { id: "p" } });
+const grant = (entity: string, ...operations: string[]) => ({ id: "g", scope: "domain", role: { id: "r", allows: [{ entity, operations }] } }) as unknown as Viewer["user"]["roleGrants"][number];
+const pages = (more: Changes) => pagesOf(viewer(more)).flatMap((g) => g.pages.map((p) => p.to.slice("/admin/".length)));
+
+it("shows nothing to who administers nothing", () => {
+  expect(seesSome(viewer({ memberships: [member(false)] }))).toBe(false);
+  expect(seesSome(viewer({ roleGrants: [grant("vfolder", "read", "special")] }))).toBe(false);
+});
+
+it("shows a project admin his projects alone", () => expect(pages({ memberships: [member(false), member(true)] })).toEqual(["projects"]));
+
+it("shows who holds a role the pages that it is about", () => {
+  expect(pages({ roleGrants: [grant("user", "read"), grant("task", "read")] })).toEqual(["users", "tasks"]);
+  expect(pages({ roleGrants: [grant("user")] })).toEqual([]);
+});
+
+it("keeps domains and providers from domain admins", () => {
+  const seen = pages({ role: "admin" });
+  expect(seen).toContain("users");
+  expect(seen).toContain("invitations");
+  expect(seen).not.toContain("domains");
+  expect(seen).not.toContain("providers");
+  expect(seen).not.toContain("retention");
+});
+
+it("shows monitors what superadmins see", () => expect(pages({ role: "monitor" })).toEqual(pages({ role: "superadmin" })));
+
+it("lets a monitor change nothing, whatever he holds", () => {
+  const held = { roleGrants: [grant("user", "create")] };
+  expect(holdsTo(viewer(held), "create", "user")).toBe(true);
+  expect(holdsTo(viewer(held), "update", "user")).toBe(false);
+  expect(holdsTo(viewer({ ...held, role: "monitor" }), "create", "user")).toBe(false);
+});
