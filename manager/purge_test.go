@@ -2,6 +2,7 @@ package manager_test
 
 import (
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -153,5 +154,28 @@ func TestPurgedUserTakesHisFoldersAlong(t *testing.T) {
 	}
 	if c.Client.User.Query().Where(user.ID(c.A.Loner.ID)).ExistX(c.System(t)) {
 		t.Error("his row is there though nothing names him")
+	}
+}
+
+// Whoever was to get the folders has left meanwhile: they stay where they were.
+func TestHeirWhoIsGone(t *testing.T) {
+	c := newCluster(t, 0)
+	d := newDepot(t, c)
+	ctx := c.System(t)
+	id, errs := folder(t, c.as, managertest.Vars{"name": "data"})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	path := filepath.Join(d.root, d.row(t, id).Path)
+	put(t, path, "his")
+	c.Client.User.Update().Where(user.IDIn(c.A.Member.ID, c.A.Lead.ID)).SetStatus(user.StatusInactive).ExecX(ctx)
+	in := fmt.Sprintf(`{"ID": %q, "FoldersTo": %q}`, c.A.Member.ID, c.A.Lead.ID)
+	begun := c.Client.Task.Create().SetKind("purge_user").SetInput([]byte(in)).SetSubjectID(c.A.Member.ID).SaveX(ctx)
+	managertest.Eventually(t, "the purge ends", func() bool { return c.Client.Task.GetX(ctx, begun.ID).EndedAt != nil })
+	if got := c.Client.Task.GetX(ctx, begun.ID); got.Status != task.StatusFailed || got.Message != "who gets the folders is no longer active" {
+		t.Errorf("the purge is %s: %s", got.Status, got.Message)
+	}
+	if text, err := os.ReadFile(filepath.Join(path, "a.txt")); string(text) != "his" || *d.row(t, id).OwnerID != c.A.Member.ID {
+		t.Errorf("the folder is not where it was: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package vfolder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -51,6 +52,12 @@ func (s *Service) HandOver(ctx context.Context, folder, to uuid.UUID) error {
 		return fmt.Errorf("move folder: %w", err)
 	}
 	after, err := s.rehouse(ctx, f.ID, scope, moved.Path)
+	if errors.Is(err, errHeirGone) {
+		back := &storagepb.MoveFolderRequest{Folder: ref(from.Edges.Volume, scope, f), ToScope: from.HolderID.String()}
+		if _, err := p.rpc.MoveFolder(ctx, back); err != nil {
+			return fmt.Errorf("move folder back: %w", errgrpc.ToNative(err))
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -62,6 +69,9 @@ func (s *Service) HandOver(ctx context.Context, folder, to uuid.UUID) error {
 	s.changed(ctx, f.ID)
 	return nil
 }
+
+// errHeirGone refuses to give a folder to who cannot use it any more.
+var errHeirGone = problem.Precondition("who gets the folders is no longer active")
 
 // movable refuses a folder that is in use.
 func (s *Service) movable(ctx context.Context, f *ent.Vfolder) error {
@@ -83,11 +93,11 @@ func (s *Service) rehouse(ctx context.Context, id uuid.UUID, scope *ent.QuotaSco
 	defer func() { _ = tx.Rollback() }()
 	// Folders that come to one user are named one after the other.
 	to, err := tx.User.Query().Where(user.ID(scope.HolderID)).ForUpdate().Only(ctx)
-	if err != nil {
+	if err != nil && !ent.IsNotFound(err) {
 		return nil, fmt.Errorf("lock the new owner: %w", err)
 	}
-	if to.Status != user.StatusActive {
-		return nil, problem.Precondition("who gets the folders is no longer active")
+	if err != nil || to.Status != user.StatusActive {
+		return nil, errHeirGone
 	}
 	f, err := tx.Vfolder.Query().Where(vfolder.ID(id)).ForUpdate().Only(ctx)
 	if err != nil || f.Status != vfolder.StatusReady {
