@@ -39,28 +39,31 @@ func (a *app) whoamiCommand() *cobra.Command {
 }
 
 func (a *app) passwdCommand() *cobra.Command {
-	return &cobra.Command{
+	var as client.Credentials
+	cmd := &cobra.Command{
 		Use:   "passwd",
 		Short: "Change your password",
 		Long: `Change your password. Without a terminal, the first line of standard input is
-the present password and the second line the new one.`,
+the present password and the second line the new one. All your logins end, your
+access tokens stay.`,
 		Args: count(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
 			current, next, err := a.newPassword(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if err := c.ChangePassword(cmd.Context(), current, next); err != nil {
-				return err
+			as.Password = current
+			err = a.loggedIn(cmd.Context(), as, func(c *client.Client) error {
+				return c.ChangePassword(cmd.Context(), current, next)
+			})
+			if err == nil {
+				a.note("Password changed.")
 			}
-			a.note("Password changed.")
-			return nil
+			return err
 		},
 	}
+	entryFlags(cmd, &as)
+	return cmd
 }
 
 func (a *app) newPassword(ctx context.Context) (current, next string, err error) {

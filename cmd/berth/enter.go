@@ -8,6 +8,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/output"
 	"github.com/berthhq/berth/internal/client"
 	"github.com/containerd/errdefs"
+	"github.com/spf13/cobra"
 )
 
 // codeTries is how many codes one login asks for.
@@ -48,6 +49,50 @@ func (a *app) enter(ctx context.Context, c *client.Client, as client.Credentials
 			return nil, err
 		}
 	}
+}
+
+// entryFlags are those of every login.
+func entryFlags(cmd *cobra.Command, as *client.Credentials) {
+	cmd.Flags().StringVar(&as.Code, "code", "", "code of the second factor, or a recovery code")
+	cmd.Flags().BoolVar(&as.Force, "force", false, "end your oldest login when there are as many as are allowed")
+}
+
+// loggedIn does what takes a login, and for which a token is not enough: it
+// logs in with the password of who has the token, and out again.
+func (a *app) loggedIn(ctx context.Context, as client.Credentials, do func(c *client.Client) error) error {
+	if err := a.oneself(); err != nil {
+		return err
+	}
+	stored, err := a.client()
+	if err != nil {
+		return err
+	}
+	who, err := stored.Viewer(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := client.New(stored.Base(), "", userAgent())
+	if err != nil {
+		return err
+	}
+	as.Email = who.User.Email
+	if _, err := a.enter(ctx, c, as); err != nil {
+		return err
+	}
+	err = do(c)
+	// Also an interrupted login is ended. Where all logins are over, so is it.
+	if logoutErr := c.Logout(context.WithoutCancel(ctx)); err == nil && logoutErr != nil && !errdefs.IsUnauthorized(logoutErr) {
+		err = fmt.Errorf("end the login: %w", logoutErr)
+	}
+	return err
+}
+
+// ownPassword is the password of who asks.
+func (a *app) ownPassword(ctx context.Context) (string, error) {
+	if password := a.env("BERTH_PASSWORD"); password != "" {
+		return password, nil
+	}
+	return a.askSecret(ctx, "Password: ", "BERTH_PASSWORD")
 }
 
 // settle does what is due before anything else: a new password, a second

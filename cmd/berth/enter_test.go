@@ -124,3 +124,44 @@ func TestSignedRequests(t *testing.T) {
 		t.Errorf("half a keypair: %+v", r)
 	}
 }
+
+// A token is not enough for what is about passwords and second factors.
+func TestPasswordTakesALogin(t *testing.T) {
+	f := newFake(t)
+	f.data("Viewer", `{"viewer":{"user":{"email":"a@b"},"projects":[]}}`)
+	f.data("ChangePassword", `{"changePassword":{"viewer":{}}}`)
+	f.data("DisableTotp", `{"payload":{"viewer":{}}}`)
+	f.rest = func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/auth/logout" {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		var sent map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&sent)
+		if diff := cmp.Diff(map[string]any{"email": "a@b", "password": "old", "code": "1"}, sent); diff != "" {
+			t.Error(diff)
+		}
+		http.SetCookie(w, &http.Cookie{Name: "berth", Value: "in", Path: "/"})
+		fmt.Fprint(w, `{"user":{"email":"a@b"}}`)
+	}
+	f.seen = func(r *http.Request, body []byte) {
+		cookie, _ := r.Cookie("berth")
+		byLogin := cookie != nil && r.Header.Get("Authorization") == ""
+		if about := !strings.Contains(string(body), "query Viewer"); about != byLogin {
+			t.Errorf("by login: %v of %s", byLogin, body)
+		}
+	}
+	env := map[string]string{"BERTH_TOKEN": "secret", "BERTH_URL": f.url, "BERTH_PASSWORD": "old"}
+	if r := f.with(env, "old\nnew\n", "passwd", "--code", "1"); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := f.with(env, "", "totp", "disable", "--code", "1", "--next-code", "2"); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	if f.count("POST /auth/login") != 2 || f.count("POST /auth/logout") != 2 {
+		t.Errorf("logins do not end: %v", f.calls)
+	}
+	if r := f.with(env, "old\nnew\n", "--as", "c@d", "passwd"); r.code != exitUsage {
+		t.Errorf("for another: %+v", r)
+	}
+}

@@ -21,8 +21,7 @@ const defaultServer = "http://127.0.0.1:8420"
 type loginFlags struct {
 	email         string
 	passwordStdin bool
-	code          string
-	force         bool
+	entry         client.Credentials
 	token         string
 	name          string
 	days          int
@@ -48,8 +47,7 @@ to ` + defaultServer + `.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.email, "email", "", "who logs in (default $BERTH_EMAIL, or a prompt)")
 	flags.BoolVar(&f.passwordStdin, "password-stdin", false, "read the password from standard input")
-	flags.StringVar(&f.code, "code", "", "code of the second factor, or a recovery code")
-	flags.BoolVar(&f.force, "force", false, "end your oldest login when there are as many as are allowed")
+	entryFlags(cmd, &f.entry)
 	flags.StringVar(&f.token, "token", "", "store this access token instead; - reads it from standard input")
 	flags.StringVar(&f.name, "name", "", "name of the context (default: the server's host)")
 	flags.IntVar(&f.days, "expires", 90, "days until the token expires; 0 = never")
@@ -156,18 +154,18 @@ func (a *app) withPassword(ctx context.Context, f loginFlags, next *config.Conte
 	if err != nil {
 		return nil, err
 	}
-	email, password, err := a.credentials(ctx, f)
-	if err != nil {
+	as := f.entry
+	if as.Email, as.Password, err = a.credentials(ctx, f); err != nil {
 		return nil, err
 	}
-	in, err := a.enter(ctx, c, client.Credentials{Email: email, Password: password, Code: f.code, Force: f.force})
+	in, err := a.enter(ctx, c, as)
 	if err != nil {
 		return nil, fmt.Errorf("log in to %s: %w", next.URL, err)
 	}
 	var who *client.Viewer
 	var token client.AccessToken
 	var secret string
-	if err = a.settle(ctx, c, in.Due, password); err == nil {
+	if err = a.settle(ctx, c, in.Due, as.Password); err == nil {
 		who, token, secret, err = a.makeToken(ctx, c, f.days)
 	}
 	// Also an interrupted login is ended.

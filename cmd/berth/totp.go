@@ -3,62 +3,100 @@ package main
 import (
 	"context"
 
+	"github.com/berthhq/berth/cmd/berth/output"
 	"github.com/berthhq/berth/internal/client"
 	"github.com/spf13/cobra"
 )
 
 func (a *app) totpCommand() *cobra.Command {
-	return group("totp", "Work with your second factor", a.totpEnable(), a.totpDisable(), a.totpCodes())
-}
+	cmd := group("totp", "Work with your second factor", a.totpStatus(), a.totpEnable(), a.totpDisable(), a.totpCodes())
+	cmd.Long = `Work with your second factor: codes of an authenticator app, or recovery codes.
 
-func (a *app) totpEnable() *cobra.Command {
-	return a.verb("enable", "Set up a second factor with an authenticator app", count(0, 0),
-		func(ctx context.Context, c *client.Client, _ []string) error {
-			if _, ok := terminal(a.in); !ok {
-				return usagef("no terminal to ask on for a code of the new second factor")
-			}
-			return a.enrol(ctx, c)
-		})
-}
-
-func (a *app) totpDisable() *cobra.Command {
-	var code string
-	cmd := a.verb("disable", "Turn your second factor off", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) (err error) {
-		password := a.env("BERTH_PASSWORD")
-		if password == "" {
-			if password, err = a.askSecret(ctx, "Password: ", "BERTH_PASSWORD"); err != nil {
-				return err
-			}
-		}
-		if code == "" {
-			if code, err = a.ask(ctx, "Code: ", "--code"); err != nil {
-				return err
-			}
-		}
-		if err := c.DisableTOTP(ctx, password, code); err != nil {
-			return err
-		}
-		a.note("The second factor is off.")
-		return nil
-	})
-	cmd.Flags().StringVar(&code, "code", "", "code of the second factor, or a recovery code")
+To change it you log in once more, with your password from $BERTH_PASSWORD or a
+prompt and a code; then comes another code, as each works once. Wait for the
+next one of your app, or take a recovery code. Without a terminal they come from
+--code and --next-code.`
 	return cmd
 }
 
-func (a *app) totpCodes() *cobra.Command {
-	var code string
-	cmd := a.verb("recovery-codes", "Replace your recovery codes by new ones", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) (err error) {
-		if code == "" {
-			if code, err = a.ask(ctx, "Code: ", "--code"); err != nil {
-				return err
-			}
+func (a *app) totpStatus() *cobra.Command {
+	return a.verb("status", "Say whether you have a second factor", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) error {
+		who, err := c.Viewer(ctx)
+		if err != nil {
+			return err
 		}
-		codes, err := c.NewRecoveryCodes(ctx, code)
+		return a.table(map[string]any{"totpEnabledAt": who.TOTPEnabledAt}, func() *output.Table {
+			t := output.NewTable("SECOND FACTOR", "SINCE")
+			if who.TOTPEnabledAt == nil {
+				t.Row("off", "")
+			} else {
+				t.Row("on", clock(*who.TOTPEnabledAt))
+			}
+			return t
+		})
+	})
+}
+
+func (a *app) totpEnable() *cobra.Command {
+	cmd := a.onFactor("enable", "Set up a second factor with an authenticator app",
+		func(ctx context.Context, c *client.Client, _, _ string) error { return a.enrol(ctx, c) })
+	cmd.Long = `Set up a second factor with an authenticator app, on a terminal. It prints
+recovery codes; keep them, they are not shown again.`
+	return cmd
+}
+
+func (a *app) totpDisable() *cobra.Command {
+	return a.onFactor("disable", "Turn your second factor off", func(ctx context.Context, c *client.Client, password, next string) (err error) {
+		if next, err = a.nextCode(ctx, next); err != nil {
+			return err
+		}
+		if err = c.DisableTOTP(ctx, password, next); err == nil {
+			a.note("The second factor is off.")
+		}
+		return err
+	})
+}
+
+func (a *app) totpCodes() *cobra.Command {
+	return a.onFactor("recovery-codes", "Replace your recovery codes by new ones", func(ctx context.Context, c *client.Client, _, next string) (err error) {
+		if next, err = a.nextCode(ctx, next); err != nil {
+			return err
+		}
+		codes, err := c.NewRecoveryCodes(ctx, next)
 		if err != nil {
 			return err
 		}
 		return a.recoveryCodes(codes)
 	})
-	cmd.Flags().StringVar(&code, "code", "", "code of the second factor")
+}
+
+// nextCode is the code that comes after the one that let in.
+func (a *app) nextCode(ctx context.Context, given string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	return a.ask(ctx, "Next code of your app (each works once), or a recovery code: ", "--next-code")
+}
+
+// onFactor is a command that logs in once more.
+func (a *app) onFactor(use, short string, do func(ctx context.Context, c *client.Client, password, next string) error) *cobra.Command {
+	var as client.Credentials
+	var next string
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  count(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			ctx := cmd.Context()
+			if as.Password, err = a.ownPassword(ctx); err != nil {
+				return err
+			}
+			return a.loggedIn(ctx, as, func(c *client.Client) error { return do(ctx, c, as.Password, next) })
+		},
+	}
+	entryFlags(cmd, &as)
+	if use != "enable" {
+		cmd.Flags().StringVar(&next, "next-code", "", "code after the one that logs in, or a recovery code")
+	}
 	return cmd
 }
