@@ -156,6 +156,7 @@ async function makeLead() {
   await panel.getByRole("heading", { name: "Allowed volumes" }).waitFor();
   await boss.look("project-volumes");
   await page.keyboard.press("Escape");
+  await page.waitForFunction((name) => document.activeElement?.textContent === name, project);
 }
 
 /** A project admin has the one page; a member has none. */

@@ -1,6 +1,7 @@
 import { Button, Modal } from "@mantine/core";
 import { type FormEvent, type ReactNode, useEffect, useRef } from "react";
 import { type Failure, byField } from "../../api/errors";
+import { useFocusBack } from "../../hooks/useFocusBack";
 import { t } from "../../i18n";
 import { FailureNote } from "../Note";
 
@@ -61,6 +62,7 @@ interface DialogProps extends Omit<FormProps, "onCancel"> {
 
 /** A form in a dialog of its own. */
 export function FormDialog({ title, size, onClose, ...form }: DialogProps) {
+  useFocusBack();
   return (
     <Modal opened onClose={onClose} size={size} title={title} closeButtonProps={{ "aria-label": t("Close") }}>
       <Form {...form} onCancel={onClose} />

@@ -1,5 +1,6 @@
 import { Drawer } from "@mantine/core";
 import type { ReactNode } from "react";
+import { useFocusBack } from "../../hooks/useFocusBack";
 import { t } from "../../i18n";
 
 interface Props {
@@ -10,6 +11,7 @@ interface Props {
 
 /** One object beside its list; Esc closes it, but not together with a dialog above it. */
 export function SidePanel({ title, onClose, children }: Props) {
+  useFocusBack();
   const close = () => (document.querySelectorAll('[role="dialog"]').length > 1 ? undefined : onClose());
   return (
     <Drawer opened onClose={close} position="right" size={680} title={title} closeButtonProps={{ "aria-label": t("Close") }} overlayProps={{ backgroundOpacity: 0.35 }}>

@@ -2,6 +2,7 @@ import { Checkbox, Modal, PasswordInput, SegmentedControl, Select, TextInput } f
 import { useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
+import { useFocusBack } from "../../../hooks/useFocusBack";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { toast } from "../../../hooks/useToasts";
 import { useViewer } from "../../../hooks/useViewer";
@@ -26,6 +27,7 @@ interface Props {
 
 /** Makes a user; a password that was made here is shown once. */
 export function CreateUser({ domain: first, onClose, onDone }: Props) {
+  useFocusBack();
   const viewer = useViewer();
   const create = useAction(Create);
   const update = useAction(UpdateUser);

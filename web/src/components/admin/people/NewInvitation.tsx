@@ -2,6 +2,7 @@ import { Modal, Select, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
+import { useFocusBack } from "../../../hooks/useFocusBack";
 import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import type { Option } from "../Filter";
@@ -23,6 +24,7 @@ const spans = [
 
 /** Makes an invitation; its link is shown once, to be sent by hand. */
 export function NewInvitation({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
+  useFocusBack();
   const viewer = useViewer();
   const { run, busy, failure } = useAction(Invite);
   const [email, setEmail] = useState("");

@@ -2,6 +2,7 @@ import { Modal, SegmentedControl, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
+import { useFocusBack } from "../../../hooks/useFocusBack";
 import { t } from "../../../i18n";
 import { Form } from "../Form";
 import { UserPick } from "../Pickers";
@@ -12,6 +13,7 @@ const Purging = graphql(`mutation PurgeUser($input: PurgeUserInput!) { purgeUser
 
 /** Removes a user for ever; who owns folders leaves them to somebody, or they go with him. */
 export function Purge({ user, onClose, onGone }: { user: OneUser; onClose: () => void; onGone: () => void }) {
+  useFocusBack();
   const { run, busy, failure } = useAction(Purging);
   const [how, setHow] = useState("hand");
   const [to, setTo] = useState<string | null>(null);

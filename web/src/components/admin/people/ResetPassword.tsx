@@ -2,6 +2,7 @@ import { Modal, PasswordInput, SegmentedControl } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
+import { useFocusBack } from "../../../hooks/useFocusBack";
 import { t } from "../../../i18n";
 import { Form } from "../Form";
 import { ShownOnce } from "./ShownOnce";
@@ -14,6 +15,7 @@ const Reset = graphql(`
 
 /** Gives somebody a password that he must change; a generated one is shown once. */
 export function ResetPassword({ user, onClose }: { user: { id: string; email: string }; onClose: () => void }) {
+  useFocusBack();
   const { run, busy, failure } = useAction(Reset);
   const [how, setHow] = useState("generated");
   const [password, setPassword] = useState("");

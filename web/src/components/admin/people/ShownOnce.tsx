@@ -9,7 +9,7 @@ export function ShownOnce({ said, secret, onClose }: { said: string; secret: str
       <p>{said}</p>
       {secret ? <Cli line={secret} /> : null}
       <div className="row" style={{ justifyContent: "flex-end" }}>
-        <Button data-autofocus onClick={onClose}>
+        <Button autoFocus onClick={onClose}>
           {t("Done")}
         </Button>
       </div>

@@ -25,7 +25,7 @@ export function TaskState({ id, onClose }: { id: string; onClose: () => void }) 
         </p>
       )}
       <div className="row" style={{ justifyContent: "flex-end" }}>
-        <Button data-autofocus onClick={onClose}>
+        <Button autoFocus onClick={onClose}>
           {t("Done")}
         </Button>
       </div>
