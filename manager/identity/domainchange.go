@@ -113,7 +113,7 @@ func updateDomain(ctx context.Context, tx *ent.Tx, in UpdateDomainInput) (after 
 func permitted(ctx context.Context, tx *ent.Tx, op access.Operation, id uuid.UUID) (*ent.Domain, error) {
 	d, err := tx.Domain.Query().Where(domain.ID(id)).ForUpdate().Only(ctx)
 	if err != nil {
-		return nil, missing(err, "domain", "id")
+		return nil, permit.Missing(err, "domain", "id")
 	}
 	_, err = permit.Check(ctx, op, access.Domain, access.Object{ID: d.ID, Domain: d.ID})
 	return d, err

@@ -2,15 +2,14 @@ package identity
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/netip"
 
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/manager/identity/password"
+	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/task"
 )
 
@@ -80,22 +79,13 @@ func New(cfg Config) *Service {
 	return s
 }
 
-// missing names the input field of an entity that was looked up and is not
-// there, or not for this viewer.
-func missing(err error, what, field string) error {
-	if ent.IsNotFound(err) {
-		return problem.NotFound(what).WithField(field)
-	}
-	return fmt.Errorf("read %s: %w", what, err)
-}
-
 // bindable reads a policy that is to be attached; nil asks for none.
 func bindable(ctx context.Context, tx *ent.Tx, id *uuid.UUID) error {
 	if id == nil {
 		return nil
 	}
 	if _, err := tx.ResourcePolicy.Get(ctx, *id); err != nil {
-		return missing(err, "policy", "policy")
+		return permit.Missing(err, "policy", "policy")
 	}
 	return nil
 }

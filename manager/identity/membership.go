@@ -99,7 +99,7 @@ func (s *Service) RemoveMembership(ctx context.Context, in RemoveMembershipInput
 func administered(ctx context.Context, tx *ent.Tx, id uuid.UUID) (*ent.Project, error) {
 	p, err := tx.Project.Get(ctx, id)
 	if err != nil {
-		return nil, missing(err, "project", "project")
+		return nil, permit.Missing(err, "project", "project")
 	}
 	_, err = permit.Check(ctx, access.Special, access.Project, objectOf(p))
 	return p, err
@@ -110,7 +110,7 @@ func administered(ctx context.Context, tx *ent.Tx, id uuid.UUID) (*ent.Project, 
 func joinable(ctx context.Context, tx *ent.Tx, p *ent.Project, id uuid.UUID) error {
 	u, err := tx.User.Query().Where(user.ID(id), user.DomainID(p.DomainID)).Only(viewer.SystemContext(ctx))
 	if err != nil {
-		return missing(err, "user", "user")
+		return permit.Missing(err, "user", "user")
 	}
 	if u.Status == user.StatusDeleted {
 		return problem.Precondition("the user is deleted").WithField("user")

@@ -62,7 +62,7 @@ func (s *Service) UpdateProject(ctx context.Context, in UpdateProjectInput) (*Pr
 	var p *ent.Project
 	err := store.InTx(ctx, s.client, func(tx *ent.Tx) (err error) {
 		if p, err = tx.Project.Get(ctx, in.ID); err != nil {
-			return missing(err, "project", "id")
+			return permit.Missing(err, "project", "id")
 		}
 		if _, err := permit.Check(ctx, access.Update, access.Project, objectOf(p)); err != nil {
 			return err
@@ -91,7 +91,7 @@ func (s *Service) PurgeProject(ctx context.Context, in PurgeProjectInput) (*Purg
 	err := store.InTx(ctx, s.client, func(tx *ent.Tx) error {
 		p, err := tx.Project.Query().Where(project.ID(in.ID)).ForUpdate().Only(ctx)
 		if err != nil {
-			return missing(err, "project", "id")
+			return permit.Missing(err, "project", "id")
 		}
 		if _, err := permit.Check(ctx, access.Delete, access.Project, objectOf(p)); err != nil {
 			return err

@@ -74,7 +74,7 @@ func (s *Service) purgeable(ctx context.Context, tx *ent.Tx, in PurgeUserInput) 
 	}
 	u, err := tx.User.Query().Where(user.ID(in.ID)).ForUpdate().Only(ctx)
 	if err != nil {
-		return nil, missing(err, "user", "id")
+		return nil, permit.Missing(err, "user", "id")
 	}
 	v, err := permit.Check(ctx, access.Delete, access.User, access.Object{ID: u.ID, Domain: u.DomainID, Owner: u.ID})
 	if err != nil {
@@ -124,7 +124,7 @@ func unobstructed(ctx context.Context, tx *ent.Tx, u *ent.User, in PurgeUserInpu
 func heir(ctx context.Context, tx *ent.Tx, of *ent.User, id uuid.UUID) error {
 	to, err := tx.User.Query().Where(user.ID(id)).Only(ctx)
 	if err != nil {
-		return missing(err, "user", "foldersTo")
+		return permit.Missing(err, "user", "foldersTo")
 	}
 	switch {
 	case to.ID == of.ID:

@@ -65,7 +65,7 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, in UpdateUserInput) (b
 	}
 	before, err = tx.User.Query().Where(user.ID(in.ID)).ForUpdate().Only(ctx)
 	if err != nil {
-		return nil, nil, missing(err, "user", "id")
+		return nil, nil, permit.Missing(err, "user", "id")
 	}
 	if err := s.allowed(ctx, &in, before); err != nil {
 		return nil, nil, err

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/ent/migrate"
+	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/seal"
+	"github.com/berthhq/berth/internal/service/postgres"
+)
+
+// The command as an operator gives it, beside a berthd up and to a manager's stores.
+func TestRotateKeys(t *testing.T) {
+	data := t.TempDir()
+	room, secrets := filepath.Join(data, "stores", "postgres"), filepath.Join(data, "secrets")
+	for _, dir := range []string{filepath.Dir(room), secrets} {
+		if err := os.MkdirAll(dir, 0o711); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pg, err := postgres.Start(t.Context(), postgres.Config{Dir: room, Volatile: true, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pg.Stop(context.Background())
+	dsn := pg.DSN(postgres.Database)
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := migrate.Up(t.Context(), db, migrate.Files()); err != nil {
+		t.Fatal(err)
+	}
+	ring, err := seal.Load(secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), `INSERT INTO registries (id, created_at, name, host, password_sealed) VALUES ($1, now(), 'r', 'r', $2)`,
+		id.New(id.Registry), ring.Seal(seal.RegistryPassword, []byte("secret")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]bool{}
+	note := func() {
+		text, err := os.ReadFile(filepath.Join(secrets, "seal.keys"))
+		if err != nil || len(strings.Fields(string(text))) != 1 {
+			t.Fatalf("the ring is %d bytes: %v", len(text), err)
+		}
+		keys[string(text)] = true
+	}
+	note()
+	for _, args := range [][]string{{"--data", data}, {"--postgres", dsn, "--secrets", secrets}} {
+		cmd := root()
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		cmd.SetArgs(append([]string{"rotate-keys"}, args...))
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if want := "registries.password_sealed: 1 sealed anew\nthe old keys are gone\n"; out.String() != want {
+			t.Errorf("it says %q, want %q", out.String(), want)
+		}
+		note()
+	}
+	if len(keys) != 3 {
+		t.Errorf("there were %d keys, want 3", len(keys))
+	}
+	var sealed []byte
+	if err := db.QueryRowContext(t.Context(), "SELECT password_sealed FROM registries").Scan(&sealed); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ring.Open(seal.RegistryPassword, sealed); string(got) != "secret" {
+		t.Errorf("the secret is %q, %v", got, err)
+	}
+	for _, args := range [][]string{nil, {"--data", data, "--secrets", secrets}, {"--data", t.TempDir()}} {
+		cmd := root()
+		cmd.SetArgs(append([]string{"rotate-keys"}, args...))
+		if err := cmd.ExecuteContext(t.Context()); err == nil {
+			t.Errorf("%v is accepted", args)
+		}
+	}
+}
