@@ -188,13 +188,16 @@ func (a *app) passwordOfOther(ctx context.Context, stdin bool) (string, error) {
 
 func (a *app) userUpdate() *cobra.Command {
 	var in client.UpdateUserInput
-	var role, status *string
+	var role, status, policy *string
 	cmd := a.verb("update USER", "Change a user", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		if role != nil {
 			in.Role = *role
 		}
 		if status != nil {
 			in.Status = *status
+		}
+		if policy != nil {
+			in.Policy, in.ClearPolicy = *policy, *policy == "none"
 		}
 		if err := changes(in); err != nil {
 			return err
@@ -203,7 +206,12 @@ func (a *app) userUpdate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		in.ID = id
+		if in.ID = id; in.ClearPolicy {
+			in.Policy = ""
+		}
+		if in.Policy, err = findPolicyID(ctx, c, in.Policy); err != nil {
+			return err
+		}
 		if _, err := c.UpdateUser(ctx, in); err != nil {
 			return err
 		}
@@ -213,6 +221,7 @@ func (a *app) userUpdate() *cobra.Command {
 	givenText(cmd, &in.Username, "username", "short `name`")
 	given(cmd, &role, "role", "`role`: user, admin, superadmin or monitor", choice(userRoles...))
 	given(cmd, &status, "status", "`status`: active, inactive, before-verification or deleted", choice(userStatuses...))
+	givenText(cmd, &policy, "policy", "resource `policy` that binds him; none for none")
 	givenWords(cmd, &in.AllowedAddresses, "addresses", "`networks` from which he may come, with commas between, such as 10.0.0.0/8; none for all")
 	givenBool(cmd, &in.PasswordChangeRequired, "change-password", "he must choose a new password at his next login (=false: not)")
 	givenCount(cmd, &in.ContainerUID, "uid", "user `id` in his sessions")

@@ -71,7 +71,7 @@ func (a *app) command() *cobra.Command {
 		return nil
 	}
 	root.AddCommand(
-		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.passwdCommand(), a.contextCommand(),
+		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.passwdCommand(), a.profileCommand(), a.contextCommand(),
 		a.runCommand(), a.sessionCommand(), a.folderCommand(), a.imageCommand(), a.agentCommand(),
 		a.presetCommand(), a.tokenCommand(), a.keypairCommand(), a.sshKeyCommand(), a.loginsCommand(), a.totpCommand(),
 		a.activityCommand(), a.limitsCommand(), a.usageCommand(), a.adminCommand(), a.apiCommand(), a.versionCommand(),

@@ -34,6 +34,28 @@ func TestOperationsMatchSchema(t *testing.T) {
 	}
 }
 
+// TestAllMutationsAreOffered holds the package against what the API can do.
+func TestAllMutationsAreOffered(t *testing.T) {
+	schema := publishedSchema(t)
+	used := map[string]bool{}
+	for _, op := range operations {
+		doc, err := gqlparser.LoadQueryWithRules(schema, op.text, rules.NewDefaultRules())
+		if err != nil {
+			continue // TestOperationsMatchSchema says so
+		}
+		for _, s := range doc.Operations[0].SelectionSet {
+			if f, ok := s.(*ast.Field); ok {
+				used[f.Name] = true
+			}
+		}
+	}
+	for _, f := range schema.Mutation.Fields {
+		if !used[f.Name] {
+			t.Errorf("no operation uses %s", f.Name)
+		}
+	}
+}
+
 func publishedSchema(t *testing.T) *ast.Schema {
 	t.Helper()
 	text, err := os.ReadFile("../../schema.graphql")
@@ -138,7 +160,7 @@ func TestInputsMatchSchema(t *testing.T) {
 	for name, in := range map[string]any{
 		"CreateSessionInput": CreateSessionInput{}, "MountInput": MountInput{}, "UploadFileInput": UploadFile{},
 		"CreateUserInput": CreateUserInput{}, "UpdateUserInput": UpdateUserInput{}, "ImportUsersInput": ImportUsersInput{},
-		"PurgeUserInput":    PurgeUserInput{},
+		"PurgeUserInput": PurgeUserInput{}, "UpdateProfileInput": UpdateProfileInput{},
 		"CreateDomainInput": CreateDomainInput{}, "UpdateDomainInput": UpdateDomainInput{},
 		"CreateProjectInput": CreateProjectInput{}, "UpdateProjectInput": UpdateProjectInput{},
 		"CreateRegistryInput": CreateRegistryInput{}, "CreateAccessTokenInput": CreateAccessTokenInput{},

@@ -134,6 +134,8 @@ type UpdateUserInput struct {
 	Username               *string   `json:"username,omitempty"`
 	Role                   string    `json:"role,omitempty"`
 	Status                 string    `json:"status,omitempty"`
+	Policy                 string    `json:"policy,omitempty"`
+	ClearPolicy            bool      `json:"clearPolicy,omitempty"`
 	ContainerUID           *int      `json:"containerUid,omitempty"`
 	ContainerGID           *int      `json:"containerGid,omitempty"`
 	ContainerGIDs          *[]int    `json:"containerGids,omitempty"`
@@ -149,6 +151,22 @@ var updateUser = define[payload[userPayload]](`mutation UpdateUser($input: Updat
 // UpdateUser changes a user.
 func (c *Client) UpdateUser(ctx context.Context, in UpdateUserInput) (*User, error) {
 	out, err := change(ctx, c, updateUser, in)
+	return &out.User, err
+}
+
+// UpdateProfileInput changes oneself; what is nil stays.
+type UpdateProfileInput struct {
+	FullName         *string   `json:"fullName,omitempty"`
+	AllowedAddresses *[]string `json:"allowedAddresses,omitempty"`
+}
+
+var updateProfile = define[payload[userPayload]](`mutation UpdateProfile($input: UpdateProfileInput!) {
+  payload: updateProfile(input: $input) { user { ...userFields } }
+}`, userFields, attachmentFields)
+
+// UpdateProfile changes oneself.
+func (c *Client) UpdateProfile(ctx context.Context, in UpdateProfileInput) (*User, error) {
+	out, err := change(ctx, c, updateProfile, in)
 	return &out.User, err
 }
 

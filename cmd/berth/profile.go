@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) profileCommand() *cobra.Command {
+	return group("profile", "See and change what is known of you", a.profileShow(), a.profileUpdate())
+}
+
+func (a *app) profileShow() *cobra.Command {
+	return a.verb("show", "Show what is known of you, and what you may", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) error {
+		who, err := c.Viewer(ctx)
+		if err != nil {
+			return err
+		}
+		return a.showUser(ctx, c, who.User.ID)
+	})
+}
+
+func (a *app) profileUpdate() *cobra.Command {
+	var in client.UpdateProfileInput
+	cmd := a.verb("update", "Change your name, or from where you may come", count(0, 0), func(ctx context.Context, c *client.Client, _ []string) error {
+		if err := changes(in); err != nil {
+			return err
+		}
+		u, err := c.UpdateProfile(ctx, in)
+		if err != nil {
+			return err
+		}
+		return a.showUser(ctx, c, u.ID)
+	})
+	givenText(cmd, &in.FullName, "full-name", "full `name`")
+	givenWords(cmd, &in.AllowedAddresses, "addresses", "`networks` from which you may come, with commas between, such as 10.0.0.0/8; none for all")
+	sets(cmd, "addresses", "allowedAddresses")
+	return cmd
+}
