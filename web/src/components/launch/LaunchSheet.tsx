@@ -104,7 +104,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
             tiles={images.slice(0, 12).map((i) => ({ key: i.reference, title: i.name, note: <span className="dim">{i.sizeBytes > 0 ? bytes(i.sizeBytes) : ""}</span> }))} />
         )}
         {presets.length > 0 ? (
-          <Tiles label={t("Preset")} chosen={full.preset?.id ?? null} onChoose={(id) => set(byPreset(presets.find((p) => p.id === id)!))}
+          <Tiles wide label={t("Preset")} chosen={full.preset?.id ?? null} onChoose={(id) => set(byPreset(presets.find((p) => p.id === id)!))}
             tiles={presets.map((p) => ({
               key: p.id, title: p.name, off: p.fit.state === "never",
               note: <><span className="dim" title={p.description || undefined}>{slotsLine(p.slots)}</span><PresetFit fit={p.fit} /></>,

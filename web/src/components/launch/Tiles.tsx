@@ -12,6 +12,8 @@ interface Props {
   label: string;
   /** Where the keyboard begins. */
   first?: boolean;
+  /** Two in a row, because their notes are sentences. */
+  wide?: boolean;
   tiles: Tile[];
   chosen: string | null;
   onChoose: (key: string) => void;
@@ -19,7 +21,7 @@ interface Props {
 }
 
 /** One of several, as tiles; arrow keys move as in any group of radio buttons. */
-export function Tiles({ label, first, tiles, chosen, onChoose, error }: Props) {
+export function Tiles({ label, first, wide, tiles, chosen, onChoose, error }: Props) {
   const group = useRef<HTMLDivElement>(null);
   const at = tiles.findIndex((t) => t.key === chosen);
   const ready = tiles.length > 0;
@@ -47,7 +49,7 @@ export function Tiles({ label, first, tiles, chosen, onChoose, error }: Props) {
   return (
     <fieldset className="legendless">
       <legend>{label}</legend>
-      <div className="tiles" ref={group} role="radiogroup" aria-label={label} onKeyDown={press}>
+      <div className={wide ? "tiles wide" : "tiles"} ref={group} role="radiogroup" aria-label={label} onKeyDown={press}>
         {tiles.map((tile, i) => (
           <button key={tile.key} type="button" role="radio" className="tile" aria-checked={tile.key === chosen}
             aria-disabled={tile.off || undefined} tabIndex={i === Math.max(0, at) ? 0 : -1} onClick={() => (tile.off ? undefined : onChoose(tile.key))}>

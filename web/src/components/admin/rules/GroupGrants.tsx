@@ -41,7 +41,7 @@ export function GroupGrants({ group, onDone }: { group: Group; onDone: () => voi
             <li key={g.id}>
               <span>{spoken(g)}</span>
               {special ? (
-                <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Take the group back from {{holder}}", { holder: spoken(g) })} onClick={() => { clear(); setGoing(g); }}>
+                <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Take back from {{holder}}", { holder: spoken(g) })} onClick={() => { clear(); setGoing(g); }}>
                   {t("Take back")}
                 </Button>
               ) : null}

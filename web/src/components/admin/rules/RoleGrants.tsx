@@ -40,7 +40,7 @@ export function RoleGrants({ role, onDone }: { role: Role; onDone: () => void })
             <li key={g.id}>
               <span>{g.user.email} <span className="dim">{place(g)}</span></span>
               {may ? (
-                <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Take the role from {{email}} {{place}}", { email: g.user.email, place: place(g) })} onClick={() => { clear(); setGoing(g); }}>
+                <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Take away from {{email}} {{place}}", { email: g.user.email, place: place(g) })} onClick={() => { clear(); setGoing(g); }}>
                   {t("Take away")}
                 </Button>
               ) : null}

@@ -36,7 +36,7 @@ export function VolumePanel({ volume, onClose, onDone }: { volume: Volume; onClo
                 {may ? (
                   <span className="push row keep">
                     <Button variant="subtle" size="compact-xs" aria-label={t("Change what {{holder}} may", { holder: spoken(g) })} onClick={() => setEdited(g)}>{t("Change")}</Button>
-                    <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Take the volume from {{holder}}", { holder: spoken(g) })} onClick={() => { clear(); setGoing(g); }}>{t("Take away")}</Button>
+                    <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Take away from {{holder}}", { holder: spoken(g) })} onClick={() => { clear(); setGoing(g); }}>{t("Take away")}</Button>
                   </span>
                 ) : null}
               </li>

@@ -9,7 +9,7 @@ import { reasons } from "./group";
 import { useNames } from "./useNames";
 
 const WhichGroupsQuery = graphql(`
-  query WhichGroups($user: ID, $project: ID) { resourceGroupAccess(user: $user, project: $project) { resourceGroup { id name description sessionTypes } via } }
+  query WhichGroups($user: ID, $project: ID) { resourceGroupAccess(user: $user, project: $project) { totalCount access { resourceGroup { id name description sessionTypes } via } } }
 `);
 
 export interface Whose {
@@ -26,7 +26,7 @@ export function WhichGroups({ whose, onChange, onOpen }: { whose: Whose; onChang
   const chosen = id ? { value: id, label: names[id] ?? "" } : null;
   const { data, failure } = useLiveQuery({ query: WhichGroupsQuery, variables: { user: of === "user" ? id : null, project: of === "project" ? id : null }, pause: Boolean(of) && !id });
   const asked = !of || Boolean(id);
-  const rows = (asked ? (data?.resourceGroupAccess ?? []) : []).flatMap((a) => (a.resourceGroup ? [{ ...a.resourceGroup, via: a.via }] : []));
+  const rows = (asked ? (data?.resourceGroupAccess.access ?? []) : []).flatMap((a) => (a.resourceGroup ? [{ ...a.resourceGroup, via: a.via }] : []));
   return (
     <>
       <section className="panel pad row" aria-label={t("Whose groups")}>
@@ -45,6 +45,8 @@ export function WhichGroups({ whose, onChange, onOpen }: { whose: Whose; onChang
           { head: t("Description"), wide: true, cell: (g) => <span className="dim">{g.description}</span> },
         ]} />
       ) : null}
+      {asked && data && data.resourceGroupAccess.totalCount > rows.length
+        ? <p className="dim">{t("The first {{n}} of {{total}}.", { n: rows.length, total: data.resourceGroupAccess.totalCount })}</p> : null}
     </>
   );
 }

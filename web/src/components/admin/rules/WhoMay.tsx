@@ -9,38 +9,41 @@ import { Part } from "../Panel";
 import { reasons } from "./group";
 
 const WhoMayQuery = graphql(`
-  query WhoMay($group: ID!) { resourceGroupAccess(resourceGroup: $group) { user { id email fullName } project { id name domain { id name } } via } }
+  query WhoMay($group: ID!, $users: Boolean!, $q: String) {
+    resourceGroupAccess(resourceGroup: $group, users: $users, nameContainsFold: $q) {
+      totalCount
+      access { user { id email fullName } project { id name domain { id name } } via }
+    }
+    users: resourceGroupAccess(resourceGroup: $group, users: true, first: 1) { totalCount }
+    projects: resourceGroupAccess(resourceGroup: $group, users: false, first: 1) { totalCount }
+  }
 `);
-
-/** As many as the server names of each kind. */
-const most = 1000;
 
 /** Everybody who may use a group, by projects and by users, and why; read again when the stamp changes. */
 export function WhoMay({ group, stamp }: { group: string; stamp: string }) {
   const [by, setBy] = useState<"projects" | "users">("projects");
   const [q, setQ] = useState("");
-  const { data, failure, refetch } = useLiveQuery({ query: WhoMayQuery, variables: { group } });
+  const { data, failure, refetch } = useLiveQuery({ query: WhoMayQuery, variables: { group, users: by === "users", q: q || null } });
   const read = useRef(stamp);
   useEffect(() => {
     if (read.current === stamp) return;
     read.current = stamp;
     refetch();
   });
-  const all = data?.resourceGroupAccess ?? [];
-  const named = all.flatMap((a) =>
-    by === "users" ? (a.user ? [{ id: a.user.id, name: a.user.email, more: a.user.fullName, via: a.via }] : [])
+  const found = (data?.resourceGroupAccess.access ?? []).flatMap((a) =>
+    a.user ? [{ id: a.user.id, name: a.user.email, more: a.user.fullName, via: a.via }]
       : a.project ? [{ id: a.project.id, name: a.project.name, more: t("in {{domain}}", { domain: a.project.domain.name }), via: a.via }] : []);
-  const found = named.filter((n) => `${n.name} ${n.more}`.toLowerCase().includes(q.toLowerCase()));
-  const count = (what: "user" | "project") => all.filter((a) => a[what]).length;
+  const total = data?.resourceGroupAccess.totalCount ?? 0;
+  const count = (what: "users" | "projects") => data?.[what].totalCount ?? 0;
   return (
     <Part title={t("Who may use it")}>
       <FailureNote failure={failure} />
       <div className="row">
         <SegmentedControl aria-label={t("Who may use it")} value={by} onChange={(v) => setBy(v as typeof by)}
-          data={[{ value: "projects", label: t("Projects ({{n}})", { n: count("project") }) }, { value: "users", label: t("Users ({{n}})", { n: count("user") }) }]} />
-        {named.length > 10 ? <FilterBox key={by} label={t("Filter by name")} value="" onChange={setQ} /> : null}
+          data={[{ value: "projects", label: t("Projects ({{n}})", { n: count("projects") }) }, { value: "users", label: t("Users ({{n}})", { n: count("users") }) }]} />
+        {count(by) > 10 ? <FilterBox key={by} label={t("Filter by name")} value="" onChange={setQ} /> : null}
       </div>
-      {data && found.length === 0 ? <p className="dim">{named.length === 0 ? t("Nobody in sight.") : t("Nothing matches")}</p> : null}
+      {data && found.length === 0 ? <p className="dim">{count(by) === 0 ? t("Nobody in sight.") : t("Nothing matches")}</p> : null}
       {found.length > 0 ? (
         <ul className="rows tall" tabIndex={found.length > 10 ? 0 : undefined} aria-label={by === "users" ? t("Users who may use it") : t("Projects that may use it")}>
           {found.map((n) => (
@@ -51,7 +54,7 @@ export function WhoMay({ group, stamp }: { group: string; stamp: string }) {
           ))}
         </ul>
       ) : null}
-      {named.length >= most ? <p className="dim">{t("Only the first {{n}} are listed.", { n: most })}</p> : null}
+      {total > found.length ? <p className="dim">{t("The first {{n}} of {{total}}: filter by name for others.", { n: found.length, total })}</p> : null}
     </Part>
   );
 }

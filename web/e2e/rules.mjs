@@ -1,0 +1,407 @@
+// Walks through the administrators' pages about rules: a policy, where it binds, a resource group and who may use it,
+// a custom role, presets, what a volume is for, and the trail of all of it. Against a running platform:
+//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node e2e/rules.mjs
+// E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { Api } from "./account/api.mjs";
+import { album, looker, open } from "./browser.mjs";
+
+const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = process.env;
+for (const [name, value] of Object.entries({ BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD })) assert(value, `${name} is not set`);
+
+const run = Math.random().toString(36).slice(2, 8);
+const [policy, group, role, project] = ["policy", "group", "role", "project"].map((what) => `rules-${what}-${run}`);
+const [fits, never] = [`fits-${run}`, `never-${run}`];
+const ada = { email: `rules-ada-${run}@example.org`, password: randomUUID() };
+const eve = { email: `rules-eve-${run}@example.org`, password: randomUUID() };
+const started = Date.now();
+const { page, context, faults, close } = await open(BERTH_URL);
+const shoot = album(BERTH_SHOTS);
+const barriers = [];
+const look = looker(page, shoot, barriers);
+const admin = new Api(BERTH_URL);
+const made = { since: new Date(Date.now() - 60_000) };
+
+async function step(name, act) {
+  const from = Date.now();
+  await act();
+  console.log(`ok  ${name} (${Date.now() - from} ms)`);
+}
+
+const heading = (name) => page.getByRole("heading", { level: 1, name }).waitFor();
+const button = (name, within = page) => within.getByRole("button", { name, exact: true });
+const dialog = (name) => page.getByRole("dialog", { name });
+const table = (name) => page.getByRole("table", { name });
+const listed = (within, text) => within.getByRole("listitem").filter({ hasText: text });
+const goto = async (label, title = label) => {
+  await page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name: label, exact: true }).click();
+  await heading(title);
+};
+
+/** A field of a form; the label of one that must be filled ends in a star. */
+const field = (within, name) => within.getByLabel(new RegExp(`^${name}( \\*)?$`));
+
+/** Types into a box that is searched at the server, and takes what it finds. */
+async function pick(within, label, text) {
+  await within.getByRole("combobox", { name: label }).fill(text);
+  await page.getByRole("option").filter({ hasText: text }).first().click();
+}
+
+/** Sends a form and waits until it has closed. */
+async function send(within, name) {
+  await button(name, within).click();
+  await within.waitFor({ state: "detached" });
+}
+
+async function as({ email, password }) {
+  await context.clearCookies();
+  await page.goto("/login");
+  await page.getByLabel("E-mail").fill(email);
+  await page.locator('input[name="password"]').fill(password);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await heading("Home");
+}
+
+/** The people and the project whom the rules are about. */
+async function people() {
+  await admin.login(BERTH_EMAIL, BERTH_PASSWORD);
+  const { viewer } = await admin.ask("{ viewer { user { id domain { id } } projects { id } } }");
+  made.domain = viewer.user.domain.id;
+  made.project = (await admin.ask("mutation($i: CreateProjectInput!) { createProject(input: $i) { project { id } } }", { i: { name: project, domain: made.domain } })).createProject.project.id;
+  for (const who of [ada, eve]) {
+    const { createUser } = await admin.ask("mutation($i: CreateUserInput!) { createUser(input: $i) { user { id } } }", { i: { email: who.email, username: who.email.split("@")[0], password: who.password, domain: made.domain } });
+    who.id = createUser.user.id;
+    await admin.ask("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", { i: { id: who.id, passwordChangeRequired: false, ...(who === eve ? { role: "monitor" } : {}) } });
+  }
+  for (const id of [ada.id, viewer.user.id]) await admin.ask("mutation($i: SetMembershipInput!) { setMembership(input: $i) { project { id } } }", { i: { project: made.project, user: id } });
+  await as({ email: BERTH_EMAIL, password: BERTH_PASSWORD });
+  await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Admin" }).click();
+  await page.getByRole("navigation", { name: "Admin pages" }).waitFor();
+}
+
+async function policies() {
+  await goto("Policies");
+  await button("New policy").click();
+  const form = dialog("New policy");
+  await field(form, "Name").fill(policy);
+  await form.getByLabel("Held at once: cpu").fill("many");
+  await form.getByText("A number, or nothing.").waitFor();
+  await form.getByLabel("Held at once: cpu").fill("4");
+  await form.getByLabel("Held at once: mem").fill("8");
+  await form.getByRole("radiogroup", { name: "Slots that are not named above" }).getByText("zero").click();
+  await field(form, "Sessions at once").fill("2");
+  await field(form, "Session lifetime").fill("12h");
+  await look("policy-form");
+  await send(form, "Create");
+  await page.getByLabel("Filter by name").fill(policy);
+  await page.getByText("2 sessions at once").waitFor();
+  await look("policies");
+  await page.getByRole("button", { name: policy, exact: true }).click();
+  const panel = dialog(policy);
+  await panel.getByText("Nobody in sight.").waitFor();
+  await button("Attach", panel).click();
+  const attach = dialog(`Attach ${policy}`);
+  await attach.getByRole("radiogroup", { name: "To whom" }).getByText("Project").click();
+  await pick(attach, "Project", project);
+  await look("policy-attach");
+  await send(attach, "Attach");
+  await listed(panel, `project ${project}`).waitFor();
+  await look("policy");
+  // What is attached is not deleted, and the dialog says so.
+  await button("Delete", panel).click();
+  await button("Delete", dialog(`Delete ${policy}?`)).click();
+  await dialog(`Delete ${policy}?`).getByRole("alert").waitFor();
+  await page.keyboard.press("Escape");
+  await dialog(`Delete ${policy}?`).waitFor({ state: "detached" });
+  await button("Close", panel).click();
+}
+
+/** The policy stands in what binds its project's members. */
+async function binding() {
+  await page.getByRole("radiogroup", { name: "View" }).getByText("What binds whom").click();
+  await page.getByText("Whose limits?").waitFor();
+  const whose = page.getByRole("region", { name: "Whose limits" });
+  await pick(whose, "User", ada.email);
+  await pick(whose, "In the project", project);
+  const binds = page.getByRole("region", { name: "What binds", exact: true });
+  const cpu = binds.getByRole("row").filter({ hasText: "CPU" }).first();
+  await cpu.filter({ hasText: policy }).waitFor();
+  assert.match(await cpu.innerText(), /0\s+4\s+4/);
+  await binds.getByRole("row").filter({ hasText: "Session lifetime" }).filter({ hasText: "12 h" }).waitFor();
+  await look("what-binds");
+}
+
+async function groups() {
+  await goto("Resource groups");
+  await button("New group").click();
+  const form = dialog("New resource group");
+  await field(form, "Name").fill(group);
+  await field(form, "Description").fill("for the walk");
+  await form.getByLabel("Inference").uncheck();
+  await look("group-form");
+  await send(form, "Create");
+  const row = table("Resource groups").getByRole("row").filter({ hasText: group });
+  await row.getByText("nobody yet").waitFor();
+  await page.getByRole("button", { name: group, exact: true }).click();
+  const panel = dialog(group);
+  await button("Grant", panel).click();
+  const grant = dialog(`Grant ${group}`);
+  await pick(grant, "Project", project);
+  await send(grant, "Grant");
+  await listed(panel.getByRole("list", { name: "Granted to" }), `project ${project}`).waitFor();
+  await listed(panel.getByRole("list", { name: "Projects that may use it" }), project).filter({ hasText: "by the project" }).waitFor();
+  await panel.getByRole("radiogroup", { name: "Who may use it" }).getByText("Users").click();
+  await listed(panel.getByRole("list", { name: "Users who may use it" }), ada.email).filter({ hasText: "by the project" }).waitFor();
+  await look("group");
+  await button("Close", panel).click();
+  await row.getByText("1 grant").waitFor();
+  await look("groups");
+  await page.getByRole("radiogroup", { name: "View" }).getByText("Who may use which").click();
+  await table("Groups that may be used").waitFor();
+  await page.getByRole("radiogroup", { name: "Whose groups" }).getByText("Of a user").click();
+  await pick(page, "User", ada.email);
+  await table("Groups that may be used").getByRole("row").filter({ hasText: group }).filter({ hasText: "by the project" }).waitFor();
+  await look("which-groups");
+}
+
+async function roles() {
+  await goto("Roles");
+  await button("New role").click();
+  const form = dialog("New role");
+  await field(form, "Name").fill(role);
+  await field(form, "Description").fill("looks after sessions");
+  await form.getByLabel("everything on session", { exact: true }).check();
+  await form.getByLabel("special on session", { exact: true }).uncheck();
+  await form.getByLabel("read on project", { exact: true }).check();
+  await look("role-form");
+  await send(form, "Create");
+  await page.getByLabel("Filter by name").fill(role);
+  await table("Roles").getByRole("row").filter({ hasText: role }).filter({ hasText: "read, create, update, delete" }).waitFor();
+  await page.getByRole("button", { name: role, exact: true }).click();
+  const panel = dialog(role);
+  for (const [scope, choose] of [
+    ["A project", (grant) => pick(grant, "Project", project)],
+    ["One object", async (grant) => {
+      await field(grant, "Kind").click();
+      await page.getByRole("option", { name: "project", exact: true }).click();
+      await pick(grant, "Which", project);
+    }],
+  ]) {
+    await button("Grant", panel).click();
+    const grant = dialog(`Grant ${role}`);
+    await pick(grant, "To whom", ada.email);
+    await grant.getByRole("radiogroup", { name: "Where" }).getByText(scope, { exact: true }).click();
+    await choose(grant);
+    if (scope === "One object") await look("role-grant");
+    await send(grant, "Grant");
+  }
+  const held = panel.getByRole("list", { name: "Held by" });
+  await listed(held, `in project ${project}`).waitFor();
+  await button(`Take away from ${ada.email} on ${project}`, panel).click();
+  await button("Take away", dialog("Take the role away?")).click();
+  await listed(held, `on ${project}`).waitFor({ state: "detached" });
+  await look("role");
+  await button("Close", panel).click();
+  await look("roles");
+}
+
+async function presets() {
+  await goto("Presets");
+  for (const [name, cpu] of [[fits, "1"], [never, "4096"]]) {
+    await button("New preset").click();
+    const form = dialog("New preset");
+    await field(form, "Name").fill(name);
+    await form.getByLabel("What a session asks for: cpu").fill(cpu);
+    await form.getByLabel("What a session asks for: mem").fill("256 MiB");
+    if (name === fits) {
+      await field(form, "Shared memory").fill("128m");
+      await look("preset-form");
+    }
+    await send(form, "Create");
+    await table("Presets").getByRole("row").filter({ hasText: name }).waitFor();
+  }
+  await table("Presets").getByRole("row").filter({ hasText: never }).filter({ hasText: "never fits" }).waitFor();
+  await look("presets");
+  // The same, where one launches a session.
+  await page.keyboard.press("l");
+  const offered = page.getByRole("radiogroup", { name: "Preset" });
+  const fitting = offered.getByRole("radio").filter({ hasText: fits });
+  await fitting.filter({ hasText: "fits now" }).waitFor();
+  const not = offered.getByRole("radio").filter({ hasText: never });
+  await not.filter({ hasText: "never fits: " }).waitFor();
+  await not.click({ force: true });
+  assert.equal(await not.getAttribute("aria-checked"), "false", "what never fits is not chosen");
+  await fitting.click();
+  assert.equal(await fitting.getAttribute("aria-checked"), "true");
+  await field(page.getByRole("dialog"), "Memory, GiB").waitFor();
+  assert.equal(await field(page.getByRole("dialog"), "Memory, GiB").inputValue(), "0.25");
+  await look("launch-preset");
+  await field(page.getByRole("dialog"), "CPU").fill("2");
+  assert.equal(await fitting.getAttribute("aria-checked"), "false", "an amount by hand is no preset");
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+}
+
+async function volumes() {
+  await goto("Volumes");
+  const first = table("Volumes").getByRole("row").nth(1).getByRole("button").first();
+  const name = await first.innerText();
+  await first.click();
+  const panel = dialog(name);
+  await button("Grant", panel).click();
+  const grant = dialog(`Grant ${name}`);
+  await pick(grant, "Project", project);
+  await grant.getByLabel("upload", { exact: true }).check();
+  await look("volume-grant");
+  await send(grant, "Grant");
+  await listed(panel, `project ${project}`).filter({ hasText: "mount them, upload, download" }).waitFor();
+  await button(`Change what project ${project} may`, panel).click();
+  const change = dialog(`What project ${project} may on ${name}`);
+  await change.getByLabel("upload", { exact: true }).uncheck();
+  await send(change, "Save");
+  await listed(panel, `project ${project}`).filter({ hasText: /mount them, download/ }).waitFor();
+  await look("volume");
+  await button(`Take away from project ${project}`, panel).click();
+  await button("Take away", dialog("Take it away?")).click();
+  await listed(panel, `project ${project}`).waitFor({ state: "detached" });
+  await button("Close", panel).click();
+  await look("volumes");
+}
+
+/** All of it stands in the trail, on the page and in its file. */
+async function trail() {
+  await goto("Audit log");
+  await table("Audit log").waitFor();
+  await look("audit");
+  const local = new Date(made.since.getTime() - made.since.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+  await page.getByLabel("From", { exact: true }).fill(local);
+  for (const action of ["createResourcePolicy", "attachResourcePolicy", "deleteResourcePolicy", "createResourceGroup", "grantResourceGroup", "createRole", "grantRole", "createResourcePreset", "setVolumeGrant"]) {
+    await page.getByRole("combobox", { name: "Action", exact: true }).fill(action);
+    await page.keyboard.press("Escape");
+    await page.waitForURL((url) => url.searchParams.get("action") === action);
+    await table("Audit log").getByRole("row").filter({ hasText: action }).filter({ hasText: BERTH_EMAIL }).first().waitFor();
+  }
+  await page.getByText("A file cannot be narrowed by: Action.").waitFor();
+  await look("audit-filter");
+  await table("Audit log").getByRole("row").nth(1).getByRole("button").click();
+  await page.getByRole("dialog").getByText("setVolumeGrant", { exact: true }).first().waitFor();
+  await look("audit-row");
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.getByRole("combobox", { name: "Action", exact: true }).fill("");
+  await page.waitForURL((url) => !url.searchParams.has("action"));
+  const arriving = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Download CSV" }).click();
+  const download = await arriving;
+  const parts = [];
+  for await (const part of await download.createReadStream()) parts.push(part);
+  const csv = Buffer.concat(parts).toString();
+  for (const action of ["createResourcePolicy", "attachResourcePolicy", "grantResourceGroup", "grantRole", "createResourcePreset", "setVolumeGrant"]) assert(csv.includes(action), `${action} is not in the file`);
+  assert(csv.includes("FAILED_PRECONDITION"), "the refused deletion is not in the file");
+}
+
+async function retention() {
+  await goto("Retention");
+  const days = page.getByLabel("Days that Tasks that ended is kept; 0 is for ever");
+  const before = await days.inputValue();
+  for (const n of [String(Number(before) + 1), before]) {
+    await days.fill(n);
+    await button("Set how long Tasks that ended is kept").click();
+    await page.getByText(`Tasks that ended: kept for ${n} days from now on.`).waitFor();
+  }
+  await look("retention");
+}
+
+/** A monitor reads all of it and changes nothing; who has no rights finds nothing. */
+async function others() {
+  await as(eve);
+  for (const [path, title, shown] of [
+    ["policies", "Policies", policy], ["groups", "Resource groups", group], ["roles", "Roles", role], ["presets", "Presets", fits], ["volumes", "Volumes", "everybody"],
+    ["audit", "Audit log", "grantRole"], ["retention", "Retention", "Audit log"],
+  ]) {
+    await page.goto(`/admin/${path}`);
+    await heading(title);
+    await page.locator("table").getByText(shown, { exact: shown === "Audit log" }).first().waitFor();
+    for (const name of [/^New /, /^Change/, /^Delete/, /^Set$/]) assert.equal(await page.locator(".content").getByRole("button", { name }).count(), 0, `${name} at /admin/${path} of a monitor`);
+  }
+  await page.goto("/admin/groups");
+  await page.getByRole("button", { name: group, exact: true }).click();
+  await listed(dialog(group), `project ${project}`).first().waitFor();
+  for (const name of ["Grant", "Change", "Delete"]) assert.equal(await button(name, dialog(group)).count(), 0, `${name} for a monitor`);
+  await look("group-monitor");
+  await as(ada);
+  for (const path of ["policies", "groups", "roles", "presets", "volumes", "audit", "retention"]) {
+    await page.goto(`/admin/${path}`);
+    await heading("Nothing is here");
+  }
+  await look("not-found");
+}
+
+/** What was made goes again, each by its button. */
+async function tidy() {
+  await as({ email: BERTH_EMAIL, password: BERTH_PASSWORD });
+  await page.goto("/admin/policies");
+  await page.getByLabel("Filter by name").fill(policy);
+  await page.getByRole("button", { name: policy, exact: true }).click();
+  await button(`Detach ${policy} from project ${project}`, dialog(policy)).click();
+  await button("Detach", dialog("Detach the policy?")).click();
+  await dialog(policy).getByText("Nobody in sight.").waitFor();
+  for (const [path, name] of [["policies", policy], ["roles", role], ["groups", group]]) {
+    if (path !== "policies") {
+      await page.goto(`/admin/${path}`);
+      await page.getByRole("button", { name, exact: true }).click();
+    }
+    await button("Delete", dialog(name)).click();
+    await button("Delete", dialog(`Delete ${name}?`)).click();
+    await dialog(`Delete ${name}?`).waitFor({ state: "detached" });
+    await page.getByRole("button", { name, exact: true }).waitFor({ state: "detached" });
+  }
+  await page.goto("/admin/presets");
+  for (const name of [fits, never]) {
+    await button(`Delete ${name}`).click();
+    await button("Delete", dialog(`Delete ${name}?`)).click();
+    await button(`Delete ${name}`).waitFor({ state: "detached" });
+  }
+}
+
+/** Ends what no page of the walk removes, and what a failed walk left behind. */
+async function sweep() {
+  const quiet = (query, variables) => admin.ask(query, variables).catch((why) => console.error("sweep:", why.message));
+  const { resourcePolicies, resourcePresets, roles: all, resourceGroups } = await admin.ask(`query($policy: String!, $role: String!, $group: String!) {
+    resourcePolicies(first: 1, where: { name: $policy }) { edges { node { id attachments { id } } } } resourcePresets { id name }
+    roles(first: 1, where: { name: $role }) { edges { node { id } } } resourceGroups(first: 1, where: { name: $group }) { edges { node { id } } } }`, { policy, role, group });
+  for (const { node } of resourcePolicies.edges) {
+    for (const a of node.attachments) await quiet("mutation($i: DetachResourcePolicyInput!) { detachResourcePolicy(input: $i) { id } }", { i: { id: a.id } });
+    await quiet("mutation($i: DeleteResourcePolicyInput!) { deleteResourcePolicy(input: $i) { id } }", { i: { id: node.id } });
+  }
+  for (const p of resourcePresets) if (p.name === fits || p.name === never) await quiet("mutation($i: DeleteResourcePresetInput!) { deleteResourcePreset(input: $i) { id } }", { i: { id: p.id } });
+  for (const { node } of all.edges) await quiet("mutation($i: DeleteRoleInput!) { deleteRole(input: $i) { id } }", { i: { id: node.id } });
+  for (const { node } of resourceGroups.edges) await quiet("mutation($i: DeleteResourceGroupInput!) { deleteResourceGroup(input: $i) { id } }", { i: { id: node.id } });
+  for (const who of [ada, eve]) if (who.id) await quiet("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", { i: { id: who.id, status: "inactive" } });
+  if (made.project) await quiet("mutation($i: PurgeProjectInput!) { purgeProject(input: $i) { id } }", { i: { id: made.project, name: project } });
+}
+
+try {
+  await step("people", people);
+  await step("policies", policies);
+  await step("what binds whom", binding);
+  await step("resource groups", groups);
+  await step("roles", roles);
+  await step("presets", presets);
+  await step("volumes", volumes);
+  await step("audit log", trail);
+  await step("retention", retention);
+  await step("others", others);
+  await step("tidy", tidy);
+  assert.deepEqual(faults, [], "errors in the browser");
+  assert.deepEqual(barriers, [], "accessibility");
+  console.log(`all good in ${Math.round((Date.now() - started) / 1000)} s`);
+} catch (error) {
+  await shoot(page, "failed", ["light"]).catch(() => undefined);
+  console.error(error, "\nat", page.url(), "\n", [...faults, ...barriers].join("\n"));
+  process.exitCode = 1;
+} finally {
+  await sweep().catch((why) => console.error("sweep:", why.message));
+  await close();
+}
