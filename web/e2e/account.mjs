@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Api, Authenticator, signed } from "./account/api.mjs";
-import { album, open, violations } from "./browser.mjs";
+import { album, looker, open } from "./browser.mjs";
 
 const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = process.env;
 for (const [name, value] of Object.entries({ BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD })) assert(value, `${name} is not set`);
@@ -21,6 +21,7 @@ const started = Date.now();
 const shoot = album(BERTH_SHOTS);
 const { page, context, faults, close } = await open(BERTH_URL);
 const barriers = [];
+const look = looker(page, shoot, barriers);
 const admin = new Api(BERTH_URL);
 const made = {};
 
@@ -28,23 +29,6 @@ async function step(name, act) {
   const from = Date.now();
   await act();
   console.log(`ok  ${name} (${Date.now() - from} ms)`);
-}
-
-/** Checks a page in both themes and at two widths, and keeps its pictures. */
-async function look(name) {
-  for (const theme of ["light", "dark"]) {
-    await page.emulateMedia({ colorScheme: theme });
-    await page.locator(`:root[data-mantine-color-scheme="${theme}"]`).waitFor();
-    barriers.push(...(await violations(page)).map((v) => `${name}, ${theme}: ${v}`));
-  }
-  await page.emulateMedia({ colorScheme: "light" });
-  for (const width of [1280, 800]) {
-    await page.setViewportSize({ width, height: 860 });
-    const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    if (over > 0) barriers.push(`${name}: ${over} px too wide for ${width} px`);
-    await shoot(page, `${name}-${width}`);
-  }
-  await page.setViewportSize({ width: 1360, height: 860 });
 }
 
 const heading = (name) => page.getByRole("heading", { level: 1, name }).waitFor();
@@ -75,11 +59,14 @@ async function go(name) {
   await heading(name);
 }
 
+/** Opens a menu and goes down to an entry, by arrow keys. */
 async function choose(target, name) {
-  await press(target);
   const item = page.getByRole("menuitem", { name, exact: true });
+  await press(target);
   await item.waitFor();
-  await press(item);
+  for (let i = 0; i < 20 && !(await item.evaluate((e) => e === document.activeElement)); i++) await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await item.waitFor({ state: "detached" });
 }
 
 /** Follows a download, and gives its name and text. */

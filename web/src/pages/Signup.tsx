@@ -98,7 +98,7 @@ function Form({ invitation, named, onDone }: { invitation: boolean; named: boole
             onChange={(e) => set({ domain: e.currentTarget.value })} />
         ) : null}
         <PasswordInput label={t("Password")} description={t("At least {{count}} characters", { count: shortest })} autoComplete="new-password" required minLength={shortest}
-          size="sm" value={person.password} error={field.password} onChange={(e) => set({ password: e.currentTarget.value })} />
+          size="sm" value={person.password} error={field.password} aria-invalid={field.password !== undefined} onChange={(e) => set({ password: e.currentTarget.value })} />
         <FailureNote failure={rest} />
         <Button type="submit" size="sm" loading={busy} disabled={!person.email.trim() || [...person.password].length < shortest}>
           {t("Sign up")}

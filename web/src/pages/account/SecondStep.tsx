@@ -1,4 +1,4 @@
-import { Button, Modal, PasswordInput, TextInput } from "@mantine/core";
+import { Button, PasswordInput, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useRouter } from "@tanstack/react-router";
 import { useState } from "react";
@@ -8,6 +8,7 @@ import { graphql } from "../../api/graphql";
 import { FailureNote } from "../../components/Note";
 import { Enrol } from "../../components/account/Enrol";
 import { RecoveryCodes } from "../../components/account/RecoveryCodes";
+import { FormDialog } from "../../components/admin/Form";
 import { when } from "../../components/format";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
@@ -88,7 +89,6 @@ function Renew() {
 function Disable({ required, onDone }: { required: boolean; onDone: () => void }) {
   const [opened, { open, close }] = useDisclosure(false);
   const { run, busy, failure, clear } = useAction(DisableTotp);
-  const { field, rest } = byField(failure, ["password", "code"]);
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
   const title = required ? t("New phone") : t("Turn off");
@@ -97,6 +97,14 @@ function Disable({ required, onDone }: { required: boolean; onDone: () => void }
     setCode("");
     clear();
     close();
+  }
+  async function turnOff() {
+    const done = await run({ input: { password, code: code.trim() } });
+    setCode("");
+    if (!done) return;
+    if (!required) toast({ text: t("Two-step login is off.") });
+    onDone();
+    end();
   }
   return (
     <section className="panel" aria-labelledby="disable">
@@ -111,26 +119,19 @@ function Disable({ required, onDone }: { required: boolean; onDone: () => void }
           </Button>
         </div>
       </div>
-      <Modal opened={opened} onClose={end} title={<h2>{required ? t("Set up two-step login anew?") : t("Turn off two-step login?")}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
-        <form className="stack" onSubmit={async (event) => {
-          event.preventDefault();
-          const done = await run({ input: { password, code: code.trim() } });
-          setCode("");
-          if (!done) return;
-          if (!required) toast({ text: t("Two-step login is off.") });
-          onDone();
-          end();
-        }}>
-          <p>{required ? t("The authenticator app and the recovery codes of now end; the new ones come next.") : t("From then on your password alone lets in. The recovery codes end with it.")}</p>
-          <PasswordInput label={t("Password")} autoComplete="current-password" required data-autofocus value={password} error={field.password}
-            onChange={(e) => setPassword(e.currentTarget.value)} />
-          <CodeInput value={code} error={field.code} onChange={setCode} />
-          <FailureNote failure={rest} />
-          <Button type="submit" color="red" loading={busy} disabled={!password || !code.trim()}>
-            {required ? t("Go on") : t("Turn off")}
-          </Button>
-        </form>
-      </Modal>
+      {opened ? (
+        <FormDialog title={required ? t("Set up two-step login anew?") : t("Turn off two-step login?")} failure={failure} fields={["password", "code"]} submit={required ? t("Go on") : t("Turn off")} busy={busy}
+          disabled={!password || !code.trim()} onClose={end} onSubmit={() => void turnOff()}>
+          {(wrong) => (
+            <>
+              <p>{required ? t("The authenticator app and the recovery codes of now end; the new ones come next.") : t("From then on your password alone lets in. The recovery codes end with it.")}</p>
+              <PasswordInput label={t("Password")} autoComplete="current-password" required data-autofocus value={password} error={wrong.password} aria-invalid={wrong.password !== undefined}
+                onChange={(e) => setPassword(e.currentTarget.value)} />
+              <CodeInput value={code} error={wrong.code} onChange={setCode} />
+            </>
+          )}
+        </FormDialog>
+      ) : null}
     </section>
   );
 }
