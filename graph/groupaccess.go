@@ -12,9 +12,10 @@ import (
 	"github.com/berthhq/berth/manager/group"
 )
 
-func (r queryResolver) ResourceGroupAccess(ctx context.Context, resourceGroup *uuid.UUID, user *uuid.UUID, project *uuid.UUID) ([]*group.Access, error) {
-	list, err := r.Groups.Access(ctx, resourceGroup, user, project)
-	return pointers(list), err
+func (r queryResolver) ResourceGroupAccess(ctx context.Context, resourceGroup, user, project *uuid.UUID, users *bool, nameContainsFold *string, first *int, after *string) (*group.ResourceGroupAccessList, error) {
+	return r.Groups.Access(ctx, group.AccessQuestion{
+		Group: resourceGroup, User: user, Project: project, Users: users, Name: nameContainsFold, First: deref(first), After: deref(after),
+	})
 }
 
 func (r resourceGroupAccessResolver) ResourceGroup(ctx context.Context, a *group.Access) (*ent.ResourceGroup, error) {

@@ -174,7 +174,7 @@ func (s *seen) collect(id string, v any) {
 // it lists.
 func (x *table) pages(c *column, e edge) *seen {
 	f := e.fields[0]
-	if f.Arguments.ForName("after") == nil {
+	if schema().Types[f.Type.Name()].Fields.ForName("edges") == nil {
 		return x.ask(c, f.Name, "{"+e.query("")+"}", nil, nil)
 	}
 	var all *seen

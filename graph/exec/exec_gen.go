@@ -792,7 +792,7 @@ type ComplexityRoot struct {
 		Projects            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ProjectOrder, where *ent.ProjectWhereInput) int
 		QuotaScopes         func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput) int
 		Registries          func(childComplexity int) int
-		ResourceGroupAccess func(childComplexity int, resourceGroup *uuid.UUID, user *uuid.UUID, project *uuid.UUID) int
+		ResourceGroupAccess func(childComplexity int, resourceGroup *uuid.UUID, user *uuid.UUID, project *uuid.UUID, users *bool, nameContainsFold *string, first *int, after *string) int
 		ResourceGroups      func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourceGroupOrder, where *ent.ResourceGroupWhereInput) int
 		ResourcePolicies    func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourcePolicyOrder, where *ent.ResourcePolicyWhereInput) int
 		ResourcePresets     func(childComplexity int, resourceGroup *uuid.UUID) int
@@ -880,6 +880,12 @@ type ComplexityRoot struct {
 		ResourceGroup func(childComplexity int) int
 		User          func(childComplexity int) int
 		Via           func(childComplexity int) int
+	}
+
+	ResourceGroupAccessList struct {
+		Access     func(childComplexity int) int
+		EndCursor  func(childComplexity int) int
+		TotalCount func(childComplexity int) int
 	}
 
 	ResourceGroupConnection struct {
@@ -1424,7 +1430,7 @@ type QueryResolver interface {
 	AuditEntries(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) (*ent.AuditEntryConnection, error)
 	Activity(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) (*ent.AuditEntryConnection, error)
 	Retention(ctx context.Context) ([]*ent.Retention, error)
-	ResourceGroupAccess(ctx context.Context, resourceGroup *uuid.UUID, user *uuid.UUID, project *uuid.UUID) ([]*group.Access, error)
+	ResourceGroupAccess(ctx context.Context, resourceGroup *uuid.UUID, user *uuid.UUID, project *uuid.UUID, users *bool, nameContainsFold *string, first *int, after *string) (*group.ResourceGroupAccessList, error)
 	ResourceGroups(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourceGroupOrder, where *ent.ResourceGroupWhereInput) (*ent.ResourceGroupConnection, error)
 	Agents(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AgentOrder, where *ent.AgentWhereInput) (*ent.AgentConnection, error)
 	Devices(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DeviceOrder, where *ent.DeviceWhereInput) (*ent.DeviceConnection, error)
@@ -4762,7 +4768,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.ResourceGroupAccess(childComplexity, args["resourceGroup"].(*uuid.UUID), args["user"].(*uuid.UUID), args["project"].(*uuid.UUID)), true
+		return e.ComplexityRoot.Query.ResourceGroupAccess(childComplexity, args["resourceGroup"].(*uuid.UUID), args["user"].(*uuid.UUID), args["project"].(*uuid.UUID), args["users"].(*bool), args["nameContainsFold"].(*string), args["first"].(*int), args["after"].(*string)), true
 	case "Query.resourceGroups":
 		if e.ComplexityRoot.Query.ResourceGroups == nil {
 			break
@@ -5148,6 +5154,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourceGroupAccess.Via(childComplexity), true
+
+	case "ResourceGroupAccessList.access":
+		if e.ComplexityRoot.ResourceGroupAccessList.Access == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroupAccessList.Access(childComplexity), true
+	case "ResourceGroupAccessList.endCursor":
+		if e.ComplexityRoot.ResourceGroupAccessList.EndCursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroupAccessList.EndCursor(childComplexity), true
+	case "ResourceGroupAccessList.totalCount":
+		if e.ComplexityRoot.ResourceGroupAccessList.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroupAccessList.TotalCount(childComplexity), true
 
 	case "ResourceGroupConnection.edges":
 		if e.ComplexityRoot.ResourceGroupConnection.Edges == nil {
@@ -7243,8 +7268,11 @@ enum DeviceOrderField { DEVICE_ID MODEL }
 input DeviceWhereInput { not: DeviceWhereInput and: [DeviceWhereInput!] or: [DeviceWhereInput!] id: ID idIn: [ID!] deviceID: String plugin: String vendor: String model: String health: DeviceHealth healthIn: [DeviceHealth!] allocatable: Boolean }
 
 extend type Query {
-  "Who may use a group, or which groups a user or a project may use; without arguments, which the viewer may use. At most 1000 of each."
-  resourceGroupAccess(resourceGroup: ID, user: ID, project: ID): [ResourceGroupAccess!]! @allow(to: USER)
+  """
+  Who may use a group, or which groups a user or a project may use; without them, which the viewer may use. Only
+  users, or only projects, where that is said; at most 100 a page.
+  """
+  resourceGroupAccess(resourceGroup: ID, user: ID, project: ID, users: Boolean, nameContainsFold: String, first: Int = 100, after: String): ResourceGroupAccessList! @allow(to: USER)
   resourceGroups(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ResourceGroupOrder!], where: ResourceGroupWhereInput): ResourceGroupConnection! @allow(to: USER)
   agents(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [AgentOrder!], where: AgentWhereInput): AgentConnection! @allow(to: USER)
   devices(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [DeviceOrder!], where: DeviceWhereInput): DeviceConnection! @allow(to: USER)
@@ -7301,6 +7329,14 @@ type GroupGrant implements Node @allow(to: USER) {
   "Null when out of sight."
   keypair: Keypair
   createdAt: Time!
+}
+
+type ResourceGroupAccessList @allow(to: USER) {
+  access: [ResourceGroupAccess!]!
+  "Of all pages."
+  totalCount: Int!
+  "Where to go on; null at the end."
+  endCursor: String
 }
 
 "A user or a project that may use a group, and why."
@@ -10092,6 +10128,18 @@ func (ec *executionContext) childFields_ResourceGroupAccess(ctx context.Context,
 	return nil, fmt.Errorf("no field named %q was found under type ResourceGroupAccess", field.Name)
 }
 
+func (ec *executionContext) childFields_ResourceGroupAccessList(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "access":
+		return ec.fieldContext_ResourceGroupAccessList_access(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ResourceGroupAccessList_totalCount(ctx, field)
+	case "endCursor":
+		return ec.fieldContext_ResourceGroupAccessList_endCursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceGroupAccessList", field.Name)
+}
+
 func (ec *executionContext) childFields_ResourceGroupConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "edges":
@@ -12879,6 +12927,38 @@ func (ec *executionContext) field_Query_resourceGroupAccess_args(ctx context.Con
 		return nil, err
 	}
 	args["project"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "users",
+		func(ctx context.Context, v any) (*bool, error) {
+			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["users"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "nameContainsFold",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["nameContainsFold"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg6
 	return args, nil
 }
 
@@ -26044,11 +26124,11 @@ func (ec *executionContext) _Query_resourceGroupAccess(ctx context.Context, fiel
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().ResourceGroupAccess(ctx, fc.Args["resourceGroup"].(*uuid.UUID), fc.Args["user"].(*uuid.UUID), fc.Args["project"].(*uuid.UUID))
+			return ec.Resolvers.Query().ResourceGroupAccess(ctx, fc.Args["resourceGroup"].(*uuid.UUID), fc.Args["user"].(*uuid.UUID), fc.Args["project"].(*uuid.UUID), fc.Args["users"].(*bool), fc.Args["nameContainsFold"].(*string), fc.Args["first"].(*int), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*group.Access) graphql.Marshaler {
-			return ec.marshalNResourceGroupAccess2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccessᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *group.ResourceGroupAccessList) graphql.Marshaler {
+			return ec.marshalNResourceGroupAccessList2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐResourceGroupAccessList(ctx, selections, v)
 		},
 		true,
 		true,
@@ -26061,7 +26141,7 @@ func (ec *executionContext) fieldContext_Query_resourceGroupAccess(ctx context.C
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ResourceGroupAccess(ctx, field)
+			return ec.childFields_ResourceGroupAccessList(ctx, field)
 		},
 	}
 	defer func() {
@@ -28323,6 +28403,84 @@ func (ec *executionContext) _ResourceGroupAccess_via(ctx context.Context, field 
 }
 func (ec *executionContext) fieldContext_ResourceGroupAccess_via(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ResourceGroupAccess", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceGroupAccessList_access(ctx context.Context, field graphql.CollectedField, obj *group.ResourceGroupAccessList) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroupAccessList_access(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Access, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*group.Access) graphql.Marshaler {
+			return ec.marshalNResourceGroupAccess2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccessᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroupAccessList_access(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceGroupAccessList",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceGroupAccess(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourceGroupAccessList_totalCount(ctx context.Context, field graphql.CollectedField, obj *group.ResourceGroupAccessList) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroupAccessList_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroupAccessList_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroupAccessList", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceGroupAccessList_endCursor(ctx context.Context, field graphql.CollectedField, obj *group.ResourceGroupAccessList) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroupAccessList_endCursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EndCursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroupAccessList_endCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroupAccessList", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _ResourceGroupConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroupConnection) (ret graphql.Marshaler) {
@@ -50421,6 +50579,54 @@ func (ec *executionContext) _ResourceGroupAccess(ctx context.Context, sel ast.Se
 	return out
 }
 
+var resourceGroupAccessListImplementors = []string{"ResourceGroupAccessList"}
+
+func (ec *executionContext) _ResourceGroupAccessList(ctx context.Context, sel ast.SelectionSet, obj *group.ResourceGroupAccessList) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourceGroupAccessListImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ResourceGroupAccessList")
+		case "access":
+			out.Values[i] = ec._ResourceGroupAccessList_access(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._ResourceGroupAccessList_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "endCursor":
+			out.Values[i] = ec._ResourceGroupAccessList_endCursor(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var resourceGroupConnectionImplementors = []string{"ResourceGroupConnection"}
 
 func (ec *executionContext) _ResourceGroupConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.ResourceGroupConnection) graphql.Marshaler {
@@ -57405,6 +57611,16 @@ func (ec *executionContext) marshalNResourceGroupAccess2ᚖgithubᚗcomᚋberthh
 		return graphql.Null
 	}
 	return ec._ResourceGroupAccess(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNResourceGroupAccessList2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐResourceGroupAccessList(ctx context.Context, sel ast.SelectionSet, v *group.ResourceGroupAccessList) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ResourceGroupAccessList(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNResourceGroupConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroupConnection(ctx context.Context, sel ast.SelectionSet, v *ent.ResourceGroupConnection) graphql.Marshaler {

@@ -136,10 +136,13 @@ type GroupAccess struct {
 }
 
 var groupAccess = define[struct {
-	ResourceGroupAccess []GroupAccess `json:"resourceGroupAccess"`
-}](`query ResourceGroupAccess($resourceGroup: ID, $user: ID, $project: ID) {
-  resourceGroupAccess(resourceGroup: $resourceGroup, user: $user, project: $project) {
-    resourceGroup { id name } user { id email } project { id name } via
+	ResourceGroupAccess struct {
+		Access    []GroupAccess `json:"access"`
+		EndCursor *string       `json:"endCursor"`
+	} `json:"resourceGroupAccess"`
+}](`query ResourceGroupAccess($resourceGroup: ID, $user: ID, $project: ID, $after: String) {
+  resourceGroupAccess(resourceGroup: $resourceGroup, user: $user, project: $project, after: $after) {
+    access { resourceGroup { id name } user { id email } project { id name } via } endCursor
   }
 }`)
 
@@ -150,6 +153,16 @@ func (c *Client) GroupAccess(ctx context.Context, group, user, project string) (
 	put(v, "resourceGroup", group)
 	put(v, "user", user)
 	put(v, "project", project)
-	out, err := groupAccess.run(ctx, c, v)
-	return out.ResourceGroupAccess, err
+	var all []GroupAccess
+	for {
+		out, err := groupAccess.run(ctx, c, v)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, out.ResourceGroupAccess.Access...)
+		if out.ResourceGroupAccess.EndCursor == nil {
+			return all, nil
+		}
+		v["after"] = *out.ResourceGroupAccess.EndCursor
+	}
 }

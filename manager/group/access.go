@@ -2,9 +2,9 @@ package group
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -22,14 +22,32 @@ type Access struct {
 	Via           []string   // superadmin, public, domain, project, user, keypair
 }
 
-// maxAccess is the most users and projects that one answer lists.
-const maxAccess = 1000
+// AccessQuestion asks who may use a group, or which groups a user or a project may
+// use; without any of them, which groups the viewer may use.
+type AccessQuestion struct {
+	Group, User, Project *uuid.UUID
+	Users                *bool   // only users, or only projects
+	Name                 *string // in the name of the user, project or group that is listed
+	First                int
+	After                string
+}
 
-// The union of all reasons. A project may use what is open to all who work in
-// it; what is granted to a user or keypair, he may use in every project.
-const (
-	whoUser = `
-SELECT g.id, u.id, json_agg(w.via ORDER BY w.n)
+// ResourceGroupAccessList is one page of answers.
+type ResourceGroupAccessList struct {
+	Access     []*Access
+	TotalCount int     // of all pages
+	EndCursor  *string // where to go on; nil at the end
+}
+
+// maxPage is the most that one page holds.
+const maxPage = 100
+
+// The union of all reasons, by group and then projects before users. A project may
+// use what is open to all who work in it; what is granted to a user or keypair, he
+// may use in every project. A null list of ids is no condition.
+const who = `
+WITH a AS (
+SELECT g.id AS group_id, u.id AS holder, json_agg(w.via ORDER BY w.n) AS via, g.name, 1 AS kind, u.email AS title, u.full_name AS more
 FROM resource_groups g CROSS JOIN users u JOIN LATERAL (
   SELECT 0 n, 'superadmin' via WHERE u.role = 'superadmin'
   UNION ALL SELECT 1, 'public' WHERE g.public
@@ -40,115 +58,141 @@ FROM resource_groups g CROSS JOIN users u JOIN LATERAL (
   UNION ALL SELECT 5, 'keypair' WHERE EXISTS (SELECT 1 FROM group_grants x JOIN keypairs k ON k.id = x.keypair_id
     WHERE x.resource_group_id = g.id AND k.user_id = u.id)
 ) w ON true
-WHERE g.active AND u.status = 'active' AND %s
-GROUP BY g.id, u.id, g.name, u.email ORDER BY g.name, u.email LIMIT %d`
-	whoProject = `
-SELECT g.id, p.id, json_agg(w.via ORDER BY w.n)
+WHERE g.active AND u.status = 'active' AND ($1::uuid[] IS NULL OR g.id = ANY($1)) AND ($2::uuid[] IS NULL OR u.id = ANY($2))
+GROUP BY g.id, u.id
+UNION ALL
+SELECT g.id, p.id, json_agg(w.via ORDER BY w.n), g.name, 0, p.name, ''
 FROM resource_groups g CROSS JOIN projects p JOIN LATERAL (
   SELECT 1 n, 'public' via WHERE g.public
   UNION ALL SELECT 2, 'domain' WHERE EXISTS (SELECT 1 FROM group_grants x WHERE x.resource_group_id = g.id AND x.domain_id = p.domain_id)
   UNION ALL SELECT 3, 'project' WHERE EXISTS (SELECT 1 FROM group_grants x WHERE x.resource_group_id = g.id AND x.project_id = p.id)
 ) w ON true
-WHERE g.active AND p.active AND %s
-GROUP BY g.id, p.id, g.name, p.name ORDER BY g.name, p.name LIMIT %d`
-)
+WHERE g.active AND p.active AND ($1::uuid[] IS NULL OR g.id = ANY($1)) AND ($3::uuid[] IS NULL OR p.id = ANY($3))
+GROUP BY g.id, p.id
+), b AS (SELECT * FROM a WHERE ($4 = '' OR strpos(lower(CASE WHEN $5 THEN title || ' ' || more ELSE name END), lower($4)) > 0))
+SELECT group_id, holder, via, kind, name, title, (SELECT count(*) FROM b) FROM b
+WHERE $6 = '' OR (name, kind, title, holder) > ($6, $7, $8, $9::uuid)
+ORDER BY name, kind, title, holder LIMIT $10`
 
-// Access answers who may use a group, or which groups a user or a project may
-// use; without any of them, which groups the viewer may use. It names only whom
-// and what the viewer sees, and of each kind at most maxAccess.
-func (s *Service) Access(ctx context.Context, group, who, where *uuid.UUID) ([]Access, error) {
+// place is where a page ends.
+type place struct {
+	Group  string
+	Kind   int
+	Title  string
+	Holder uuid.UUID
+}
+
+// Access answers a question, a page at a time. It names only whom and what the
+// viewer sees.
+func (s *Service) Access(ctx context.Context, q AccessQuestion) (*ResourceGroupAccessList, error) {
 	v := viewer.From(ctx)
 	if v == nil || v.IsAnonymous() {
 		return nil, problem.Unauthenticated("log in first")
 	}
-	switch {
-	case group != nil && who == nil && where == nil:
-		return s.ofGroup(ctx, *group)
-	case group == nil && who != nil && where == nil:
-		if _, err := s.client.User.Get(ctx, *who); err != nil {
-			return nil, permit.Missing(err, "user", "user")
-		}
-		return s.usable(ctx, whoUser, "u.id = ANY($1::uuid[])", *who)
-	case group == nil && who == nil && where != nil:
-		if _, err := s.client.Project.Get(ctx, *where); err != nil {
-			return nil, permit.Missing(err, "project", "project")
-		}
-		return s.usable(ctx, whoProject, "p.id = ANY($1::uuid[])", *where)
-	case group == nil && who == nil && where == nil:
-		return s.read(ctx, whoUser, "u.id = ANY($1::uuid[])", []uuid.UUID{v.User})
+	if q.First < 1 || q.First > maxPage {
+		return nil, problem.Invalid("first", "%d is not between 1 and %d", q.First, maxPage).WithLimit(fmt.Sprint(maxPage))
 	}
-	return nil, problem.Invalid("resourceGroup", "name at most one of resourceGroup, user and project")
-}
-
-// usable lists the groups that a user or project may use. A domain admin is not
-// told of groups that are granted to others alone.
-func (s *Service) usable(ctx context.Context, query, where string, id uuid.UUID) ([]Access, error) {
-	list, err := s.read(ctx, query, where, []uuid.UUID{id})
-	if err != nil || viewer.From(ctx).SeesAll() {
-		return list, err
+	var after place
+	if text, err := base64.RawURLEncoding.DecodeString(q.After); err != nil || q.After != "" && json.Unmarshal(text, &after) != nil {
+		return nil, problem.Invalid("after", "is no cursor of this list")
 	}
-	ids, err := s.client.ResourceGroup.Query().IDs(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read resource groups: %w", err)
-	}
-	return slices.DeleteFunc(list, func(a Access) bool { return !slices.Contains(ids, a.ResourceGroup) }), nil
-}
-
-func (s *Service) ofGroup(ctx context.Context, id uuid.UUID) ([]Access, error) {
-	if _, err := s.client.ResourceGroup.Get(ctx, id); err != nil {
-		return nil, permit.Missing(err, "resource group", "resourceGroup")
-	}
-	users, err := s.client.User.Query().Where(user.StatusEQ(user.StatusActive)).IDs(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read users: %w", err)
-	}
-	projects, err := s.client.Project.Query().Where(project.Active(true)).IDs(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read projects: %w", err)
-	}
-	byUser, err := s.read(ctx, whoUser, "g.id = ANY($1::uuid[]) AND u.id = ANY($2::uuid[])", []uuid.UUID{id}, users)
+	groups, users, projects, err := s.among(ctx, v, q)
 	if err != nil {
 		return nil, err
 	}
-	byProject, err := s.read(ctx, whoProject, "g.id = ANY($1::uuid[]) AND p.id = ANY($2::uuid[])", []uuid.UUID{id}, projects)
-	if err != nil {
-		return nil, err
+	if q.Users != nil && *q.Users {
+		projects = &[]string{}
+	} else if q.Users != nil {
+		users = &[]string{}
 	}
-	return append(byProject, byUser...), nil
-}
-
-// read runs one of the queries, narrowed by a condition on lists of ids.
-func (s *Service) read(ctx context.Context, query, where string, lists ...[]uuid.UUID) ([]Access, error) {
-	args := make([]any, len(lists))
-	for i, list := range lists {
-		ids := make([]string, len(list))
-		for k, id := range list {
-			ids[k] = id.String()
-		}
-		args[i] = ids
+	name := ""
+	if q.Name != nil {
+		name = *q.Name
 	}
-	rows, err := s.client.QueryContext(ctx, fmt.Sprintf(query, where, maxAccess), args...)
+	rows, err := s.client.QueryContext(ctx, who, groups, users, projects, name, q.Group != nil,
+		after.Group, after.Kind, after.Title, after.Holder.String(), q.First+1)
 	if err != nil {
 		return nil, fmt.Errorf("look up who may use groups: %w", err)
 	}
 	defer rows.Close()
-	out := []Access{}
+	out := &ResourceGroupAccessList{Access: []*Access{}}
 	for rows.Next() {
+		if len(out.Access) == q.First {
+			text, err := json.Marshal(after)
+			if err != nil {
+				return nil, err
+			}
+			end := base64.RawURLEncoding.EncodeToString(text)
+			out.EndCursor = &end
+			break
+		}
 		var a Access
-		var holder uuid.UUID
 		var via []byte
-		if err := rows.Scan(&a.ResourceGroup, &holder, &via); err != nil {
+		if err := rows.Scan(&a.ResourceGroup, &after.Holder, &via, &after.Kind, &after.Group, &after.Title, &out.TotalCount); err != nil {
 			return nil, fmt.Errorf("read who may use groups: %w", err)
 		}
 		if err := json.Unmarshal(via, &a.Via); err != nil {
 			return nil, fmt.Errorf("read who may use groups: %w", err)
 		}
-		if query == whoUser {
+		if holder := after.Holder; after.Kind == 1 {
 			a.User = &holder
 		} else {
 			a.Project = &holder
 		}
-		out = append(out, a)
+		out.Access = append(out.Access, &a)
 	}
 	return out, rows.Err()
+}
+
+// among returns the groups, users and projects that an answer is about; nil is all.
+// Who sees everything is told of everything.
+func (s *Service) among(ctx context.Context, v *viewer.Viewer, q AccessQuestion) (groups, users, projects *[]string, err error) {
+	nobody := &[]string{}
+	switch {
+	case q.Group != nil && q.User == nil && q.Project == nil:
+		if _, err := s.client.ResourceGroup.Get(ctx, *q.Group); err != nil {
+			return nil, nil, nil, permit.Missing(err, "resource group", "resourceGroup")
+		}
+		groups = &[]string{q.Group.String()}
+		if v.SeesAll() && v.Within == uuid.Nil {
+			return groups, nil, nil, nil
+		}
+		if users, err = texts(s.client.User.Query().Where(user.StatusEQ(user.StatusActive)).IDs(ctx)); err != nil {
+			return nil, nil, nil, fmt.Errorf("read users: %w", err)
+		}
+		if projects, err = texts(s.client.Project.Query().Where(project.Active(true)).IDs(ctx)); err != nil {
+			return nil, nil, nil, fmt.Errorf("read projects: %w", err)
+		}
+		return groups, users, projects, nil
+	case q.Group == nil && q.User != nil && q.Project == nil:
+		if _, err := s.client.User.Get(ctx, *q.User); err != nil {
+			return nil, nil, nil, permit.Missing(err, "user", "user")
+		}
+		users, projects = &[]string{q.User.String()}, nobody
+	case q.Group == nil && q.User == nil && q.Project != nil:
+		if _, err := s.client.Project.Get(ctx, *q.Project); err != nil {
+			return nil, nil, nil, permit.Missing(err, "project", "project")
+		}
+		users, projects = nobody, &[]string{q.Project.String()}
+	case q.Group == nil && q.User == nil && q.Project == nil:
+		return nil, &[]string{v.User.String()}, nobody, nil
+	default:
+		return nil, nil, nil, problem.Invalid("resourceGroup", "name at most one of resourceGroup, user and project")
+	}
+	if v.SeesAll() {
+		return nil, users, projects, nil
+	}
+	// Nobody is told of groups that are granted to others alone.
+	if groups, err = texts(s.client.ResourceGroup.Query().IDs(ctx)); err != nil {
+		return nil, nil, nil, fmt.Errorf("read resource groups: %w", err)
+	}
+	return groups, users, projects, nil
+}
+
+func texts(list []uuid.UUID, err error) (*[]string, error) {
+	out := make([]string, len(list))
+	for i, id := range list {
+		out[i] = id.String()
+	}
+	return &out, err
 }

@@ -1,6 +1,8 @@
 package group_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -46,6 +48,28 @@ func (w world) make(t *testing.T, name string, public bool) *ent.ResourceGroup {
 	return out.ResourceGroup
 }
 
+// access asks page by page, a few at a time.
+func (w world) access(t *testing.T, ctx context.Context, g, u, p *uuid.UUID) ([]group.Access, error) {
+	t.Helper()
+	var out []group.Access
+	for q := (group.AccessQuestion{Group: g, User: u, Project: p, First: 2}); ; {
+		page, err := w.Access(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range page.Access {
+			out = append(out, *a)
+		}
+		if page.EndCursor == nil {
+			if len(out) != page.TotalCount {
+				t.Errorf("%d are listed and %d counted", len(out), page.TotalCount)
+			}
+			return out, nil
+		}
+		q.After = *page.EndCursor
+	}
+}
+
 // sees lists the names of the groups in a user's sight.
 func (w world) sees(t *testing.T, u *ent.User) []string {
 	t.Helper()
@@ -88,7 +112,7 @@ func TestGrantsAreAUnion(t *testing.T) {
 			if can {
 				via = []string{c.via}
 			}
-			mine, err := w.Access(w.As(t, u), nil, nil, nil)
+			mine, err := w.access(t, w.As(t, u), nil, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +124,7 @@ func TestGrantsAreAUnion(t *testing.T) {
 				t.Errorf("granted to a %s, %s is told (-want +got)\n%s", c.name, u.Username, d)
 			}
 		}
-		all, err := w.Access(root, &g.ID, nil, nil)
+		all, err := w.access(t, root, &g.ID, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,16 +159,16 @@ func TestGrantsAreAUnion(t *testing.T) {
 	if _, err := w.UpdateResourceGroup(root, group.UpdateResourceGroupInput{ID: g.ID, Public: &yes}); err != nil {
 		t.Fatal(err)
 	}
-	mine, err := w.Access(w.As(t, w.B.Member), nil, &w.B.Member.ID, nil)
+	mine, err := w.access(t, w.As(t, w.B.Member), nil, &w.B.Member.ID, nil)
 	if d := cmp.Diff([]group.Access{{ResourceGroup: g.ID, User: &w.B.Member.ID, Via: []string{"public", "domain", "project", "user", "keypair"}}}, mine); d != "" || err != nil {
 		t.Errorf("all reasons (-want +got)\n%s%v", d, err)
 	}
 	// Who may use it names nobody whom one does not know.
-	seen, err := w.Access(w.As(t, w.A.Loner), &g.ID, nil, nil)
+	seen, err := w.access(t, w.As(t, w.A.Loner), &g.ID, nil, nil)
 	if d := cmp.Diff([]group.Access{{ResourceGroup: g.ID, User: &w.A.Loner.ID, Via: []string{"public"}}}, seen); d != "" || err != nil {
 		t.Errorf("a loner is told (-want +got)\n%s%v", d, err)
 	}
-	_, err = w.Access(w.As(t, w.A.Loner), nil, &w.B.Member.ID, nil)
+	_, err = w.access(t, w.As(t, w.A.Loner), nil, &w.B.Member.ID, nil)
 	want(t, "a stranger's groups", err, problem.CodeNotFound, "user")
 }
 
@@ -161,10 +185,10 @@ func TestInactiveGroupsVanish(t *testing.T) {
 	if got := w.sees(t, w.A.Member); len(got) != 0 {
 		t.Errorf("a member sees %v", got)
 	}
-	if got, err := w.Access(w.As(t, w.A.Member), nil, nil, nil); len(got) != 0 || err != nil {
+	if got, err := w.access(t, w.As(t, w.A.Member), nil, nil, nil); len(got) != 0 || err != nil {
 		t.Errorf("a member may use %v, %v", got, err)
 	}
-	_, err := w.Access(w.As(t, w.A.Member), &g.ID, nil, nil)
+	_, err := w.access(t, w.As(t, w.A.Member), &g.ID, nil, nil)
 	want(t, "its users", err, problem.CodeNotFound, "resourceGroup")
 	if got := w.sees(t, w.Superadmin); len(got) != 1 {
 		t.Errorf("a superadmin sees %v", got)
@@ -218,6 +242,83 @@ func TestWhoChangesGroups(t *testing.T) {
 	want(t, "with an agent", err, problem.CodeFailedPrecondition, "id")
 	w.Client.Agent.DeleteOne(a).ExecX(system)
 	if _, err := w.DeleteResourceGroup(root, group.DeleteResourceGroupInput{ID: open.ID}); err != nil {
+		t.Error(err)
+	}
+}
+
+// More than any page holds are all listed, each once, in order; users and projects
+// apart where that is asked, and by name.
+func TestAccessIsPaged(t *testing.T) {
+	w := start(t)
+	g, system := w.make(t, "gpu", true), viewer.SystemContext(t.Context())
+	const many = 1100
+	w.Client.User.MapCreateBulk(make([]struct{}, many), func(c *ent.UserCreate, i int) {
+		name := fmt.Sprintf("many%04d", i)
+		c.SetEmail(name + "@example.org").SetUsername(name).SetFullName(fmt.Sprint("Number ", i)).SetPasswordHash("-").SetDomainID(w.B.ID)
+	}).ExecX(system)
+	for _, as := range []*ent.User{w.Superadmin, w.B.Admin} {
+		ctx, seen, order := w.As(t, as), map[uuid.UUID]bool{}, []string{}
+		yes, no, ninth := true, false, "NUMBER 9"
+		for q := (group.AccessQuestion{Group: &g.ID, Users: &yes, First: 100}); ; {
+			page, err := w.Access(ctx, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range page.Access {
+				if a.Project != nil || seen[*a.User] {
+					t.Errorf("%v is a project, or listed twice", a)
+				}
+				seen[*a.User] = true
+				order = append(order, w.Client.User.GetX(system, *a.User).Email)
+			}
+			if page.EndCursor == nil {
+				if page.TotalCount != len(seen) {
+					t.Errorf("%d counted, %d listed", page.TotalCount, len(seen))
+				}
+				break
+			}
+			q.After = *page.EndCursor
+		}
+		if len(seen) < many+4 || !slices.IsSorted(order) {
+			t.Errorf("%d users for %s, sorted: %v", len(seen), as.Username, slices.IsSorted(order))
+		}
+		for _, c := range []struct {
+			users *bool
+			name  *string
+			want  int
+		}{{&yes, &ninth, 111}, {&no, &ninth, 0}, {nil, &ninth, 111}} {
+			page, err := w.Access(ctx, group.AccessQuestion{Group: &g.ID, Users: c.users, Name: c.name, First: 1})
+			if err != nil || page.TotalCount != c.want {
+				t.Errorf("%v, %v", page, err)
+			}
+		}
+		if page, err := w.Access(ctx, group.AccessQuestion{Group: &g.ID, Users: &no, First: 100}); err != nil || len(page.Access) == 0 || page.Access[0].Project == nil {
+			t.Errorf("projects: %v, %v", page, err)
+		}
+	}
+	for field, q := range map[string]group.AccessQuestion{
+		"first": {First: 101}, "after": {First: 1, After: "?"}, "resourceGroup": {First: 1, User: &w.A.Member.ID, Project: &w.A.Project.ID},
+	} {
+		_, err := w.Access(w.As(t, w.Superadmin), q)
+		want(t, field, err, problem.CodeInvalidArgument, field)
+	}
+}
+
+// A group in which something lives, or has lived, is not deleted.
+func TestDeleteResourceGroupWithSessions(t *testing.T) {
+	w := start(t)
+	g, root, system := w.make(t, "gpu", true), w.As(t, w.Superadmin), viewer.SystemContext(t.Context())
+	r := w.Client.Registry.Create().SetName("r").SetHost("r").SaveX(system)
+	i := w.Client.Image.Create().SetReference("r/i:1").SetName("i:1").SetArchitecture("amd64").SetDigest("-").SetRegistry(r).SaveX(system)
+	s := w.Client.Session.Create().SetName("s").SetType("batch").SetSlots(nil).SetDomainID(w.A.ID).SetProject(w.A.Project).
+		SetOwner(w.A.Member).SetResourceGroup(g).SetImage(i).SaveX(system)
+	_, err := w.DeleteResourceGroup(root, group.DeleteResourceGroupInput{ID: g.ID})
+	want(t, "with a live session", err, problem.CodeFailedPrecondition, "id")
+	s.Update().SetTerminatedAt(time.Now()).ExecX(system)
+	_, err = w.DeleteResourceGroup(root, group.DeleteResourceGroupInput{ID: g.ID})
+	want(t, "with one that is kept", err, problem.CodeFailedPrecondition, "id")
+	w.Client.Session.DeleteOne(s).ExecX(system)
+	if _, err := w.DeleteResourceGroup(root, group.DeleteResourceGroupInput{ID: g.ID}); err != nil {
 		t.Error(err)
 	}
 }

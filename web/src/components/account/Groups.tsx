@@ -4,7 +4,7 @@ import { t } from "../../i18n";
 import { FailureNote } from "../Note";
 
 const MyGroupsQuery = graphql(`
-  query MyGroups { resourceGroupAccess { via resourceGroup { id name description sessionTypes } } }
+  query MyGroups { resourceGroupAccess { totalCount access { via resourceGroup { id name description sessionTypes } } } }
 `);
 
 /** Why a group is open to one. */
@@ -20,7 +20,7 @@ const reasons: Record<string, string> = {
 /** The resource groups that one may use, and why. */
 export function Groups() {
   const { data, failure } = useLiveQuery({ query: MyGroupsQuery });
-  const list = data?.resourceGroupAccess ?? [];
+  const list = data?.resourceGroupAccess.access ?? [];
   return (
     <section className="panel" aria-labelledby="groups">
       <div className="panel-head">
@@ -43,6 +43,8 @@ export function Groups() {
           </li>
         ) : null)}
       </ul>
+      {data && data.resourceGroupAccess.totalCount > list.length
+        ? <p className="body dim">{t("The first {{n}} of {{total}}.", { n: list.length, total: data.resourceGroupAccess.totalCount })}</p> : null}
     </section>
   );
 }
