@@ -60,6 +60,10 @@ export function WhatBinds({ place, onChange }: { place: Place; onChange: (more: 
     ...(domain ? [{ kind: "domain" as const, id: domain.id, name: domain.name }] : []),
   ];
   const bind = all.filter((h) => binds(viewer).includes(h.kind));
+  function changed() {
+    refetch();
+    if (place.user && seesAll(viewer)) keys.refetch();
+  }
   return (
     <>
       <section className="panel pad whose" aria-label={t("Whose limits")}>
@@ -84,7 +88,7 @@ export function WhatBinds({ place, onChange }: { place: Place; onChange: (more: 
                 </div>
               ) : null}
             </div>
-            {attached.size > 0 ? <Attachments label={t("Attached policies")} list={[...attached.values()]} first="policy" onDone={refetch} /> : <p className="pad-line dim">{t("No policy is attached to them or to their domain.")}</p>}
+            {attached.size > 0 ? <Attachments label={t("Attached policies")} list={[...attached.values()]} first="policy" onDone={changed} /> : <p className="pad-line dim">{t("No policy is attached to them or to their domain.")}</p>}
           </section>
           <section className="panel scroll-x" aria-label={t("What binds")}>
             <div className="panel-head">
@@ -95,7 +99,7 @@ export function WhatBinds({ place, onChange }: { place: Place; onChange: (more: 
           </section>
         </>
       ) : null}
-      {adding ? <AttachDialog policy={null} holder={adding} onClose={() => setAdding(null)} onDone={refetch} /> : null}
+      {adding ? <AttachDialog policy={null} holder={adding} onClose={() => setAdding(null)} onDone={changed} /> : null}
     </>
   );
 }
