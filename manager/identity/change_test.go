@@ -198,6 +198,7 @@ func TestUpdateUserFields(t *testing.T) {
 		{"containerGids", identity.UpdateUserInput{ContainerGIDs: []int{5, -1}}},
 		{"username", identity.UpdateUserInput{Username: ptr("a b")}},
 		{"allowedAddresses", identity.UpdateUserInput{AllowedAddresses: []string{"10.0.0.0/33"}}},
+		{"username", identity.UpdateUserInput{Username: ptr("Deleted-" + w.A.Member.ID.String())}}, // it would hide him
 		{"allowedAddresses", identity.UpdateUserInput{AllowedAddresses: many}},
 	} {
 		c.in.ID = w.A.Member.ID

@@ -158,15 +158,17 @@ func owned(id uuid.UUID) predicate.Vfolder {
 	return vfolder.And(vfolder.OwnerID(id), vfolder.StatusEQ(vfolder.StatusReady))
 }
 
+const tombstonePrefix = "deleted-"
+
 // tombstone is what a purged user is called whom the history still names.
-func tombstone(id uuid.UUID) string { return "deleted-" + id.String() }
+func tombstone(id uuid.UUID) string { return tombstonePrefix + id.String() }
 
 func gone(u *ent.User) bool { return u.Username == tombstone(u.ID) }
 
 // Present leaves out the purged users whom the history still names.
 func Present() predicate.User {
 	return func(s *sql.Selector) {
-		s.Where(sql.ExprP(s.C(user.FieldUsername) + " <> 'deleted-' || " + s.C(user.FieldID) + "::text"))
+		s.Where(sql.ExprP(s.C(user.FieldUsername) + " <> '" + tombstonePrefix + "' || " + s.C(user.FieldID) + "::text"))
 	}
 }
 

@@ -48,7 +48,7 @@ func (in *UpdateUserInput) check() (err error) {
 	}
 	if in.Username != nil {
 		lower := strings.ToLower(*in.Username)
-		if err := naming.Handle("username", lower); err != nil {
+		if err := handle(lower); err != nil {
 			return err
 		}
 		in.Username = &lower

@@ -143,7 +143,7 @@ func (in *CreateUserInput) normalise() error {
 	if in.Username == "" {
 		in.Username = HandleOf(email)
 	}
-	if err := naming.Handle("username", in.Username); err != nil {
+	if err := handle(in.Username); err != nil {
 		return err
 	}
 	if in.FullName != nil {
@@ -164,6 +164,14 @@ func (in *CreateUserInput) normalise() error {
 		return problem.Invalid("projects", "are too many").WithLimit(fmt.Sprint(maxProjects))
 	}
 	return nil
+}
+
+// handle checks a username that somebody chose.
+func handle(name string) error {
+	if strings.HasPrefix(name, tombstonePrefix) {
+		return problem.Invalid("username", "must not begin with %s, as those of purged users do", tombstonePrefix)
+	}
+	return naming.Handle("username", name)
 }
 
 // Email brings an address into the form that is stored and compared: a bare

@@ -288,6 +288,31 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// Where the provider makes no users, it lets in only whom somebody else has made.
+func TestNobodyIsProvisionedWithoutTheRule(t *testing.T) {
+	s := newSetup(t)
+	ctx := viewer.SystemContext(t.Context())
+	before := s.Client.User.Query().CountX(ctx)
+	off := false
+	if _, err := s.service.UpdateIdentityProvider(s.as(s.Superadmin), oidc.UpdateIdentityProviderInput{ID: s.provider.ID, AutoProvision: &off}); err != nil {
+		t.Fatal(err)
+	}
+	if got := outcome(s.get(t, s.start(t))); got != "/login unknown_user" {
+		t.Errorf("somebody unknown: %q", got)
+	}
+	s.Client.User.UpdateOne(s.A.Member).SetEmail("new@corp.com").SetStatus(user.StatusBeforeVerification).ExecX(ctx)
+	if got := outcome(s.get(t, s.start(t))); got != "/login inactive" {
+		t.Errorf("somebody who waits for approval: %q", got)
+	}
+	s.Client.User.UpdateOne(s.A.Member).SetStatus(user.StatusActive).ExecX(ctx)
+	if got := outcome(s.get(t, s.start(t))); got != "" {
+		t.Errorf("somebody known: %q", got)
+	}
+	if n := s.Client.User.Query().CountX(ctx); n != before {
+		t.Errorf("%d users were made", n-before)
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	s := newSetup(t)
 	ctx := viewer.SystemContext(t.Context())
