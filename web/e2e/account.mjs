@@ -471,9 +471,9 @@ async function sshKeys() {
   const own = publicLine("ada@home");
   await dialog().getByLabel("Name").fill("");
   await dialog().locator('input[type="file"]').setInputFiles({ name: "id_ed25519.pub", mimeType: "text/plain", buffer: Buffer.from(`${own}\n`) });
-  await page.waitForFunction(() => document.querySelector('[role="dialog"] input[maxlength]')?.value === "ada@home");
+  await page.waitForFunction(() => document.querySelector('[role="dialog"] input[maxlength]')?.value === "ada-home");
   await press(dialog().getByRole("button", { name: "Add" }));
-  await row("ada@home").getByText(fingerprint(own)).waitFor();
+  await row("ada-home").getByText(fingerprint(own)).waitFor();
   await look("ssh-keys");
   await press(button("Delete my laptop"));
   await press(dialog().getByRole("button", { name: "Delete" }));

@@ -1,10 +1,10 @@
-import { TextInput, Textarea } from "@mantine/core";
+import { Button, FileButton, TextInput, Textarea } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { t } from "../../i18n";
 import { FormDialog } from "../admin/Form";
-import { commentOf, isPrivate } from "./sshkey";
+import { isPrivate, nameOf } from "./sshkey";
 
 const CreateSshKey = graphql(`mutation CreateSshKey($input: CreateSSHKeyInput!) { createSshKey(input: $input) { privateKey sshKey { id } } }`);
 const AddSshKey = graphql(`mutation AddSshKey($input: AddSSHKeyInput!) { addSshKey(input: $input) { sshKey { id } } }`);
@@ -26,7 +26,7 @@ export function NewSshKey({ own, onClose, onMade }: Props) {
 
   function read(text: string) {
     setPublicKey(text);
-    if (!name.trim() && !isPrivate(text)) setName(commentOf(text).slice(0, 64));
+    if (!name.trim() && !isPrivate(text)) setName(nameOf(text));
   }
   async function submit() {
     if (own) {
@@ -45,10 +45,11 @@ export function NewSshKey({ own, onClose, onMade }: Props) {
             <>
               <Textarea label={t("Public key")} description={t("The one line of a file such as id_ed25519.pub: ed25519, ecdsa, or rsa of 2048 bits and more.")} required data-autofocus autosize minRows={3} maxRows={8}
                 spellCheck={false} value={publicKey} error={wrongHalf ? t("This is the private half. Keep it to yourself; the public one is in the file that ends in .pub.") : wrong.publicKey} onChange={(e) => read(e.currentTarget.value)} />
-              <input type="file" accept=".pub,text/plain" aria-label={t("Read the public key from a file")} onChange={async (e) => {
-                const file = e.currentTarget.files?.[0];
-                if (file) read((await file.slice(0, 16_384).text()).trim());
-              }} />
+              <div>
+                <FileButton accept=".pub,text/plain" onChange={async (file) => file && read((await file.slice(0, 16_384).text()).trim())}>
+                  {(props) => <Button variant="default" {...props}>{t("Read it from a file")}</Button>}
+                </FileButton>
+              </div>
             </>
           ) : (
             <p>{t("The platform makes an ed25519 key, shows you its private half once, and keeps the public one.")}</p>

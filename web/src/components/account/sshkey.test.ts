@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commentOf, fileOf, isPrivate, keyKind } from "./sshkey";
+import { fileOf, isPrivate, keyKind, nameOf } from "./sshkey";
 
 describe("an SSH key", () => {
   it.each([
@@ -9,8 +9,9 @@ describe("an SSH key", () => {
     ["sk-ssh-ed25519@openssh.com AAAA", "SK-ED25519"],
   ])("%s is of kind %s", (text, kind) => expect(keyKind(text)).toBe(kind));
   it("is named by its comment", () => {
-    expect(commentOf("ssh-rsa AAAA Ada Lovelace\n")).toBe("Ada Lovelace");
-    expect(commentOf("ssh-rsa AAAA")).toBe("");
+    expect(nameOf("ssh-rsa AAAA Ada Lovelace\n")).toBe("Ada Lovelace");
+    expect(nameOf("ssh-rsa AAAA ada@home (work)")).toBe("ada-home -work-");
+    expect(nameOf("ssh-rsa AAAA")).toBe("");
   });
   it("has a file name without what shells mind", () => {
     expect(fileOf("my laptop/2")).toBe("berth_my_laptop_2");
