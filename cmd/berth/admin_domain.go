@@ -30,7 +30,7 @@ func (a *app) domainList() *cobra.Command {
 }
 
 func domainTable(list ...client.Domain) *output.Table {
-	t := output.NewTable("NAME", "STATE", "PROJECTS", "USERS", "POLICIES", "HELD", "DESCRIPTION")
+	t := output.NewTable("NAME", "STATE", "PROJECTS", "USERS", "POLICIES", "HELD", "DESCRIPTION").Spare("DESCRIPTION", "HELD")
 	for _, d := range list {
 		t.Row(d.Name, activity(d.Active), strconv.Itoa(d.Projects.TotalCount), strconv.Itoa(d.Users.TotalCount),
 			policiesText(d.Policies), output.Slots(d.Occupied), d.Description)

@@ -29,7 +29,7 @@ func (a *app) groupList() *cobra.Command {
 }
 
 func groupTable(list ...client.Group) *output.Table {
-	t := output.NewTable("NAME", "STATE", "OPEN TO", "SESSIONS", "AGENTS", "DESCRIPTION")
+	t := output.NewTable("NAME", "STATE", "OPEN TO", "SESSIONS", "AGENTS", "DESCRIPTION").Spare("DESCRIPTION")
 	for _, g := range list {
 		t.Row(g.Name, activity(g.Active), openTo(g), strings.Join(g.SessionTypes, ", "), strconv.Itoa(g.Agents.TotalCount), g.Description)
 	}

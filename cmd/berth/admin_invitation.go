@@ -31,7 +31,7 @@ func (a *app) invitationList() *cobra.Command {
 }
 
 func (a *app) invitationTable(list ...client.Invitation) *output.Table {
-	t := output.NewTable("E-MAIL", "DOMAIN", "PROJECT", "STATE", "INVITED", "ID")
+	t := output.NewTable("E-MAIL", "DOMAIN", "PROJECT", "STATE", "INVITED", "ID").Spare("ID", "INVITED", "PROJECT")
 	for _, i := range list {
 		t.Row(i.Email, i.Domain.Name, i.Project.Title(), a.invitationState(i), a.ago(&i.CreatedAt), i.ID)
 	}

@@ -55,7 +55,7 @@ func inDomain[T any](ctx context.Context, c *client.Client, ref string, list []T
 }
 
 func projectTable(list ...client.Project) *output.Table {
-	t := output.NewTable("NAME", "DOMAIN", "TYPE", "STATE", "MEMBERS", "POLICIES", "HELD", "DESCRIPTION")
+	t := output.NewTable("NAME", "DOMAIN", "TYPE", "STATE", "MEMBERS", "POLICIES", "HELD", "DESCRIPTION").Spare("DESCRIPTION", "HELD", "TYPE")
 	for _, p := range list {
 		t.Row(p.Name, p.Domain.Name, sentence(p.Type), activity(p.Active), members(p), policiesText(p.Policies),
 			output.Slots(p.Occupied), p.Description)

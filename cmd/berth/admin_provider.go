@@ -28,7 +28,7 @@ func (a *app) providerList() *cobra.Command {
 }
 
 func providerTable(list ...client.IdentityProvider) *output.Table {
-	t := output.NewTable("NAME", "STATE", "ISSUER", "CLIENT", "DOMAIN", "MAKES USERS OF")
+	t := output.NewTable("NAME", "STATE", "ISSUER", "CLIENT", "DOMAIN", "MAKES USERS OF").Spare("CLIENT")
 	for _, p := range list {
 		makes := "no"
 		if p.AutoProvision {

@@ -42,7 +42,7 @@ func (a *app) taskList() *cobra.Command {
 }
 
 func (a *app) taskTable(list ...client.Task) *output.Table {
-	t := output.NewTable("TASK", "STATUS", "DONE", "AGE", "ID", "MESSAGE")
+	t := output.NewTable("TASK", "STATUS", "DONE", "AGE", "ID", "MESSAGE").Spare("AGE", "DONE")
 	for _, one := range list {
 		t.Row(one.Title, taskStatus(one), taskDone(one), output.Age(a.now(), one.CreatedAt), one.ID, one.Message)
 	}

@@ -53,7 +53,7 @@ func (a *app) userList() *cobra.Command {
 }
 
 func (a *app) userTable(list ...client.User) *output.Table {
-	t := output.NewTable("EMAIL", "NAME", "ROLE", "STATUS", "DOMAIN", "POLICIES", "HELD", "LAST LOGIN")
+	t := output.NewTable("EMAIL", "NAME", "ROLE", "STATUS", "DOMAIN", "POLICIES", "HELD", "LAST LOGIN").Spare("HELD", "POLICIES", "LAST LOGIN", "NAME")
 	for _, u := range list {
 		status := output.Cell{Text: sentence(u.Status), Color: output.Green}
 		if u.Status != "active" {

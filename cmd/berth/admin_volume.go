@@ -53,7 +53,7 @@ func (a *app) volumeGrants() *cobra.Command {
 }
 
 func volumeGrantTable(list ...client.VolumeGrant) *output.Table {
-	t := output.NewTable("WHO", "MAY", "ID")
+	t := output.NewTable("WHO", "MAY", "ID").Spare("ID")
 	for _, g := range list {
 		may := strings.ReplaceAll(strings.Join(g.Permissions, ", "), "_", "-")
 		if len(g.Permissions) == len(access.VolumePermissions()) {

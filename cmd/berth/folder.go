@@ -81,7 +81,7 @@ func (a *app) folderList() *cobra.Command {
 }
 
 func (a *app) folderTable(list ...client.Folder) *output.Table {
-	t := output.NewTable("NAME", "OWNER", "VOLUME", "MOUNTED BY", "AGE", "ID")
+	t := output.NewTable("NAME", "OWNER", "VOLUME", "MOUNTED BY", "AGE", "ID").Spare("ID", "VOLUME")
 	for _, f := range list {
 		owner := ""
 		if f.Owner != nil {

@@ -164,7 +164,7 @@ func (a *app) registryList() *cobra.Command {
 }
 
 func (a *app) registryTable(list ...client.Registry) *output.Table {
-	t := output.NewTable("NAME", "HOST", "SCANNED", "ID")
+	t := output.NewTable("NAME", "HOST", "SCANNED", "ID").Spare("ID")
 	for _, r := range list {
 		scanned := "never"
 		if r.LastScannedAt != nil {

@@ -44,7 +44,7 @@ func (a *app) keypairList() *cobra.Command {
 }
 
 func (a *app) keypairTable(list ...client.Keypair) *output.Table {
-	t := output.NewTable("NAME", "ACCESS KEY", "STATE", "RATE", "LAST USED", "ID")
+	t := output.NewTable("NAME", "ACCESS KEY", "STATE", "RATE", "LAST USED", "ID").Spare("ID", "RATE")
 	for _, k := range list {
 		state := output.Cell{Text: "active", Color: output.Green}
 		if !k.Active {

@@ -28,7 +28,7 @@ func (a *app) loginsList() *cobra.Command {
 			return err
 		}
 		return a.table(list, func() *output.Table {
-			t := output.NewTable("ID", "FROM", "WITH", "LOGGED IN", "LAST SEEN", "ENDS")
+			t := output.NewTable("ID", "FROM", "WITH", "LOGGED IN", "LAST SEEN", "ENDS").Spare("ENDS", "LOGGED IN")
 			for _, l := range list {
 				t.Row(l.ID, l.ClientAddress, l.UserAgent, a.ago(&l.CreatedAt), a.ago(&l.LastSeenAt), a.expiry(&l.ExpiresAt))
 			}
@@ -87,7 +87,7 @@ func (a *app) loginsHistory() *cobra.Command {
 			return err
 		}
 		return a.table(list, func() *output.Table {
-			t := output.NewTable("TIME", "E-MAIL", "RESULT", "BY", "FROM", "WITH")
+			t := output.NewTable("TIME", "E-MAIL", "RESULT", "BY", "FROM", "WITH").Spare("WITH", "BY")
 			for _, l := range list {
 				result := output.Cell{Text: sentence(l.Result)}
 				if l.Result != "success" && l.Result != "logout" && l.Result != "code_needed" {

@@ -20,7 +20,7 @@ func (a *app) presetList() *cobra.Command {
 			return err
 		}
 		return a.table(list, func() *output.Table {
-			t := output.NewTable("NAME", "SLOTS", "SHM", "GROUP", "FITS", "WHY")
+			t := output.NewTable("NAME", "SLOTS", "SHM", "GROUP", "FITS", "WHY").Spare("SHM", "GROUP")
 			for _, p := range list {
 				t.Row(p.Name, output.Slots(p.Slots), shmText(p.Preset), presetGroup(p.Preset), fitText(p.Fit.State), p.Fit.Reason)
 			}

@@ -88,7 +88,7 @@ func (a *app) sessionList() *cobra.Command {
 }
 
 func (a *app) sessionTable(list []client.Session) *output.Table {
-	t := output.NewTable("NAME", "STATUS", "TYPE", "IMAGE", "RESOURCES", "AGE", "OWNER", "ID")
+	t := output.NewTable("NAME", "STATUS", "TYPE", "IMAGE", "RESOURCES", "AGE", "OWNER", "ID").Spare("ID", "TYPE", "OWNER")
 	for _, s := range list {
 		t.Row(s.Name, statusCell(s), s.Type, s.Image.Name, output.Slots(s.Slots), output.Age(a.now(), s.CreatedAt), s.Owner.Title(), s.ID)
 	}

@@ -30,7 +30,7 @@ func (a *app) sshKeyList() *cobra.Command {
 }
 
 func (a *app) sshKeyTable(list ...client.SSHKey) *output.Table {
-	t := output.NewTable("NAME", "TYPE", "FINGERPRINT", "AGE", "ID")
+	t := output.NewTable("NAME", "TYPE", "FINGERPRINT", "AGE", "ID").Spare("ID", "AGE")
 	for _, k := range list {
 		kind, _, _ := strings.Cut(k.PublicKey, " ")
 		t.Row(k.Name, kind, k.Fingerprint, output.Age(a.now(), k.CreatedAt), k.ID)

@@ -23,7 +23,7 @@ func (a *app) tokenList() *cobra.Command {
 			return err
 		}
 		return a.table(list, func() *output.Table {
-			t := output.NewTable("NAME", "TOKEN", "SCOPES", "PROJECT", "EXPIRES", "LAST USED", "ID")
+			t := output.NewTable("NAME", "TOKEN", "SCOPES", "PROJECT", "EXPIRES", "LAST USED", "ID").Spare("ID", "LAST USED", "TOKEN")
 			for _, one := range list {
 				t.Row(one.Name, one.Prefix+"…", strings.Join(one.Scopes, ", "), one.Project.Title(), a.expiry(one.ExpiresAt), a.ago(one.LastUsedAt), one.ID)
 			}

@@ -48,7 +48,7 @@ func (a *app) activityCommand() *cobra.Command {
 }
 
 func auditTable(list []client.AuditEntry) *output.Table {
-	t := output.NewTable("TIME", "WHO", "ACTION", "ON", "RESULT", "FROM", "MESSAGE")
+	t := output.NewTable("TIME", "WHO", "ACTION", "ON", "RESULT", "FROM", "MESSAGE").Spare("FROM", "ON")
 	for _, e := range list {
 		result := output.Cell{Text: sentence(strings.ToLower(e.Result)), Color: output.Green}
 		if e.Result != "OK" {

@@ -33,6 +33,27 @@ func TestTableFits(t *testing.T) {
 	}
 }
 
+func TestSpareColumnsGoFirst(t *testing.T) {
+	table := NewTable("NAME", "HELD", "NOTE", "ID").Spare("HELD", "NOTE")
+	table.Row("name-of-twenty-signs", "much", "some", "0190-0000-0000")
+	for width, want := range map[int]string{
+		0:  "name-of-twenty-signs  much  some  0190-0000-0000",
+		48: "name-of-twenty-signs  much  some  0190-0000-0000",
+		47: "name-of-twenty-signs  some  0190-0000-0000",
+		41: "name-of-twenty-signs  0190-0000-0000",
+		30: "name-of-twent…  0190-0000-0000",
+		10: "name-of…  0190-0000-0000",
+	} {
+		var b bytes.Buffer
+		if err := (Printer{W: &b, Format: "table", Width: width}).Write(table); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Split(b.String(), "\n")[1]; got != want {
+			t.Errorf("width %d: %q, want %q", width, got, want)
+		}
+	}
+}
+
 func TestColorOnlyWhenAsked(t *testing.T) {
 	table := NewTable("A")
 	table.Row(Cell{Text: "x", Color: Red})

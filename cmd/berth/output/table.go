@@ -2,6 +2,7 @@ package output
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -31,12 +32,20 @@ const narrowest = 8
 
 // Table collects rows of cells.
 type Table struct {
-	head []string
-	rows [][]Cell
+	head  []string
+	rows  [][]Cell
+	spare []string
 }
 
 // NewTable returns a table with the column names.
 func NewTable(head ...string) *Table { return &Table{head: head} }
+
+// Spare names columns that are left out where the terminal is too narrow for
+// all, the first one first.
+func (t *Table) Spare(heads ...string) *Table {
+	t.spare = heads
+	return t
+}
 
 // Row adds a row of strings and Cells.
 func (t *Table) Row(cells ...any) {
@@ -59,7 +68,14 @@ func (t *Table) Row(cells ...any) {
 func (p Printer) Write(t *Table) error {
 	widths := t.widths()
 	if p.Width > 0 {
-		shrink(widths, p.Width)
+		for _, head := range t.spare {
+			if sum(widths) <= p.Width {
+				break
+			}
+			t = t.without(head)
+			widths = t.widths()
+		}
+		t.shrink(widths, p.Width)
 	}
 	var b strings.Builder
 	head := make([]Cell, len(t.head))
@@ -102,20 +118,41 @@ func (t *Table) widths() []int {
 	return w
 }
 
-// shrink takes from the widest column until the row fits.
-func shrink(widths []int, total int) {
-	sum := 2 * (len(widths) - 1)
-	for _, w := range widths {
-		sum += w
+// without is the table without a column.
+func (t *Table) without(head string) *Table {
+	at := slices.Index(t.head, head)
+	if at < 0 {
+		return t
 	}
-	for ; sum > total; sum-- {
-		widest := 0
+	less := &Table{head: slices.Delete(slices.Clone(t.head), at, at+1)}
+	for _, row := range t.rows {
+		less.rows = append(less.rows, slices.Delete(slices.Clone(row), at, at+1))
+	}
+	return less
+}
+
+// sum is the width of a row.
+func sum(widths []int) int {
+	n := 2 * (len(widths) - 1)
+	for _, w := range widths {
+		n += w
+	}
+	return n
+}
+
+// whole are columns of which a part is of no use.
+var whole = []string{"ID", "TIME"}
+
+// shrink takes from the widest column until the row fits.
+func (t *Table) shrink(widths []int, total int) {
+	for n := sum(widths); n > total; n-- {
+		widest := -1
 		for i, w := range widths {
-			if w > widths[widest] {
+			if !slices.Contains(whole, t.head[i]) && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}
-		if widths[widest] <= narrowest {
+		if widest < 0 || widths[widest] <= narrowest {
 			return
 		}
 		widths[widest]--
