@@ -27,7 +27,7 @@ const DomainQuery = graphql(`
         id name description active createdAt occupied permissions
         registriesRestricted registries { id } totpRequired passwordMinLength passwordMaxAgeDays signUp
         policies { ...AttachmentFields }
-        users(first: 1) { totalCount }
+        users(first: 1, where: { statusIn: [active, inactive, before_verification] }) { totalCount }
         projects(first: 1) { totalCount }
       }
     }

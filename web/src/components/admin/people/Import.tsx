@@ -117,7 +117,7 @@ export function Import({ onClose }: { onClose: () => void }) {
               {t("Import {{count}} users", { count: preview.created })}
             </Button>
           </Counts>
-          <ImportRows results={preview.results} />
+          <ImportRows results={preview.results} preview />
         </>
       ) : null}
     </>

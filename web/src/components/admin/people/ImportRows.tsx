@@ -9,7 +9,7 @@ import { type Imported, reason } from "./imported";
 const first = 100;
 
 /** What became of every row, or would; those that are wrong can stand alone. */
-export function ImportRows({ results }: { results: readonly Imported[] }) {
+export function ImportRows({ results, preview }: { results: readonly Imported[]; preview?: boolean }) {
   const [only, setOnly] = useState(false);
   const [all, setAll] = useState(false);
   const bad = results.filter((r) => r.status === "failed" || r.status === "skipped");
@@ -29,7 +29,7 @@ export function ImportRows({ results }: { results: readonly Imported[] }) {
         columns={[
           { head: t("Line"), num: true, cell: (r) => r.row },
           { head: t("E-mail"), cell: (r) => r.email || <span className="dim">{t("none")}</span> },
-          { head: t("Outcome"), cell: (r) => <Status status={r.status} /> },
+          { head: t("Outcome"), cell: (r) => <Status status={preview && r.status === "failed" ? "wrong" : r.status} /> },
           { head: t("Why"), cell: (r) => reason(r) },
           ...(passwords ? [{ head: t("Password"), cell: (r: Imported) => r.password ? <span className="row tight keep"><code>{r.password}</code> <Copy value={r.password} label={t("Copy the password of {{email}}", { email: r.email })} /></span> : null }] : []),
         ]} />
