@@ -81,7 +81,8 @@ test-web: web/node_modules/.package-lock.json
 	cd web && npm run --silent check && npm run --silent test
 
 .PHONY: e2e
-e2e: setup build images ## whole-cluster and browser scenarios only
+e2e: setup build images ## who may do what, whole-cluster and browser scenarios
+	@$(GO) test -count 1 -run TestAccessMatrix -v ./graph | grep -v '^ *\(===\|---\) '
 	$(GO) test -count 1 -timeout 20m ./e2e/...
 
 .PHONY: lint

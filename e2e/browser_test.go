@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A person walks through the page, in a real browser.
-func TestPage(t *testing.T) {
+// People walk through the pages, in a real browser.
+func TestPages(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes half a minute")
+		t.Skip("takes minutes")
 	}
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -23,13 +23,22 @@ func TestPage(t *testing.T) {
 	}
 	admin := platform.Admin(t)
 	platform.Watch(t)
-	cmd := exec.CommandContext(t.Context(), node, "e2e/walk.mjs")
-	cmd.Dir = "../web"
-	cmd.WaitDelay = 10 * time.Second
-	cmd.Env = append(os.Environ(), "BERTH_URL="+platform.URL, "BERTH_EMAIL="+admin.Email, "BERTH_PASSWORD="+admin.Password)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("walk: %v\n%s", err, out)
+	for _, walk := range []struct{ name, script string }{
+		{"what a user does", "walk"},
+		{"the door and the account", "account"},
+		{"an administrator's people", "people"},
+		{"an administrator's rules", "rules"},
+	} {
+		t.Run(walk.name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), node, "e2e/"+walk.script+".mjs")
+			cmd.Dir = "../web"
+			cmd.WaitDelay = 10 * time.Second
+			cmd.Env = append(os.Environ(), "BERTH_URL="+platform.URL, "BERTH_EMAIL="+admin.Email, "BERTH_PASSWORD="+admin.Password)
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Errorf("walk: %v\n%s", err, out)
+			}
+			t.Logf("%s", out)
+		})
 	}
-	t.Logf("%s", out)
 }
