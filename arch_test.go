@@ -40,6 +40,7 @@ var rules = []rule{
 	{"manager/scheduler/plan", []string{"internal/resource", "internal/report"}, "the planner is pure"},
 	{"manager/permit", downhill("manager/permit"), "services import siblings only downhill"},
 	{"manager/store", []string{"ent"}, "how services write knows no service"},
+	{"manager/slot", downhill("manager/slot"), "services import siblings only downhill"},
 	{"manager/task", downhill("manager/task"), "services import siblings only downhill"},
 	{"manager/identity", downhill("manager/identity", "manager/task"), "services import siblings only downhill"},
 	{"manager/group", downhill("manager/group"), "services import siblings only downhill"},
@@ -69,7 +70,7 @@ var rules = []rule{
 }
 
 func downhill(also ...string) []string {
-	return append(also, "manager/permit", "manager/store", "ent", "internal/", "agent/agentpb", "storage/storagepb")
+	return append(also, "manager/permit", "manager/slot", "manager/store", "ent", "internal/", "agent/agentpb", "storage/storagepb")
 }
 
 type pkg struct {

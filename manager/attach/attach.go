@@ -151,13 +151,8 @@ func keepAlive(ctx context.Context, gone context.CancelFunc, c *websocket.Conn) 
 	}
 }
 
-// port joins a WebSocket with a loopback port of a kernel.
-func (h *Handler) port(w http.ResponseWriter, r *http.Request) {
-	port, err := strconv.ParseUint(r.PathValue("port"), 10, 16)
-	if err != nil || port == 0 {
-		problem.WriteHTTP(w, r, problem.Invalid("port", "must be a number from 1 to 65535").WithLimit("1..65535"))
-		return
-	}
+// enter opens a WebSocket to a running kernel and lets do use it until it returns.
+func (h *Handler) enter(w http.ResponseWriter, r *http.Request, do func(context.Context, context.CancelFunc, *websocket.Conn, *ent.Kernel, agentpb.AgentClient)) {
 	k, rpc, err := h.target(r, true)
 	if err != nil {
 		problem.WriteHTTP(w, r, err)
@@ -169,14 +164,31 @@ func (h *Handler) port(w http.ResponseWriter, r *http.Request) {
 	}
 	defer cancel()
 	defer c.CloseNow()
-	stream, err := rpc.Dial(ctx)
-	if err == nil {
-		err = stream.Send(&agentpb.DialData{Target: &agentpb.DialTarget{KernelId: k.ID.String(), Port: uint32(port)}})
-	}
-	if err != nil {
-		_ = c.Close(websocket.StatusInternalError, "the port cannot be reached")
+	do(ctx, cancel, c, k, rpc)
+}
+
+// port joins a WebSocket with a loopback port of a kernel.
+func (h *Handler) port(w http.ResponseWriter, r *http.Request) {
+	port, err := strconv.ParseUint(r.PathValue("port"), 10, 16)
+	if err != nil || port == 0 {
+		problem.WriteHTTP(w, r, problem.Invalid("port", "must be a number from 1 to 65535").WithLimit("1..65535"))
 		return
 	}
+	h.enter(w, r, func(ctx context.Context, cancel context.CancelFunc, c *websocket.Conn, k *ent.Kernel, rpc agentpb.AgentClient) {
+		stream, err := rpc.Dial(ctx)
+		if err == nil {
+			err = stream.Send(&agentpb.DialData{Target: &agentpb.DialTarget{KernelId: k.ID.String(), Port: uint32(port)}})
+		}
+		if err != nil {
+			_ = c.Close(websocket.StatusInternalError, "the port cannot be reached")
+			return
+		}
+		join(ctx, cancel, c, stream)
+	})
+}
+
+// join passes data on in both directions until either side ends.
+func join(ctx context.Context, cancel context.CancelFunc, c *websocket.Conn, stream agentpb.Agent_DialClient) {
 	go func() {
 		defer cancel()
 		for {

@@ -12,6 +12,7 @@ import (
 	"github.com/containerd/errdefs/pkg/errgrpc"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/problem"
 )
 
@@ -37,31 +38,22 @@ func (h *Handler) terminal(w http.ResponseWriter, r *http.Request) {
 		problem.WriteHTTP(w, r, err)
 		return
 	}
-	k, rpc, err := h.target(r, true)
-	if err != nil {
-		problem.WriteHTTP(w, r, err)
-		return
-	}
-	c, ctx, cancel, err := h.accept(w, r)
-	if err != nil {
-		return
-	}
-	defer cancel()
-	defer c.CloseNow()
-	start.KernelId = k.ID.String()
-	stream, err := rpc.Exec(ctx)
-	if err == nil {
-		err = stream.Send(&agentpb.ExecInput{Input: &agentpb.ExecInput_Start{Start: start}})
-	}
-	if err != nil {
-		fail(ctx, c, errgrpc.ToNative(err))
-		return
-	}
-	go func() {
-		defer cancel()
-		input(ctx, c, stream)
-	}()
-	output(ctx, c, stream)
+	h.enter(w, r, func(ctx context.Context, cancel context.CancelFunc, c *websocket.Conn, k *ent.Kernel, rpc agentpb.AgentClient) {
+		start.KernelId = k.ID.String()
+		stream, err := rpc.Exec(ctx)
+		if err == nil {
+			err = stream.Send(&agentpb.ExecInput{Input: &agentpb.ExecInput_Start{Start: start}})
+		}
+		if err != nil {
+			fail(ctx, c, errgrpc.ToNative(err))
+			return
+		}
+		go func() {
+			defer cancel()
+			input(ctx, c, stream)
+		}()
+		output(ctx, c, stream)
+	})
 }
 
 func startOf(r *http.Request) (*agentpb.ExecStart, error) {

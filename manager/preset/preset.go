@@ -5,19 +5,18 @@ package preset
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/resourcepreset"
-	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/scheduler"
+	"github.com/berthhq/berth/manager/slot"
 )
 
 // maxShm is what a session may ask for.
@@ -161,27 +160,5 @@ func (s *Service) check(ctx context.Context, name *string, slots resource.Slots,
 	if len(slots) == 0 {
 		return problem.Invalid("slots", "a preset asks for something")
 	}
-	known, err := s.client.SlotType.Query().Order(slottype.ByName()).All(ctx)
-	if err != nil {
-		return fmt.Errorf("read slot types: %w", err)
-	}
-	steps := map[string]string{resource.CPU: "", resource.Mem: ""}
-	var list []string
-	for _, t := range known {
-		steps[t.Name] = t.Quantum
-		list = append(list, t.Name)
-	}
-	for _, slot := range slots.Names() {
-		step, ok := steps[slot]
-		if !ok {
-			return problem.Invalid("slots."+slot, "no such slot; known: %s", strings.Join(list, ", "))
-		}
-		if slots[slot] <= 0 {
-			return problem.Invalid("slots."+slot, "must be more than 0").WithLimit("0")
-		}
-		if n, err := resource.Parse(slot, step); err == nil && n > 0 && slots[slot]%n != 0 {
-			return problem.Invalid("slots."+slot, "must be a multiple of %s", step).WithLimit(step)
-		}
-	}
-	return nil
+	return slot.Check(ctx, s.client, slots)
 }

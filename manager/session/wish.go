@@ -18,7 +18,6 @@ import (
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/session"
-	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
@@ -26,6 +25,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/slot"
 )
 
 // wish is a request that has been checked and completed.
@@ -223,28 +223,9 @@ func (s *Service) checkImage(ctx context.Context, _ *viewer.Viewer, in CreateSes
 }
 
 // checkSlots refuses what no agent could ever serve, and settles the group.
-func (s *Service) checkSlots(ctx context.Context, _ *viewer.Viewer, in CreateSessionInput, w *wish) error {
-	known, err := s.Client.SlotType.Query().Order(slottype.ByName()).All(ctx)
-	if err != nil {
-		return fmt.Errorf("read slot types: %w", err)
-	}
-	steps := map[string]string{resource.CPU: "", resource.Mem: ""}
-	var list []string
-	for _, t := range known {
-		steps[t.Name] = t.Quantum
-		list = append(list, t.Name)
-	}
-	for _, slot := range in.Slots.Names() {
-		if _, ok := steps[slot]; !ok {
-			return problem.Invalid("slots."+slot, "no such slot; known: %s", strings.Join(list, ", "))
-		}
-		if in.Slots[slot] <= 0 {
-			return problem.Invalid("slots."+slot, "must be more than 0").WithLimit("0")
-		}
-		// A slot without a step takes what its scale can hold.
-		if step, err := resource.Parse(slot, steps[slot]); err == nil && step > 0 && in.Slots[slot]%step != 0 {
-			return problem.Invalid("slots."+slot, "must be a multiple of %s", steps[slot]).WithLimit(steps[slot])
-		}
+func (s *Service) checkSlots(ctx context.Context, _ *viewer.Viewer, in CreateSessionInput, w *wish) (err error) {
+	if err := slot.Check(ctx, s.Client, in.Slots); err != nil {
+		return err
 	}
 	w.slots = maps.Clone(defaultSlots)
 	maps.Copy(w.slots, in.Slots)

@@ -1,0 +1,43 @@
+// Package slot checks amounts that people ask for against the slots that there
+// are. Services that take amounts import it.
+package slot
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/slottype"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// Check refuses slots that no agent has told of, and amounts that are not more
+// than nothing or not a multiple of the slot's step.
+func Check(ctx context.Context, client *ent.Client, slots resource.Slots) error {
+	known, err := client.SlotType.Query().Order(slottype.ByName()).All(ctx)
+	if err != nil {
+		return fmt.Errorf("read slot types: %w", err)
+	}
+	steps := map[string]string{resource.CPU: "", resource.Mem: ""}
+	var list []string
+	for _, t := range known {
+		steps[t.Name] = t.Quantum
+		list = append(list, t.Name)
+	}
+	for _, name := range slots.Names() {
+		step, ok := steps[name]
+		if !ok {
+			return problem.Invalid("slots."+name, "no such slot; known: %s", strings.Join(list, ", "))
+		}
+		if slots[name] <= 0 {
+			return problem.Invalid("slots."+name, "must be more than 0").WithLimit("0")
+		}
+		// A slot without a step takes what its scale can hold.
+		if n, err := resource.Parse(name, step); err == nil && n > 0 && slots[name]%n != 0 {
+			return problem.Invalid("slots."+name, "must be a multiple of %s", step).WithLimit(step)
+		}
+	}
+	return nil
+}
