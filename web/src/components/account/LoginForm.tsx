@@ -5,6 +5,7 @@ import type { Failure } from "../../api/errors";
 import { useNow } from "../../hooks/useNow";
 import { t } from "../../i18n";
 import { Copy } from "../Note";
+import { duration } from "../format";
 import { afterLogin, externalErrors } from "./login";
 
 interface Props {
@@ -105,7 +106,7 @@ function Why({ failure, step, wait }: { failure: Failure; step: string; wait: nu
   return (
     <div className="failure" role="alert">
       {wrong ? plain : null}
-      {throttled && wait > 0 ? t("Too many tries. The next one is possible in {{wait}} s.", { wait }) : null}
+      {throttled && wait > 0 ? t("Too many tries. The next one is possible in {{wait}}.", { wait: duration(wait * 1000) }) : null}
       {throttled && wait === 0 ? t("You can try again now.") : null}
       {closed ? t("Your limits allow no logins. Ask an admin.") : null}
       {!wrong && !throttled && !closed ? failure.message : null}

@@ -56,7 +56,7 @@ export function Activity() {
           { head: t("From where"), cell: (e) => (
             <>
               {e.clientAddress}
-              <div className="dim">{(e.credentialId && agentName(names[e.credentialId] ?? "")) || null}</div>
+              <div className="dim nowrap">{(e.credentialId && agentName(names[e.credentialId] ?? "")) || null}</div>
             </>
           ) },
         ]} />

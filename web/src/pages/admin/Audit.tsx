@@ -5,7 +5,7 @@ import { type Column, PagedTable, RowButton } from "../../components/admin/Table
 import { TrailFilters, entityName } from "../../components/admin/rules/TrailFilters";
 import { type Entry, TrailRow, tone } from "../../components/admin/rules/TrailRow";
 import "../../components/admin/rules/rules.css";
-import { useNames } from "../../components/admin/rules/useNames";
+import { useNames } from "../../hooks/useNames";
 import { AuditQuery, type TrailFilter, exportUrl, notExported, spent, whereOf, wrongIn } from "../../components/admin/rules/trail";
 import { usePages } from "../../components/admin/usePages";
 import { clock, when } from "../../components/format";

@@ -10,7 +10,7 @@ import { DomainPick, ProjectPick, UserPick } from "../Pickers";
 import { ObjectPick } from "./ObjectPick";
 import { entityName } from "./TrailFilters";
 import { type Entity, type Role, RoleFields, type Scope, single } from "./role";
-import { useNames } from "./useNames";
+import { useNames } from "../../../hooks/useNames";
 
 const GrantRole = graphql(`mutation GrantRole($input: GrantRoleInput!) { grantRole(input: $input) { grant { id role { ...RoleFields } } } }`, [RoleFields]);
 const RevokeRole = graphql(`mutation RevokeRole($input: RevokeRoleInput!) { revokeRole(input: $input) { role { ...RoleFields } } }`, [RoleFields]);

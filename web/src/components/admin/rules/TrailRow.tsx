@@ -5,7 +5,7 @@ import { Copy } from "../../Note";
 import { SidePanel } from "../Panel";
 import { entityName } from "./TrailFilters";
 import { type AuditQuery, type TrailFilter, spent } from "./trail";
-import { useNames } from "./useNames";
+import { useNames } from "../../../hooks/useNames";
 
 export type Entry = NonNullable<NonNullable<NonNullable<ResultOf<typeof AuditQuery>["auditEntries"]["edges"]>[number]>["node"]>;
 

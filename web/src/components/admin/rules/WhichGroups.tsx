@@ -6,7 +6,7 @@ import { Empty, FailureNote } from "../../Note";
 import { ProjectPick, UserPick } from "../Pickers";
 import { RowButton, Table } from "../Table";
 import { reasons } from "./group";
-import { useNames } from "./useNames";
+import { useNames } from "../../../hooks/useNames";
 
 const WhichGroupsQuery = graphql(`
   query WhichGroups($user: ID, $project: ID) { resourceGroupAccess(user: $user, project: $project) { totalCount access { resourceGroup { id name description sessionTypes } via } } }
