@@ -35,6 +35,8 @@ const heading = (name) => page.getByRole("heading", { level: 1, name }).waitFor(
 const button = (name) => page.getByRole("button", { name, exact: true });
 /** A field by the whole of its label, which ends with a star when it must be filled. */
 const field = (name, within = page) => within.getByLabel(new RegExp(`^${name.replace(/[.*+?]/g, "\\$&")}( \\*)?$`));
+/** A dialog gives its first field the focus once it is there. */
+const focused = (name) => field(name).and(page.locator(":focus")).waitFor();
 const says = (text) => page.getByText(text).first().waitFor();
 const row = (text) => page.locator(".rows > li, .grid tbody tr").filter({ hasText: text });
 const dialog = () => page.getByRole("dialog");
@@ -366,7 +368,7 @@ async function tokens() {
   await go("Access tokens");
   await says("No tokens");
   await press(button("New token"));
-  await field("Name").waitFor();
+  await focused("Name");
   await page.keyboard.type("ci");
   await press(dialog().getByLabel("folders"), "Space");
   await press(dialog().getByLabel("sessions"), "Space");
@@ -397,7 +399,7 @@ async function keypairs() {
   await go("Keypairs");
   const make = async (name) => {
     await press(button("New keypair"));
-    await field("Name").waitFor();
+    await focused("Name");
     await type(name);
     const box = page.getByRole("region", { name: `The secret of ${name}` });
     const pair = { access: (await box.getByLabel("Access key", { exact: true }).textContent()).trim(), secret: (await box.getByLabel("Secret", { exact: true }).textContent()).trim() };
@@ -445,7 +447,7 @@ async function keypairs() {
 async function sshKeys() {
   await go("SSH keys");
   await press(button("Make a key"));
-  await field("Name").waitFor();
+  await focused("Name");
   await type("my laptop");
   await page.getByRole("region", { name: "The private key of my laptop" }).waitFor();
   await look("ssh-made");
@@ -514,12 +516,11 @@ async function activity() {
   await row("Create SSH key").first().waitFor({ state: "detached" });
 }
 
-/** Whom the admins shut out is out. */
+/** Whom the admins shut out is out, and his page goes to the door by itself. */
 async function ends() {
   await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", { input: { id: ada.id, status: "inactive" } });
-  await page.goto("/account/profile");
   await heading("Log in");
-  assert.equal(new URL(page.url()).searchParams.get("next"), "/account/profile");
+  assert.equal(new URL(page.url()).searchParams.get("next"), "/account/activity");
 }
 
 /** Other ways to log in: the page says why the provider sent the visitor back. */
