@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/internal/access"
@@ -13,18 +14,25 @@ import (
 	"github.com/berthhq/berth/manager/auth"
 )
 
-func (r queryResolver) AccessTokens(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.AccessTokenOrder, where *ent.AccessTokenWhereInput) (*ent.AccessTokenConnection, error) {
-	return r.Client.AccessToken.Query().Paginate(ctx, after, first, before, last, ent.WithAccessTokenOrder(orderBy), ent.WithAccessTokenFilter(where.Filter))
+// AccessTokens lists one's own, also for those who may see others', unless they
+// ask.
+func (r queryResolver) AccessTokens(ctx context.Context, user *uuid.UUID, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.AccessTokenOrder, where *ent.AccessTokenWhereInput) (*ent.AccessTokenConnection, error) {
+	return r.Client.AccessToken.Query().Where(accesstoken.UserID(of(ctx, user))).
+		Paginate(ctx, after, first, before, last, ent.WithAccessTokenOrder(orderBy), ent.WithAccessTokenFilter(where.Filter))
 }
 
 // Keypairs lists one's own, also for those who may see others', unless they ask.
 func (r queryResolver) Keypairs(ctx context.Context, user *uuid.UUID, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.KeypairOrder, where *ent.KeypairWhereInput) (*ent.KeypairConnection, error) {
-	whose := viewer.From(ctx).User
-	if user != nil {
-		whose = *user
-	}
-	return r.Client.Keypair.Query().Where(keypair.UserID(whose)).
+	return r.Client.Keypair.Query().Where(keypair.UserID(of(ctx, user))).
 		Paginate(ctx, after, first, before, last, ent.WithKeypairOrder(orderBy), ent.WithKeypairFilter(where.Filter))
+}
+
+// of is the user that is asked about, or who asks.
+func of(ctx context.Context, user *uuid.UUID) uuid.UUID {
+	if user != nil {
+		return *user
+	}
+	return viewer.From(ctx).User
 }
 
 // SSHKeys lists one's own, also for those who may see others'.

@@ -88,6 +88,15 @@ func TestTrail(t *testing.T) {
 	if find(trailOf(t, root, "auditEntries"), "authenticate", "PERMISSION_DENIED") == nil {
 		t.Error("a cookie without the header is not in the trail")
 	}
+
+	pretender := &managertest.Client{URL: member.URL, Header: member.Header.Clone()}
+	pretender.Header.Set("X-Berth-Act-As", w.A.Lead.Email)
+	if status, _ := pretender.Post(t, "/graphql", "application/json", []byte(`{"query":"{viewer{user{id}}}"}`)); status != http.StatusForbidden {
+		t.Errorf("acting for another: status %d", status)
+	}
+	if r := find(trailOf(t, root, "auditEntries"), "actAs", "PERMISSION_DENIED"); r == nil || r.ActorEmail != w.A.Member.Email {
+		t.Errorf("who may not act for another is not in the trail: %+v", r)
+	}
 }
 
 func export(t *testing.T, c *managertest.Client, query string) *http.Response {

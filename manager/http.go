@@ -82,7 +82,7 @@ func (m *Manager) Handler() http.Handler {
 // authenticated lets next see who asks. Who shows what is not valid, or a cookie
 // without what proves our own page, is denied, and the trail says so.
 func (m *Manager) authenticated(next http.Handler) http.Handler {
-	return m.audit.Refusals(m.auth.Authenticate, next)
+	return m.audit.Refusals("authenticate", m.auth.Authenticate, m.audit.Refusals("actAs", m.auth.ActAs, next))
 }
 
 // ready tells per store whether it answers.

@@ -7,10 +7,10 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// Refusals puts next behind authenticate, and records what authenticate itself
-// refuses. Nobody is known then: the row has an address and no actor.
-func (s *Service) Refusals(authenticate func(http.Handler) http.Handler, next http.Handler) http.Handler {
-	inner := authenticate(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// Refusals puts next behind a gate, and records as action what the gate itself
+// refuses. Before anybody is known the row has an address and no actor.
+func (s *Service) Refusals(action string, gate func(http.Handler) http.Handler, next http.Handler) http.Handler {
+	inner := gate(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a, ok := w.(*answer); ok {
 			w = a.ResponseWriter // next may hijack, flush and stream
 		}
@@ -21,7 +21,7 @@ func (s *Service) Refusals(authenticate func(http.Handler) http.Handler, next ht
 		inner.ServeHTTP(a, r)
 		var p struct{ Code, Detail string }
 		if len(a.problem) > 0 && json.Unmarshal(a.problem, &p) == nil && Denial(p.Code) {
-			s.Record(r.Context(), Entry{Action: "authenticate", Result: p.Code, Message: p.Detail})
+			s.Record(r.Context(), Entry{Action: action, Result: p.Code, Message: p.Detail})
 		}
 	})
 }

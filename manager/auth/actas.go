@@ -30,14 +30,20 @@ SELECT u.id, u.email, u.role, u.domain_id,
 FROM users u JOIN domains d ON d.id = u.domain_id
 WHERE u.status = 'active' AND d.active AND u.id = $1`
 
-// actAs returns whom a request asks as: who showed the credential, or the user
-// that he names in the header.
-func (s *Service) actAs(r *http.Request, v *viewer.Viewer) (*viewer.Viewer, error) {
-	who := r.Header.Get(ActAsHeader)
-	if who == "" {
-		return v, nil
-	}
-	return s.become(r.Context(), v, who)
+// ActAs puts the user that the header names into the place of the viewer whom
+// Authenticate has found.
+func (s *Service) ActAs(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if who := r.Header.Get(ActAsHeader); who != "" {
+			v, err := s.become(r.Context(), viewer.From(r.Context()), who)
+			if err != nil {
+				s.fail(w, r, err)
+				return
+			}
+			r = r.WithContext(viewer.With(r.Context(), v))
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // become returns the viewer with another user's own rights, of which the

@@ -19,7 +19,7 @@ import (
 // and the status when there is none.
 func (m *manager) acting(t *testing.T, cookie, who string) (v *viewer.Viewer, status int) {
 	t.Helper()
-	h := m.Authenticate(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { v = viewer.From(r.Context()) }))
+	h := m.Authenticate(m.ActAs(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { v = viewer.From(r.Context()) })))
 	r, _ := http.NewRequestWithContext(t.Context(), "GET", m.url, nil)
 	if cookie != "" {
 		r.Header.Set("Cookie", cookie)

@@ -22,9 +22,6 @@ func (s *Service) Authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = s.addressed(r)
 		v, err := s.identify(w, r)
-		if err == nil {
-			v, err = s.actAs(r, v)
-		}
 		if err != nil {
 			s.fail(w, r, err)
 			return

@@ -183,7 +183,7 @@ func (s *Service) changeable(ctx context.Context, op access.Operation, id uuid.U
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
-	p, err := s.client.IdentityProvider.Get(ctx, id)
+	p, err := s.client.IdentityProvider.Query().Where(identityprovider.ID(id)).WithDomain().Only(ctx)
 	if err != nil {
 		return nil, permit.Missing(err, "identity provider", "id")
 	}

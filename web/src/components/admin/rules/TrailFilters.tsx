@@ -13,7 +13,7 @@ const ActionsQuery: TypedDocumentNode<{ __schema: { mutationType: { fields: { na
   query Actions { __schema { mutationType { fields { name } } } }
 `;
 /** What is in the trail besides mutations. */
-const others = ["authenticate", "enterSession", "exportAudit"];
+const others = ["authenticate", "actAs", "enterSession", "exportAudit"];
 
 const spans = [
   { label: "Last hour", hours: 1 },
