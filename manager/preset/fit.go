@@ -3,7 +3,6 @@ package preset
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	"github.com/google/uuid"
 
@@ -11,9 +10,9 @@ import (
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepreset"
-	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/scheduler/plan"
+	"github.com/berthhq/berth/manager/slot"
 )
 
 // State is how soon a preset could start.
@@ -33,7 +32,8 @@ type PresetFit struct {
 }
 
 // Question asks for the fit of a preset. What is zero is chosen as for a new
-// session: the caller's only project, the preset's or the first group.
+// session: the caller's only project, the preset's group or the first where it
+// could ever start.
 type Question struct{ Preset, Project, Group uuid.UUID }
 
 // priority is that of sessions that do not say.
@@ -74,12 +74,12 @@ func (s *Service) Fits(ctx context.Context, questions []Question) (map[Question]
 			out[q] = &PresetFit{State: StateNever, Reason: "the preset is gone"}
 			continue
 		}
-		r, why := request(v, q, p, projects, groups)
+		r, open, why := request(v, q, p, projects, groups)
 		if why != "" {
 			out[q] = &PresetFit{State: StateNever, Reason: why}
 			continue
 		}
-		switch o := trial.Run(r); {
+		switch o := trial.Run(r, open); {
 		case o.Never != "":
 			out[q] = &PresetFit{State: StateNever, Reason: o.Never}
 		case o.Waiting != "":
@@ -91,8 +91,9 @@ func (s *Service) Fits(ctx context.Context, questions []Question) (map[Question]
 	return out, nil
 }
 
-// request is the session that the caller would ask for, or why he cannot.
-func request(v *viewer.Viewer, q Question, p *ent.ResourcePreset, projects []*ent.Project, groups []*ent.ResourceGroup) (r plan.Request, why string) {
+// request is the session that the caller would ask for and where it may run, or
+// why he cannot.
+func request(v *viewer.Viewer, q Question, p *ent.ResourcePreset, projects []*ent.Project, groups []*ent.ResourceGroup) (r plan.Request, open []uuid.UUID, why string) {
 	r = plan.Request{Owner: v.User, Priority: priority}
 	for _, one := range projects {
 		if v.MemberOf(one.ID) && (q.Project == one.ID || q.Project == uuid.Nil && r.Project == uuid.Nil) {
@@ -100,26 +101,23 @@ func request(v *viewer.Viewer, q Question, p *ent.ResourcePreset, projects []*en
 		}
 	}
 	if r.Project == uuid.Nil {
-		return r, "you are not in the project"
+		return r, nil, "you are not in the project"
 	}
 	want := q.Group
 	if p.ResourceGroupID != nil {
 		if want != uuid.Nil && want != *p.ResourceGroupID {
-			return r, "the preset is for another resource group"
+			return r, nil, "the preset is for another resource group"
 		}
 		want = *p.ResourceGroupID
 	}
 	for _, g := range groups {
-		if want == g.ID || want == uuid.Nil && r.Group == uuid.Nil {
-			r.Group = g.ID
+		if want == g.ID || want == uuid.Nil {
+			open = append(open, g.ID)
 		}
 	}
-	if r.Group == uuid.Nil {
-		return r, "you may not use the resource group"
+	if len(open) == 0 {
+		return r, nil, "you may not use the resource group"
 	}
-	// What a session gets that does not name it.
-	slots := resource.Slots{resource.CPU: 1000, resource.Mem: 1 << 30}
-	maps.Copy(slots, p.Slots)
-	r.Kernels = []plan.KernelRequest{{ID: uuid.New(), Slots: slots}}
-	return r, ""
+	r.Kernels = []plan.KernelRequest{{ID: uuid.New(), Slots: slot.Complete(p.Slots)}}
+	return r, open, ""
 }

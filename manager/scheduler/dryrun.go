@@ -28,24 +28,15 @@ func (s *Scheduler) Trial(ctx context.Context) (*Trial, error) {
 	return &Trial{snap: snap}, err
 }
 
-// DryRun reads the cluster and tries one request.
-func (s *Scheduler) DryRun(ctx context.Context, r plan.Request) (Outcome, error) {
-	t, err := s.Trial(ctx)
-	if err != nil {
-		return Outcome{}, err
-	}
-	return t.Run(r), nil
-}
-
-// Groups lists the active resource groups.
-func (t *Trial) Groups() []plan.Group { return t.snap.Groups }
-
-// Run tries one request, as the last of today's queue.
-func (t *Trial) Run(r plan.Request) Outcome {
+// Run tries one request, as the last of today's queue, in the group among these
+// that a session would get.
+func (t *Trial) Run(r plan.Request, groups []uuid.UUID) Outcome {
 	r.SessionID, r.Created = uuid.New(), t.snap.Now
-	if never := plan.CanEver(t.snap, &r); len(never) > 0 {
+	group, never := choose(t.snap, groups, r)
+	if len(never) > 0 {
 		return Outcome{Never: never[0].Reason}
 	}
+	r.Group = group
 	bare := slices.Clone(t.snap.Limits)
 	for i := range bare { // as though nobody used anything
 		bare[i].Used, bare[i].Sessions = nil, 0

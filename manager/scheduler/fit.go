@@ -26,24 +26,29 @@ func (s *Scheduler) Choose(ctx context.Context, groups []uuid.UUID, architecture
 	if err := s.readSlotTypes(ctx, snap); err != nil {
 		return uuid.Nil, fmt.Errorf("read slot types: %w", err)
 	}
-	empty := uuid.Nil
-	var refused error
-	for _, group := range groups {
-		never := plan.CanEver(snap, &plan.Request{
-			Group: group, Architecture: architecture, Kernels: []plan.KernelRequest{{Slots: slots}},
-		})
+	group, never := choose(snap, groups, plan.Request{Architecture: architecture, Kernels: []plan.KernelRequest{{Slots: slots}}})
+	if len(never) > 0 {
+		return uuid.Nil, problem.Invalid(never[0].Field, "%s", never[0].Reason).WithLimit(never[0].Limit)
+	}
+	return group, nil
+}
+
+func choose(snap *plan.Snapshot, groups []uuid.UUID, r plan.Request) (group uuid.UUID, refused []plan.Impossible) {
+	for _, g := range groups {
+		r.Group = g
+		never := plan.CanEver(snap, &r)
 		switch {
 		case len(never) > 0 && refused == nil:
-			refused = problem.Invalid(never[0].Field, "%s", never[0].Reason).WithLimit(never[0].Limit)
+			refused = never
 		case len(never) > 0:
-		case slices.ContainsFunc(snap.Agents, func(a plan.Agent) bool { return a.Group == group }):
-			return group, nil
-		case empty == uuid.Nil:
-			empty = group
+		case slices.ContainsFunc(snap.Agents, func(a plan.Agent) bool { return a.Group == g }):
+			return g, nil
+		case group == uuid.Nil:
+			group = g
 		}
 	}
-	if empty != uuid.Nil {
-		return empty, nil
+	if group != uuid.Nil {
+		return group, nil
 	}
 	return uuid.Nil, refused
 }

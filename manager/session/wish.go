@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -56,9 +55,6 @@ type mount struct {
 	subpath  string
 	readOnly bool
 }
-
-// defaults for slots that a request does not name.
-var defaultSlots = resource.Slots{resource.CPU: 1000, resource.Mem: 1 << 30}
 
 // check turns an input into a wish or says which field is wrong.
 func (s *Service) check(ctx context.Context, v *viewer.Viewer, in CreateSessionInput) (*wish, error) {
@@ -227,8 +223,7 @@ func (s *Service) checkSlots(ctx context.Context, _ *viewer.Viewer, in CreateSes
 	if err := slot.Check(ctx, s.Client, in.Slots); err != nil {
 		return err
 	}
-	w.slots = maps.Clone(defaultSlots)
-	maps.Copy(w.slots, in.Slots)
+	w.slots = slot.Complete(in.Slots)
 	w.group, err = s.Fitter.Choose(ctx, w.groups, w.image.Architecture, w.slots)
 	return err
 }

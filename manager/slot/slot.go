@@ -5,6 +5,7 @@ package slot
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/berthhq/berth/ent"
@@ -40,4 +41,11 @@ func Check(ctx context.Context, client *ent.Client, slots resource.Slots) error 
 		}
 	}
 	return nil
+}
+
+// Complete adds what a session gets that does not name it: one core, one GiB.
+func Complete(slots resource.Slots) resource.Slots {
+	all := resource.Slots{resource.CPU: 1000, resource.Mem: 1 << 30}
+	maps.Copy(all, slots)
+	return all
 }
