@@ -47,7 +47,7 @@ func (x *table) ask(c *column, what, query string, vars managertest.Vars, ids []
 			if i, ok := e.Path[1].(float64); ok {
 				id = ids[int(i)].String()
 			}
-		} else if ids != nil { // all of it was refused
+		} else { // all of it was refused
 			for _, one := range ids {
 				out.codes[one.String()] = e.Extensions.Code
 			}

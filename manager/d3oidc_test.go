@@ -74,7 +74,11 @@ func (p *provider) rsaKey(kid string, k *rsa.PublicKey) map[string]any {
 }
 
 func (p *provider) ecKey(kid string, k *ecdsa.PublicKey) map[string]any {
-	return map[string]any{"kty": "EC", "crv": "P-256", "use": "sig", "kid": kid, "x": words(k.X.FillBytes(make([]byte, 32))), "y": words(k.Y.FillBytes(make([]byte, 32)))}
+	point, err := k.Bytes() // 4, x, y
+	if err != nil {
+		panic(err)
+	}
+	return map[string]any{"kty": "EC", "crv": "P-256", "use": "sig", "kid": kid, "x": words(point[1:33]), "y": words(point[33:])}
 }
 
 func rs256(k *rsa.PrivateKey) func([]byte) []byte {
