@@ -1,8 +1,13 @@
 package e2e
 
 import (
+	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -34,11 +39,30 @@ func TestPages(t *testing.T) {
 			cmd.Dir = "../web"
 			cmd.WaitDelay = 10 * time.Second
 			cmd.Env = append(os.Environ(), "BERTH_URL="+platform.URL, "BERTH_EMAIL="+admin.Email, "BERTH_PASSWORD="+admin.Password)
+			secrets := filepath.Join(t.TempDir(), "secrets")
+			cmd.Env = append(cmd.Env, "BERTH_SECRETS="+secrets)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Errorf("walk: %v\n%s", err, out)
 			}
 			t.Logf("%s", out)
+			learn(t, secrets)
 		})
+	}
+}
+
+// learn reads the secrets that a walk has seen, a line of what and value each.
+func learn(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var s [2]string
+		if err := json.Unmarshal([]byte(line), &s); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		platform.Secret(s[0], s[1])
 	}
 }

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { Api, Authenticator, signed } from "./account/api.mjs";
+import { Api, Authenticator, secret, signed } from "./account/api.mjs";
 import { album, looker, open } from "./browser.mjs";
 
 const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = process.env;
@@ -111,7 +111,7 @@ async function prepare() {
   });
   await admin.ask("mutation($input: GrantRoleInput!) { grantRole(input: $input) { grant { id } } }", { input: { role: made.role, user: ada.id, scope: "project", scopeId: made.project } });
   const { resetUserPassword } = await admin.ask("mutation($input: ResetUserPasswordInput!) { resetUserPassword(input: $input) { password } }", { input: { user: ada.id } });
-  ada.password = resetUserPassword.password;
+  ada.password = secret("a password that was reset", resetUserPassword.password);
 }
 
 /** With an invitation one is in at once, for its e-mail alone. */
@@ -123,6 +123,7 @@ async function invited() {
   await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", { input: { id: made.domain, totpRequired: false } });
   await page.goto("about:blank"); // another address of the same page is no new visit
   await page.goto(createInvitation.link);
+  secret("an invitation", createInvitation.link.split("#invitation=")[1]);
   await heading("Sign up");
   assert.equal(new URL(page.url()).hash, "", "the secret stays in the address");
   await look("signup-invited");
@@ -138,6 +139,7 @@ async function invited() {
   await leave();
   await page.goto("about:blank");
   await page.goto(createInvitation.link);
+  secret("an invitation", createInvitation.link.split("#invitation=")[1]);
   await heading("Sign up");
   await type(guest.email, "Guest", "", guest.password);
   await page.getByRole("alert").waitFor();
@@ -226,6 +228,7 @@ async function keptCodes() {
   assert(!(await page.locator(".wordmark").first().isVisible()), "more than the codes is printed");
   await shoot(page, "print", ["light"]);
   await page.emulateMedia({ media: null });
+  for (const code of codes) secret("a recovery code", code);
   return codes;
 }
 
@@ -377,17 +380,17 @@ async function tokens() {
   await page.getByRole("option", { name: `only lab-${run}` }).click();
   await look("token-new");
   await press(dialog().getByRole("button", { name: "Create" }));
-  const secret = (await page.getByLabel("Token", { exact: true }).textContent()).trim();
+  const token = (await page.getByLabel("Token", { exact: true }).textContent()).trim();
   await row("ci").getByText(`only lab-${run}`).waitFor();
   await look("token-made");
-  const asked = () => new Api(BERTH_URL).bearer(secret).ask("{ viewer { user { email } } }");
+  const asked = () => new Api(BERTH_URL).bearer(token).ask("{ viewer { user { email } } }");
   assert.equal((await asked()).viewer.user.email, ada.email);
-  await assert.rejects(new Api(BERTH_URL).bearer(secret).ask('mutation { createSshKey(input: { name: "no" }) { sshKey { id } } }'), /PERMISSION_DENIED/);
+  await assert.rejects(new Api(BERTH_URL).bearer(token).ask('mutation { createSshKey(input: { name: "no" }) { sshKey { id } } }'), /PERMISSION_DENIED/);
   await press(button("I have kept it"));
   await page.getByLabel("Token", { exact: true }).waitFor({ state: "detached" });
   await page.reload();
   await row("ci").getByText(/used /).waitFor();
-  assert(!(await page.locator("body").textContent()).includes(secret), "the secret is shown again");
+  assert(!(await page.locator("body").textContent()).includes(token), "the secret is shown again");
   await press(button("Revoke ci"));
   await press(dialog().getByRole("button", { name: "Revoke" }));
   await says("ci is revoked.");
@@ -526,7 +529,7 @@ async function ends() {
 /** Other ways to log in: the page says why the provider sent the visitor back. */
 async function providers() {
   const { createIdentityProvider } = await admin.ask("mutation($input: CreateIdentityProviderInput!) { createIdentityProvider(input: $input) { identityProvider { id } } }", {
-    input: { name: `acc-${run}`, displayName: `Campus ${run}`, issuer: "http://127.0.0.1:9", clientID: "berth", clientSecret: "secret", domain: made.domain },
+    input: { name: `acc-${run}`, displayName: `Campus ${run}`, issuer: "http://127.0.0.1:9", clientID: "berth", clientSecret: secret("a client secret", `client ${run} secret`), domain: made.domain },
   });
   made.provider = createIdentityProvider.identityProvider.id;
   await page.goto("/login?error=too_many_logins&request=r-1");

@@ -3,7 +3,7 @@
 // E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { Api } from "./account/api.mjs";
+import { Api, secret } from "./account/api.mjs";
 import { album, looker, open } from "./browser.mjs";
 
 const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = process.env;
@@ -130,7 +130,7 @@ async function importUsers() {
   assert.equal(lines.length, 3);
   for (const line of lines) {
     const [email, password] = line.split(",");
-    [ada, bo, cy].find((p) => p.email === email).given = password;
+    [ada, bo, cy].find((p) => p.email === email).given = secret(`the first password of ${email}`, password);
   }
   await page.getByRole("button", { name: "To the users" }).click();
   await boss.heading("Users");

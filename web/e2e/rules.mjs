@@ -4,7 +4,7 @@
 // E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { Api } from "./account/api.mjs";
+import { Api, secret } from "./account/api.mjs";
 import { album, looker, open } from "./browser.mjs";
 
 const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = process.env;
@@ -13,8 +13,7 @@ for (const [name, value] of Object.entries({ BERTH_URL, BERTH_EMAIL, BERTH_PASSW
 const run = Math.random().toString(36).slice(2, 8);
 const [policy, group, role, project] = ["policy", "group", "role", "project"].map((what) => `rules-${what}-${run}`);
 const [fits, never] = [`fits-${run}`, `never-${run}`];
-const ada = { email: `rules-ada-${run}@example.org`, password: randomUUID() };
-const eve = { email: `rules-eve-${run}@example.org`, password: randomUUID() };
+const [ada, eve] = ["ada", "eve"].map((name) => ({ email: `rules-${name}-${run}@example.org`, password: secret(`the password of ${name}`, randomUUID()) }));
 const started = Date.now();
 const { page, context, faults, close } = await open(BERTH_URL);
 const shoot = album(BERTH_SHOTS);

@@ -1,5 +1,12 @@
 // What the account's walk does beside the browser: calls of the API, codes of an authenticator, signed requests.
 import { createHash, createHmac, randomUUID } from "node:crypto";
+import { appendFileSync } from "node:fs";
+
+/** Notes a secret in the file that BERTH_SECRETS names, for who looks for secrets in what the platform keeps. */
+export function secret(what, value) {
+  if (process.env.BERTH_SECRETS) appendFileSync(process.env.BERTH_SECRETS, `${JSON.stringify([what, value])}\n`);
+  return value;
+}
 
 /** One who talks to the platform without a browser. */
 export class Api {
@@ -13,12 +20,14 @@ export class Api {
   async login(email, password, code) {
     const response = await fetch(`${this.url}/auth/login`, { method: "POST", headers: this.headers, body: JSON.stringify({ email, password, ...(code ? { code } : {}) }) });
     if (!response.ok) throw new Error(await response.text());
+    if (email !== process.env.BERTH_EMAIL) secret(`the password of ${email}`, password); // the first one was printed
+    for (const cookie of response.headers.getSetCookie()) secret(`a cookie of ${email}`, cookie.split(";")[0].split("=")[1]);
     this.headers.Cookie = response.headers.getSetCookie().map((c) => c.split(";")[0]).join("; ");
     return this;
   }
 
   bearer(token) {
-    this.headers.Authorization = `Bearer ${token}`;
+    this.headers.Authorization = `Bearer ${secret("an access token", token)}`;
     return this;
   }
 
@@ -39,6 +48,7 @@ export class Authenticator {
   last = 0;
 
   constructor(key) {
+    secret("the key of a second factor", key.replace(/\s/g, ""));
     const bits = [...key.replace(/\s/g, "")].map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0")).join("");
     this.secret = Buffer.from(bits.match(/.{8}/g).map((byte) => Number.parseInt(byte, 2)));
   }
@@ -59,7 +69,8 @@ export class Authenticator {
 const hash = (text) => createHash("sha256").update(text).digest("hex");
 
 /** A request that is signed as docs/signing.md says. */
-export function signed(url, { access, secret }, query) {
+export function signed(url, { access, secret: key }, query) {
+  secret(`the secret of keypair ${access}`, key);
   const body = JSON.stringify({ query });
   const date = new Date().toISOString().replace(/[-:]|\.\d+/g, "");
   const nonce = randomUUID();
@@ -69,6 +80,6 @@ export function signed(url, { access, secret }, query) {
     "X-Berth-Date": date,
     "X-Berth-Nonce": nonce,
     "X-Berth-Content-SHA256": hash(body),
-    Authorization: `BERTH-HMAC-SHA256 Credential=${access}, Signature=${createHmac("sha256", secret).update(text).digest("hex")}`,
+    Authorization: `BERTH-HMAC-SHA256 Credential=${access}, Signature=${createHmac("sha256", key).update(text).digest("hex")}`,
   }, body);
 }
