@@ -31,9 +31,9 @@ func (p *Platform) UserAs(t testing.TB, role string) *User {
 	t.Helper()
 	p.Watch(t)
 	ctx := t.Context()
-	domains, err := p.admin.Domains(ctx, "")
-	if err != nil || len(domains) == 0 {
-		t.Fatalf("list domains: %v, %v", domains, err)
+	domains, err := p.admin.Domains(ctx, "default")
+	if err != nil || len(domains) != 1 {
+		t.Fatalf("find the first domain: %v, %v", domains, err)
 	}
 	n := p.users.Add(1)
 	project, err := p.admin.CreateProject(ctx, client.CreateProjectInput{Name: fmt.Sprintf("project-%d", n), Domain: domains[0].ID})

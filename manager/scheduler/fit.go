@@ -14,9 +14,9 @@ import (
 )
 
 // Choose returns the first of the groups where some agent could serve the request
-// if everything were free. A group without agents refuses nothing, as some may
-// join, but is taken only where no other would do. The error is about the first
-// group that refuses.
+// if everything were free. Where none has agents it is the first, as some may join;
+// else what no agent could ever serve is refused, as the first group with agents
+// puts it.
 func (s *Scheduler) Choose(ctx context.Context, groups []uuid.UUID, architecture string, slots resource.Slots) (uuid.UUID, error) {
 	ctx = viewer.SystemContext(ctx)
 	snap := &plan.Snapshot{}
@@ -47,8 +47,5 @@ func choose(snap *plan.Snapshot, groups []uuid.UUID, r plan.Request) (group uuid
 			group = g
 		}
 	}
-	if group != uuid.Nil {
-		return group, nil
-	}
-	return uuid.Nil, refused
+	return group, refused
 }
