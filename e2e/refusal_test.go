@@ -196,7 +196,7 @@ func TestBadCommands(t *testing.T) {
 		{"folder rm --yes nothing", 3, "nothing"},
 		{"folder get data:nothing", 3, "nothing"},
 		{"folder get data:../../etc/passwd", 3, ""},
-		{"user create x@example.org --password-stdin", 4, ""},
+		{"admin user create x@example.org --password-stdin", 4, ""},
 		{"no-such-command", 2, "no-such-command"},
 		{"session ls --no-such-flag", 2, "no-such-flag"},
 	} {
