@@ -20,6 +20,23 @@ type Pending struct {
 	Dropped   []DroppedAgents `json:"dropped"`
 	Limits    []LimitReached  `json:"limits"`
 	Nearest   *NearestFit     `json:"nearest,omitempty"`
+	Order     *Ordering       `json:"order,omitempty"`
+}
+
+// Ordering says why a session has its place among those of its priority, where
+// that is not its age.
+type Ordering struct {
+	Order  string     `json:"order"`            // lifo, drf or fair_share
+	Levels []Standing `json:"levels,omitempty"` // from the outermost holder in; none for lifo
+}
+
+// Standing is how one of those that a session counts for stands among its like:
+// the highest factor, which is 2^(-usage/weight), goes first.
+type Standing struct {
+	Scope  string  `json:"scope"`
+	Usage  float64 `json:"usage"` // 1: all there is
+	Weight float64 `json:"weight"`
+	Factor float64 `json:"factor"`
 }
 
 // DroppedAgents counts the agents that one check dropped.

@@ -3,9 +3,9 @@
 // does no I/O and reads no clock, so the scheduler, a dry run, a simulation and
 // a benchmark get the same answer from it.
 //
-// The rules. Requests of a resource group are looked at by priority, then age.
-// One that is over a limit of its user, project or domain waits and is in
-// nobody's way. The others take the first agent, by name, on whose devices
+// The rules. Requests of a resource group are looked at by priority, then as its
+// Order says. One that is over a limit of its user, project or domain waits and
+// is in nobody's way. The others take the first agent, by name, on whose devices
 // every kernel fits; all kernels of a session start or none. What does not fit
 // lets later requests pass, until it heads its queue for HoldAfter: from then
 // on the agents it would need are held for it.
@@ -18,9 +18,6 @@
 package plan
 
 import (
-	"bytes"
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -40,6 +37,8 @@ type Snapshot struct {
 	SlotTypes []SlotType
 	Limits    []Limit
 	Pending   []Request
+	Holdings  []Holding // what live sessions have, for OrderDRF and OrderFairShare
+	Shares    []Share   // weights and usage, for the same
 }
 
 // Group is a resource group.
@@ -49,6 +48,8 @@ type Group struct {
 	// HoldAfter is the wait after which the head of the queue stops being
 	// passed; 0 is DefaultHoldAfter, negative never.
 	HoldAfter time.Duration
+	Order     Order
+	Sharing   Sharing
 }
 
 // SlotType tells which slots exclude each other on one device. An entry may
@@ -154,25 +155,4 @@ type Alloc struct {
 }
 
 // Plan decides on every pending request, in the order of the queue.
-func Plan(s *Snapshot) []Decision {
-	order := make([]int, len(s.Pending))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return before(&s.Pending[a], &s.Pending[b]) })
-	q := newQueue(s)
-	decisions := make([]Decision, 0, len(order))
-	for _, i := range order {
-		decisions = append(decisions, q.decide(&s.Pending[i]))
-	}
-	return decisions
-}
-
-// before is the order of the queue.
-func before(a, b *Request) int {
-	return cmp.Or(
-		cmp.Compare(b.Priority, a.Priority),
-		a.Created.Compare(b.Created),
-		bytes.Compare(a.SessionID[:], b.SessionID[:]),
-	)
-}
+func Plan(s *Snapshot) []Decision { return inOrder(s, newQueue(s).decide) }

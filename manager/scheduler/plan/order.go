@@ -1,0 +1,238 @@
+package plan
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// Order says who comes first among requests of one resource group and one
+// priority; a higher priority always comes first.
+//
+// Under DRF and fair share the requests of a group are the leaves of a tree of
+// holders (see Sharing). Each decision walks down from the root to the child
+// with the highest factor
+//
+//	factor = 2^(-usage/weight)
+//
+// and there takes the oldest request. Children of equal factor go by the age of
+// the request they would send. What is placed counts at once for all holders
+// above it, so the next walk may end elsewhere; what has to wait counts for
+// nobody.
+//
+// DRF is dominant resource fairness by progressive filling (Ghodsi et al.,
+// NSDI 2011, algorithm 1, with the weights of its section 4.3): the usage of a
+// holder is its dominant share, which is max over slots of held/capacity, the
+// capacity being that of the group's usable devices. As requests are not
+// divisible, the properties of the paper hold up to single requests. With
+// weights w that sum to 1 among holders who start with nothing, and d the
+// largest dominant share of a single request of a holder, on a cluster that is
+// one pool:
+//
+//   - Share guarantee: a holder of whom a request has no room has a dominant
+//     share above w*(1-sum of all d). In a tree this holds again below each
+//     holder, with the holder's own share in the place of 1.
+//   - Envy: when the requests of each holder are alike, and i has a request
+//     waiting for room, i could run less than n_i + (w_i/w_j)*(1 + d_j/d_i)
+//     requests with w_i/w_j times what j has, n_i being those it runs.
+//   - Pareto: nothing that waits has room; nobody can get more unless another
+//     gets less.
+//
+// Fair share looks back: the usage of a holder is what it took lately (see
+// Decay), plus what it holds now as if that went on for Sharing.Ahead. The
+// formula of the factor is Slurm's classic one (priority/multifactor).
+type Order string
+
+// The orders of a queue. The empty one is OrderFIFO.
+const (
+	OrderFIFO      Order = "fifo"       // the oldest first
+	OrderLIFO      Order = "lifo"       // the newest first
+	OrderDRF       Order = "drf"        // the smallest dominant share first
+	OrderFairShare Order = "fair_share" // the least used lately first
+)
+
+// Sharing tells how OrderDRF and OrderFairShare count; zero fields are defaults.
+type Sharing struct {
+	// Levels are the scopes of the tree of holders from the outermost in, out of
+	// ScopeDomain, ScopeProject and ScopeUser. The default is users alone for DRF,
+	// and all three for fair share: then projects share within their domain, and
+	// users within their project.
+	Levels []string
+	// HalfLife is the age at which usage counts half.
+	HalfLife time.Duration
+	// Lookback is the age at which usage is forgotten.
+	Lookback time.Duration
+	// Ahead is how much longer what a holder has now is taken to run.
+	Ahead time.Duration
+}
+
+// Defaults of Sharing.
+const (
+	DefaultHalfLife = 7 * 24 * time.Hour
+	DefaultLookback = 28 * 24 * time.Hour
+	DefaultAhead    = time.Hour
+)
+
+// Holding is what live sessions of a user in a project have of a group.
+type Holding struct {
+	Group, Domain, Project, Owner uuid.UUID
+	Slots                         resource.Slots
+}
+
+// Share is the weight and the usage of one holder in a group. A holder without
+// one has weight 1 and used nothing; of several the largest figures count.
+type Share struct {
+	Group  uuid.UUID
+	Scope  string // ScopeDomain, ScopeProject or ScopeUser
+	ID     uuid.UUID
+	Within uuid.UUID // the holder one level up, where it is meant only there
+	Weight float64   // 0 is that without Within, or else 1
+	Usage  float64   // as Decay counts it; only OrderFairShare looks at it
+}
+
+// inOrder decides on every pending request, one after the other.
+func inOrder(s *Snapshot, decide func(*Request) Decision) []Decision {
+	lines := linesOf(s)
+	heap.Init(&lines)
+	decisions := make([]Decision, 0, len(s.Pending))
+	for len(lines) > 0 {
+		l := lines[0]
+		d := decide(l.first())
+		if !d.Placed() {
+			d.Waiting.Order = l.ordering()
+		}
+		decisions = append(decisions, d)
+		if l.pass(d.Placed()); l.first() == nil {
+			heap.Pop(&lines)
+		} else {
+			heap.Fix(&lines, 0)
+		}
+	}
+	return decisions
+}
+
+// line is the queue of one resource group.
+type line struct {
+	order    Order
+	requests []*Request // still to be decided, sorted
+	tree     *tree      // nil for fifo and lifo; has the requests of one priority
+}
+
+// linesOf sorts the pending requests into lines.
+func linesOf(s *Snapshot) lines {
+	byGroup := map[uuid.UUID]*line{}
+	for i := range s.Groups {
+		byGroup[s.Groups[i].ID] = &line{order: cmp.Or(s.Groups[i].Order, OrderFIFO)}
+	}
+	for i := range s.Pending {
+		r := &s.Pending[i]
+		l := byGroup[r.Group]
+		if l == nil { // a group that is gone
+			l = &line{order: OrderFIFO}
+			byGroup[r.Group] = l
+		}
+		l.requests = append(l.requests, r)
+	}
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		if l := byGroup[g.ID]; len(l.requests) > 0 && (l.order == OrderDRF || l.order == OrderFairShare) {
+			l.tree = newTree(s, g)
+		}
+	}
+	list := make(lines, 0, len(byGroup))
+	for _, l := range byGroup {
+		if len(l.requests) > 0 {
+			l.sort()
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+func (l *line) sort() {
+	slices.SortFunc(l.requests, func(a, b *Request) int {
+		if l.order == OrderLIFO && a.Priority == b.Priority {
+			a, b = b, a
+		}
+		return before(a, b)
+	})
+	l.fill()
+}
+
+// fill gives the tree the requests of the next priority.
+func (l *line) fill() {
+	if l.tree == nil || len(l.requests) == 0 {
+		return
+	}
+	n := 1
+	for n < len(l.requests) && l.requests[n].Priority == l.requests[0].Priority {
+		n++
+	}
+	l.tree.fill(l.requests[:n])
+	l.requests = l.requests[n:]
+}
+
+// first is the request to decide on next; nil when there is none.
+func (l *line) first() *Request {
+	if l.tree != nil {
+		return l.tree.root.first
+	}
+	if len(l.requests) == 0 {
+		return nil
+	}
+	return l.requests[0]
+}
+
+// pass takes the first request off the line.
+func (l *line) pass(placed bool) {
+	if l.tree == nil {
+		l.requests = l.requests[1:]
+		return
+	}
+	if l.tree.pass(placed); l.tree.root.first == nil {
+		l.fill()
+	}
+}
+
+// ordering says why the first request is the first; by its age alone, nothing.
+func (l *line) ordering() *report.Ordering {
+	if l.order == OrderFIFO {
+		return nil
+	}
+	o := &report.Ordering{Order: string(l.order)}
+	if l.tree != nil {
+		o.Levels = l.tree.standings()
+	}
+	return o
+}
+
+// lines is a heap by the first request of each. Groups share no agents but
+// limits, so among them priority and age decide whatever their orders.
+type lines []*line
+
+func (l lines) Len() int           { return len(l) }
+func (l lines) Less(i, j int) bool { return before(l[i].first(), l[j].first()) < 0 }
+func (l lines) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
+func (l *lines) Push(x any)        { *l = append(*l, x.(*line)) }
+func (l *lines) Pop() any {
+	last := len(*l) - 1
+	x := (*l)[last]
+	*l = (*l)[:last]
+	return x
+}
+
+// before is the order of age within a priority.
+func before(a, b *Request) int {
+	return cmp.Or(
+		cmp.Compare(b.Priority, a.Priority),
+		a.Created.Compare(b.Created),
+		bytes.Compare(a.SessionID[:], b.SessionID[:]),
+	)
+}
