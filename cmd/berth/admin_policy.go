@@ -136,18 +136,18 @@ func policyFlags(cmd *cobra.Command, in *client.PolicyInput, there bool) {
 		{&in.MaxContainersPerSession, "containers", "maxContainersPerSession", "`number` of containers of a session"},
 		{&in.MaxPriority, "priority", "maxPriority", "highest `priority` of a session"},
 		{&in.MaxVfolders, "folders", "maxVfolders", "`number` of folders"},
-		{&in.MaxCustomizedImages, "images", "maxCustomizedImages", "`number` of customized images"},
-		{&in.MaxReplicas, "replicas", "maxReplicas", "`number` of replicas"},
+		{&in.MaxCustomizedImages, "images", "maxCustomizedImages", "`number` of customized images (binds nothing yet)"},
+		{&in.MaxReplicas, "replicas", "maxReplicas", "`number` of replicas (binds nothing yet)"},
 		{&in.MaxLogins, "logins", "maxLogins", "`number` of logins at once"},
-		{&in.MaxNetworks, "networks", "maxNetworks", "`number` of networks"},
-		{&in.MaxSSHSessions, "ssh-sessions", "maxSSHSessions", "`number` of SSH and SFTP sessions at once"},
+		{&in.MaxNetworks, "networks", "maxNetworks", "`number` of networks (binds nothing yet)"},
+		{&in.MaxSSHSessions, "ssh-sessions", "maxSSHSessions", "`number` of SSH and SFTP sessions at once (binds nothing yet)"},
 	} {
 		given(cmd, f.into, f.name, f.usage+tail, count)
 		sets(cmd, f.name, f.field)
 	}
 	sets(cmd, "pending-slots", "maxPendingSlots")
 	given(cmd, &in.MaxSessionLifetime, "lifetime", "longest `time` of a session, such as 12h or 7d"+tail, span)
-	given(cmd, &in.IdleTimeout, "idle", "longest `time` of a session without use, such as 1h"+tail, span)
+	given(cmd, &in.IdleTimeout, "idle", "longest `time` of a session without use, such as 1h (binds nothing yet)"+tail, span)
 	given(cmd, &in.MaxScopeBytes, "folders-size", "`size` of all folders on a volume, such as 100g"+tail, size)
 	sets(cmd, "lifetime", "maxSessionLifetime")
 	sets(cmd, "idle", "idleTimeout")

@@ -28,6 +28,9 @@ export const limits = [
   { key: "maxLogins", label: "Logins at once", kind: "count", part: "rest" },
 ] as const satisfies readonly { key: keyof Policy; label: string; kind: Kind; part: string }[];
 
+/** Limits on what the platform does not do yet: they are kept, and bind nothing so far. */
+export const dormant: ReadonlySet<string> = new Set(["idleTimeout", "maxReplicas", "maxSSHSessions", "maxCustomizedImages", "maxNetworks"]);
+
 export type LimitKey = (typeof limits)[number]["key"];
 
 /** A policy as it is typed: every limit a text, empty for none. */
