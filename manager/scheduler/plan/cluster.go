@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -49,12 +50,22 @@ type slot struct {
 	name    string
 	rule    rule
 	exclude []bool // by slot number: not on one device
+	family  string // of accelerators, "" for cpu and mem
+	weight  uint64 // in the key of a state
+	most    int64  // capacity of the largest device
 }
 
 type agent struct {
-	src     *Agent
-	devices []device
-	held    bool // for the head of the queue
+	src      *Agent
+	number   int32
+	devices  []device
+	families []string  // of its accelerators
+	held     bool      // for the head of the queue
+	last     time.Time // when it got a kernel
+
+	host, key   uint64 // what it is, and the state it is in
+	classes     *classes
+	class, seat int32
 	// Per slot, over usable devices; refresh keeps free and best.
 	offer []int64 // capacity
 	most  []int64 // capacity of the largest device
@@ -64,6 +75,9 @@ type agent struct {
 
 type device struct {
 	src      *Device
+	family   string
+	kind     uint64 // what it is
+	key      uint64 // and the state it is in
 	usable   bool
 	capacity []int64
 	used     []int64
@@ -94,19 +108,21 @@ func newCluster(s *Snapshot) *cluster {
 	c.agents = make([]agent, 0, len(s.Agents))
 	for i := range s.Agents {
 		src := &s.Agents[i]
-		a := agent{src: src, offer: next(), most: next(), free: next(), best: next()}
+		a := agent{src: src, last: src.LastUsed, class: -1, offer: next(), most: next(), free: next(), best: next()}
 		begin := len(all)
 		for j := range src.Devices {
 			all = append(all, c.device(&src.Devices[j], next(), next()))
 		}
 		a.devices = all[begin:len(all):len(all)]
-		a.sum()
+		c.sum(&a)
+		c.identify(&a)
 		c.agents = append(c.agents, a)
 	}
 	slices.SortFunc(c.agents, func(a, b agent) int {
 		return cmp.Or(cmp.Compare(a.src.Name, b.src.Name), bytes.Compare(a.src.ID[:], b.src.ID[:]))
 	})
 	for i := range c.agents {
+		c.agents[i].number = int32(i)
 		c.refresh(&c.agents[i])
 	}
 	return c
@@ -129,7 +145,7 @@ func (c *cluster) numberSlots(s *Snapshot) {
 	}
 	for i, name := range slices.Sorted(maps.Keys(c.number)) {
 		c.number[name] = i
-		c.slots = append(c.slots, slot{name: name, rule: ruleOf(name)})
+		c.slots = append(c.slots, slot{name: name, rule: ruleOf(name), family: familyOf(name), weight: mixText(name)})
 	}
 }
 
@@ -173,11 +189,17 @@ func (c *cluster) device(src *Device, capacity, used []int64) device {
 	for name, amount := range src.Used {
 		used[c.number[name]] = amount
 	}
-	return device{src: src, usable: src.Allocatable && src.Healthy, capacity: capacity, used: used}
+	d := device{src: src, usable: src.Allocatable && src.Healthy, capacity: capacity, used: used}
+	for s, amount := range capacity {
+		if amount > 0 && d.family == "" {
+			d.family = c.slots[s].family
+		}
+	}
+	return d
 }
 
 // sum fills what never changes.
-func (a *agent) sum() {
+func (c *cluster) sum(a *agent) {
 	for i := range a.devices {
 		d := &a.devices[i]
 		if !d.usable {
@@ -186,6 +208,10 @@ func (a *agent) sum() {
 		for s, amount := range d.capacity {
 			a.offer[s] += amount
 			a.most[s] = max(a.most[s], amount)
+			c.slots[s].most = max(c.slots[s].most, amount)
+		}
+		if d.family != "" && !slices.Contains(a.families, d.family) {
+			a.families = append(a.families, d.family)
 		}
 	}
 }
@@ -206,6 +232,7 @@ func (c *cluster) refresh(a *agent) {
 			}
 		}
 	}
+	c.settle(a)
 }
 
 // available is how much of a slot a device can still give.
@@ -234,21 +261,28 @@ func (d *device) idle() bool {
 
 // take notes an amount of a device in the journal.
 func (c *cluster) take(a, d, s int, amount int64) {
-	c.agents[a].devices[d].used[s] += amount
+	c.charge(&c.agents[a], &c.agents[a].devices[d], s, amount)
 	c.taken = append(c.taken, taking{a, d, s, amount})
 }
 
 // undo gives back what was taken since the journal had length mark.
 func (c *cluster) undo(mark int) {
-	for len(c.taken) > mark {
-		last := c.taken[len(c.taken)-1]
-		c.taken = c.taken[:len(c.taken)-1]
-		a := &c.agents[last.agent]
-		a.devices[last.device].used[last.slot] -= last.amount
-		if n := len(c.taken); n == mark || c.taken[n-1].agent != last.agent {
-			c.refresh(a)
+	taken := c.taken[mark:]
+	c.rollback(mark)
+	for i, t := range taken {
+		if i == 0 || t.agent != taken[i-1].agent {
+			c.refresh(&c.agents[t.agent])
 		}
 	}
+}
+
+// rollback is undo of what was never refreshed.
+func (c *cluster) rollback(mark int) {
+	for _, t := range c.taken[mark:] {
+		a := &c.agents[t.agent]
+		c.charge(a, &a.devices[t.device], t.slot, -t.amount)
+	}
+	c.taken = c.taken[:mark]
 }
 
 // assignment turns the journal since mark into the answer.

@@ -108,8 +108,22 @@ func (a *agent) mayFit(c *cluster, needs []need) bool {
 }
 
 // fit takes the steps from the agent's devices, or nothing at all.
-func (c *cluster) fit(a int, steps []step) bool {
+func (c *cluster) fit(a int, steps []step) bool { return c.fitFrom(a, steps, 0) }
+
+// fitFrom is fit whose first part comes from a device in the state pick, unless
+// that is 0.
+func (c *cluster) fitFrom(a int, steps []step, pick uint64) bool {
 	mark := len(c.taken)
+	if !c.takeSteps(a, steps, pick) {
+		c.rollback(mark)
+		return false
+	}
+	c.refresh(&c.agents[a])
+	return true
+}
+
+// takeSteps leaves what it took in the journal even when a step fails.
+func (c *cluster) takeSteps(a int, steps []step, pick uint64) bool {
 	for i := range steps {
 		var ok bool
 		switch st := &steps[i]; c.slots[st.slot].rule {
@@ -118,14 +132,13 @@ func (c *cluster) fit(a int, steps []step) bool {
 		case whole:
 			ok = c.takeWhole(a, st)
 		case part:
-			ok = c.takePart(a, st)
+			ok = c.takePart(a, st, pick)
+			pick = 0
 		}
 		if !ok {
-			c.undo(mark)
 			return false
 		}
 	}
-	c.refresh(&c.agents[a])
 	return true
 }
 
@@ -163,7 +176,7 @@ func (c *cluster) takeWhole(a int, st *step) bool {
 
 // takePart takes from one device when the largest could have it all, else idle
 // devices in full and the remainder from one more.
-func (c *cluster) takePart(a int, st *step) bool {
+func (c *cluster) takePart(a int, st *step, pick uint64) bool {
 	left, mate, most := st.amount, st.mate.amount, c.agents[a].most[st.slot]
 	for beyond := left > most; beyond && left >= most; {
 		i := c.pickIdle(a, st, left)
@@ -173,7 +186,7 @@ func (c *cluster) takePart(a int, st *step) bool {
 		left -= c.takeBoth(a, i, st, left, &mate)
 	}
 	if left > 0 {
-		i := c.pickTight(a, st, left, mate)
+		i := c.pickTight(a, st, left, mate, pick)
 		if i < 0 {
 			return false
 		}
@@ -220,11 +233,15 @@ func (c *cluster) pickIdle(a int, st *step, left int64) int {
 	return pick
 }
 
-// pickTight finds the device that would have the least left over.
-func (c *cluster) pickTight(a int, st *step, amount, mate int64) int {
+// pickTight finds the device that would have the least left over, of those in
+// the state from unless that is 0.
+func (c *cluster) pickTight(a int, st *step, amount, mate int64, from uint64) int {
 	devices, pick, least, spared := c.agents[a].devices, -1, int64(0), int64(0)
 	for i := range devices {
 		d := &devices[i]
+		if from != 0 && d.key != from {
+			continue
+		}
 		free := c.available(d, st.slot)
 		if free < amount || mate > 0 && c.available(d, st.mate.slot) < mate {
 			continue

@@ -5,10 +5,10 @@
 //
 // The rules. Requests of a resource group are looked at by priority, then as its
 // Order says. One that is over a limit of its user, project or domain waits and
-// is in nobody's way. The others take the first agent, by name, on whose devices
-// every kernel fits; all kernels of a session start or none. What does not fit
-// lets later requests pass, until it heads its queue for HoldAfter: from then
-// on the agents it would need are held for it.
+// is in nobody's way. The others take the agents that their group's Strategy
+// prefers among those that have room; all kernels of a session start or none.
+// What does not fit lets later requests pass, until it heads its queue for
+// HoldAfter: from then on the agents it would need are held for it.
 //
 // How a slot is taken depends on its name. Whole devices (*.device) must be
 // entirely free. Parts (*.shares, *.mem of a device) sit on one device, or,
@@ -39,6 +39,9 @@ type Snapshot struct {
 	Pending   []Request
 	Holdings  []Holding // what live sessions have, for OrderDRF and OrderFairShare
 	Shares    []Share   // weights and usage, for the same
+	// Demand is what groups are asked for as experience tells. A group without
+	// any goes by what is pending.
+	Demand []Demand
 }
 
 // Group is a resource group.
@@ -48,6 +51,7 @@ type Group struct {
 	// HoldAfter is the wait after which the head of the queue stops being
 	// passed; 0 is DefaultHoldAfter, negative never.
 	HoldAfter time.Duration
+	Strategy  Strategy // StrategyPack when empty
 	Order     Order
 	Sharing   Sharing
 }
@@ -68,6 +72,7 @@ type Agent struct {
 	Architecture string
 	Volumes      []string // mounted there
 	Devices      []Device
+	LastUsed     time.Time // when it last got a kernel
 }
 
 // Device is one schedulable unit of an agent, cpu and mem included.
@@ -89,11 +94,16 @@ type Request struct {
 	Keypair   uuid.UUID // that asked for it, if any
 	Priority  int       // higher first
 	Created   time.Time
-	RetryAt   time.Time // not before
+	RetryAt   time.Time // not before, and neither before StartsAt
+	StartsAt  time.Time // asked for
+	After     []string  // names of sessions that have to succeed first
 	Kernels   []KernelRequest
 	// Architecture is empty when any will do.
 	Architecture string
 	Volumes      []string // must be mounted on the agent
+	// Agents were asked for: they are taken first or, when Strict, alone.
+	Agents []uuid.UUID
+	Strict bool
 	// AvoidAgents failed it lately and are taken last.
 	AvoidAgents []uuid.UUID
 }

@@ -16,6 +16,7 @@ import (
 // queue is one pass over the pending requests. During a pass devices only
 // fill up, so what did not fit once need not be tried again.
 type queue struct {
+	src      *Snapshot
 	c        *cluster
 	now      time.Time
 	limits   Ledger
@@ -23,12 +24,16 @@ type queue struct {
 	profiles map[string]*profile
 	shapes   map[string]*shape
 	failed   map[string]*reasons // by all shapes of a request
+	choices  []uint64            // scratch of picks
+	turn     time.Duration       // counts kernels placed
 }
 
 // group is the queue of a resource group.
 type group struct {
 	src     Group
 	agents  []int
+	classes classes
+	mixture *mixture
 	waiting int  // requests that wait so far
 	headed  bool // one of them for lack of room
 }
@@ -38,31 +43,34 @@ type profile struct {
 	group   *group
 	number  int
 	agents  []int
+	hosts   map[uint64]bool // what these agents are
 	dropped []report.DroppedAgents
 }
 
-// shape is a kernel's needs within a profile. No agent before cursor has room.
+// shape is a kernel's needs within a profile.
 type shape struct {
 	profile *profile
 	needs   []need
 	steps   []step
 	invalid bool
-	cursor  int
 	number  int
+	score   []float64 // by class
 }
 
 func newQueue(s *Snapshot) *queue {
 	q := &queue{
-		c: newCluster(s), now: s.Now, limits: NewLedger(s.Limits),
+		src: s, c: newCluster(s), now: s.Now, limits: NewLedger(s.Limits),
 		groups: map[uuid.UUID]*group{}, profiles: map[string]*profile{},
 		shapes: map[string]*shape{}, failed: map[string]*reasons{},
 	}
 	for _, g := range s.Groups {
-		q.groups[g.ID] = &group{src: g}
+		q.groups[g.ID] = &group{src: g, classes: classes{number: map[uint64]int32{}}}
 	}
 	for i := range q.c.agents {
 		if g := q.groups[q.c.agents[i].src.Group]; g != nil {
 			g.agents = append(g.agents, i)
+			q.c.agents[i].classes = &g.classes
+			q.c.settle(&q.c.agents[i])
 		}
 	}
 	return q
@@ -76,8 +84,8 @@ func (q *queue) decide(r *Request) Decision {
 		d.Waiting = q.wait(&group{}, report.Pending{Summary: "Its resource group is gone or not active."})
 		return d
 	}
-	if r.RetryAt.After(q.now) {
-		d.Waiting = q.wait(g, report.Pending{Summary: fmt.Sprintf("The last attempt failed; the next one is due at %s.", r.RetryAt.UTC().Format(time.RFC3339))})
+	if held := r.held(q.now); held != "" {
+		d.Waiting = q.wait(g, report.Pending{Summary: held})
 		return d
 	}
 	shapes := q.shapesOf(g, r)
@@ -119,50 +127,16 @@ func (q *queue) wait(g *group, p report.Pending) *report.Pending {
 // place finds room for every kernel, or for none.
 func (q *queue) place(r *Request, shapes []*shape, d *Decision) bool {
 	start := len(q.c.taken)
-	cursors := make([]int, len(shapes))
-	for i, s := range shapes {
-		cursors[i] = s.cursor
-	}
 	for i, s := range shapes {
 		mark := len(q.c.taken)
-		if q.find(s, r.AvoidAgents) < 0 {
+		if q.find(s, r) < 0 {
 			q.c.undo(start)
 			d.Assignments = nil
-			for i, s := range shapes {
-				if len(shapes) > 1 { // what the others of the gang took is back
-					s.cursor = cursors[i]
-				}
-			}
 			return false
 		}
 		d.Assignments = append(d.Assignments, q.c.assignment(r.Kernels[i].ID, mark))
 	}
 	return true
-}
-
-// find takes a kernel's devices on the first agent that has them.
-func (q *queue) find(s *shape, avoid []uuid.UUID) int {
-	if len(avoid) == 0 {
-		for ; s.cursor < len(s.profile.agents); s.cursor++ {
-			if a := s.profile.agents[s.cursor]; q.try(s, a) {
-				return a
-			}
-		}
-		return -1
-	}
-	for _, last := range []bool{false, true} {
-		for _, a := range s.profile.agents {
-			if slices.Contains(avoid, q.c.agents[a].src.ID) == last && q.try(s, a) {
-				return a
-			}
-		}
-	}
-	return -1
-}
-
-func (q *queue) try(s *shape, a int) bool {
-	agent := &q.c.agents[a]
-	return !agent.held && agent.mayFit(q.c, s.needs) && q.c.fit(a, s.steps)
 }
 
 // head notes the first request of a group that has no room, and once it has
@@ -198,7 +172,7 @@ func (q *queue) hold(shapes []*shape) {
 		held = append(held, candidates[i])
 	}
 	for _, a := range held {
-		q.c.agents[a].held = true
+		q.c.agents[a].held = true // leaves its class with the refresh of restore
 	}
 }
 
@@ -230,7 +204,7 @@ func newEmptied(c *cluster, agents []int) *emptied {
 		for i := range c.agents[a].devices {
 			d := &c.agents[a].devices[i]
 			e.used = append(e.used, d.used)
-			d.used = make([]int64, len(d.used))
+			c.swap(&c.agents[a], d, make([]int64, len(d.used)))
 		}
 		c.refresh(&c.agents[a])
 	}
@@ -238,12 +212,14 @@ func newEmptied(c *cluster, agents []int) *emptied {
 }
 
 func (e *emptied) restore() {
-	e.c.taken = e.c.taken[:e.mark]
+	e.c.rollback(e.mark)
 	for _, a := range e.agents {
-		for i := range e.c.agents[a].devices {
-			e.c.agents[a].devices[i].used, e.used = e.used[0], e.used[1:]
+		agent := &e.c.agents[a]
+		for i := range agent.devices {
+			e.c.swap(agent, &agent.devices[i], e.used[0])
+			e.used = e.used[1:]
 		}
-		e.c.refresh(&e.c.agents[a])
+		e.c.refresh(agent)
 	}
 }
 
@@ -283,15 +259,20 @@ func keyOf(shapes []*shape) string {
 func (q *queue) profileOf(g *group, r *Request) *profile {
 	volumes := slices.Compact(slices.Sorted(slices.Values(r.Volumes)))
 	key := string(g.src.ID[:]) + r.Architecture + "\x00" + strings.Join(volumes, "\x00")
+	if r.Strict {
+		key += fmt.Sprint("\x00", r.Agents)
+	}
 	if p := q.profiles[key]; p != nil {
 		return p
 	}
-	p := &profile{group: g, number: len(q.profiles)}
+	p := &profile{group: g, number: len(q.profiles), hosts: map[uint64]bool{}}
 	q.profiles[key] = p
-	var off, arch, volume int
+	var other, off, arch, volume int
 	for _, i := range g.agents {
 		a := q.c.agents[i].src
 		switch {
+		case r.barred(a.ID):
+			other++
 		case !a.Schedulable:
 			off++
 		case r.Architecture != "" && a.Architecture != r.Architecture:
@@ -300,8 +281,10 @@ func (q *queue) profileOf(g *group, r *Request) *profile {
 			volume++
 		default:
 			p.agents = append(p.agents, i)
+			p.hosts[q.c.agents[i].host] = true
 		}
 	}
+	p.drop(checkAsked, other)
 	p.drop(checkSchedulable, off)
 	p.drop(checkArchitecture, arch)
 	p.drop(checkVolume, volume)

@@ -12,6 +12,7 @@ import (
 
 // The checks, in the order in which an agent goes through them.
 const (
+	checkAsked        = "not_asked_for"
 	checkSchedulable  = "not_schedulable"
 	checkArchitecture = "architecture"
 	checkVolume       = "volume_missing"
@@ -24,7 +25,7 @@ const (
 )
 
 var checkOrder = []string{
-	checkSchedulable, checkArchitecture, checkVolume, checkMissing,
+	checkAsked, checkSchedulable, checkArchitecture, checkVolume, checkMissing,
 	checkCPU, checkMem, checkTotal, checkContiguity, checkReserved,
 }
 
@@ -50,17 +51,8 @@ func (w *reasons) report() report.Pending {
 func (q *queue) why(r *Request, shapes []*shape) *reasons {
 	start := len(q.c.taken)
 	defer q.c.undo(start)
-	cursors := make([]int, len(shapes))
-	for i, s := range shapes {
-		cursors[i] = s.cursor
-	}
-	defer func() {
-		for i, s := range shapes {
-			s.cursor = cursors[i]
-		}
-	}()
 	k := 0
-	for k < len(shapes)-1 && q.find(shapes[k], r.AvoidAgents) >= 0 {
+	for k < len(shapes)-1 && q.find(shapes[k], r) >= 0 {
 		k++
 	}
 	w := q.examine(shapes[k])
@@ -190,6 +182,8 @@ func summary(agents int, dropped []report.DroppedAgents) string {
 
 func saying(d report.DroppedAgents) string {
 	switch d.Check {
+	case checkAsked:
+		return "not asked for"
 	case checkSchedulable:
 		return "not schedulable"
 	case checkArchitecture:

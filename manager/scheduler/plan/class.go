@@ -1,0 +1,134 @@
+package plan
+
+import (
+	"hash/fnv"
+	"slices"
+)
+
+// Agents whose devices are in the same state, of the same group, architecture
+// and volumes, are one class: what is true of one of them for a request is true
+// of all. A state is known by a sum of 64-bit mixes of what its devices are and
+// hold, which take keeps up to date; two states among a million share a sum
+// with probability 3e-8, and then only a choice is worse, as fit looks again.
+
+// mix scatters the bits of x (the finaliser of splitmix64).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func mixText(texts ...string) uint64 {
+	h := fnv.New64a()
+	for _, t := range texts {
+		_, _ = h.Write([]byte(t))
+		_, _ = h.Write([]byte{0})
+	}
+	return mix(h.Sum64())
+}
+
+// hostOf is what an agent is apart from its devices.
+func hostOf(a *Agent) uint64 {
+	on := "off"
+	if a.Schedulable {
+		on = "on"
+	}
+	volumes := slices.Compact(slices.Sorted(slices.Values(a.Volumes)))
+	return mixText(append([]string{string(a.Group[:]), a.Architecture, on}, volumes...)...)
+}
+
+// identify gives devices and agent the keys of their state.
+func (c *cluster) identify(a *agent) {
+	a.host = hostOf(a.src)
+	a.key = a.host
+	for i := range a.devices {
+		d := &a.devices[i]
+		for s := range c.slots {
+			d.kind += uint64(d.capacity[s]) * mix(c.slots[s].weight)
+		}
+		if d.usable {
+			d.kind++
+		}
+		d.kind = mix(d.kind)
+		a.key += mix(d.key)
+		c.swap(a, d, d.used)
+	}
+}
+
+// charge changes what of a device is used, and the keys with it.
+func (c *cluster) charge(a *agent, d *device, s int, amount int64) {
+	a.key -= mix(d.key)
+	d.used[s] += amount
+	d.key += uint64(amount) * c.slots[s].weight
+	a.key += mix(d.key)
+}
+
+// swap exchanges all that is used of a device.
+func (c *cluster) swap(a *agent, d *device, used []int64) {
+	a.key -= mix(d.key)
+	d.used, d.key = used, d.kind
+	for s := range c.slots {
+		d.key += uint64(used[s]) * c.slots[s].weight
+	}
+	a.key += mix(d.key)
+}
+
+// classes are the agents of one resource group by state. Only those of live
+// have members; a class that lost all is found again by its key.
+type classes struct {
+	number map[uint64]int32
+	all    []class
+	live   []int32
+}
+
+type class struct {
+	key     uint64
+	members []int32
+	at      int32 // in live
+}
+
+// settle moves an agent to the class of its state. Agents that are held for
+// the head of the queue are in none.
+func (c *cluster) settle(a *agent) {
+	if a.classes == nil || a.class >= 0 && !a.held && a.classes.all[a.class].key == a.key {
+		return
+	}
+	if a.class >= 0 {
+		a.classes.leave(c, a)
+	}
+	if !a.held {
+		a.classes.join(a)
+	}
+}
+
+func (l *classes) join(a *agent) {
+	n, ok := l.number[a.key]
+	if !ok {
+		n = int32(len(l.all))
+		l.number[a.key] = n
+		l.all = append(l.all, class{key: a.key})
+	}
+	k := &l.all[n]
+	if len(k.members) == 0 {
+		k.at = int32(len(l.live))
+		l.live = append(l.live, n)
+	}
+	a.class, a.seat = n, int32(len(k.members))
+	k.members = append(k.members, a.number)
+}
+
+func (l *classes) leave(c *cluster, a *agent) {
+	k := &l.all[a.class]
+	last := k.members[len(k.members)-1]
+	k.members[a.seat] = last
+	c.agents[last].seat = a.seat
+	k.members = k.members[:len(k.members)-1]
+	if len(k.members) == 0 {
+		moved := l.live[len(l.live)-1]
+		l.live[k.at] = moved
+		l.all[moved].at = k.at
+		l.live = l.live[:len(l.live)-1]
+	}
+	a.class = -1
+}

@@ -1,0 +1,218 @@
+package plan
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Strategy is how a resource group chooses among the agents that have room.
+// In each of them a request keeps away from agents with accelerators that it
+// does not ask for while others have room.
+type Strategy string
+
+// The strategies.
+const (
+	StrategyPack         Strategy = "pack"         // leaves what is free as useful as it can be; the default
+	StrategyConcentrated Strategy = "concentrated" // the fullest agent
+	StrategyDispersed    Strategy = "dispersed"    // the emptiest agent
+	StrategyRoundRobin   Strategy = "roundrobin"   // the agent that got a kernel longest ago
+)
+
+// Strategies lists them.
+var Strategies = []Strategy{StrategyPack, StrategyConcentrated, StrategyDispersed, StrategyRoundRobin}
+
+// apart outweighs every score: an accelerator family that would lie idle.
+const apart = 1e6
+
+var (
+	unknown   = math.NaN()
+	unfit     = math.Inf(1)
+	farFuture = time.Unix(1<<40, 0)
+)
+
+// find takes a kernel's devices on the best agent that has them, one of a lower
+// rank only if there is no other.
+func (q *queue) find(s *shape, r *Request) int {
+	for _, rank := range r.ranks() {
+		if a := q.choose(s, func(a *agent) bool { return r.rank(a.src.ID) == rank && !r.barred(a.src.ID) }); a >= 0 {
+			return a
+		}
+	}
+	return -1
+}
+
+// choose takes the devices on an agent of the class with the least score.
+// Equal scores are told apart by the state itself, never by a name.
+func (q *queue) choose(s *shape, may func(*agent) bool) int {
+	l := &s.profile.group.classes
+	for len(s.score) < len(l.all) {
+		s.score = append(s.score, unknown)
+	}
+	best, least, turn := -1, unfit, farFuture
+	for _, n := range l.live {
+		v := s.score[n]
+		if v != v {
+			v = q.rate(s, int(l.all[n].members[0]))
+			s.score[n] = v
+		}
+		if v == unfit || v > least {
+			continue
+		}
+		if s.profile.group.src.Strategy == StrategyRoundRobin {
+			if a, last := q.longestAgo(&l.all[n], may); a >= 0 && (v < least || last.Before(turn)) {
+				best, least, turn = a, v, last
+			}
+			continue
+		}
+		if v == least && best >= 0 && l.all[n].key >= q.c.agents[best].key {
+			continue
+		}
+		if a := q.member(&l.all[n], may); a >= 0 {
+			best, least = a, v
+		}
+	}
+	if best < 0 || !q.take(s, best) {
+		return -1
+	}
+	return best
+}
+
+func (q *queue) member(k *class, may func(*agent) bool) int {
+	for _, a := range k.members {
+		if may(&q.c.agents[a]) {
+			return int(a)
+		}
+	}
+	return -1
+}
+
+// longestAgo is the member whose turn it is.
+func (q *queue) longestAgo(k *class, may func(*agent) bool) (pick int, last time.Time) {
+	pick, last = -1, farFuture
+	for _, n := range k.members {
+		a := &q.c.agents[n]
+		if !may(a) {
+			continue
+		}
+		if a.last.Before(last) || a.last.Equal(last) && n < int32(pick) {
+			pick, last = int(n), a.last
+		}
+	}
+	return pick, last
+}
+
+// rate scores an agent for a kernel: less is better, unfit is no room.
+func (q *queue) rate(s *shape, i int) float64 {
+	a := &q.c.agents[i]
+	if !s.profile.hosts[a.host] || !a.mayFit(q.c, s.needs) {
+		return unfit
+	}
+	score, _ := q.best(s, i)
+	return score + apart*float64(q.idleFamilies(a, s))
+}
+
+// best tries the ways to take the kernel from an agent. The pick is the state
+// of the device that its first part comes from, 0 when the usual rule chooses.
+func (q *queue) best(s *shape, i int) (score float64, pick uint64) {
+	a := &q.c.agents[i]
+	g := s.profile.group
+	mark := len(q.c.taken)
+	if g.src.Strategy != StrategyPack && g.src.Strategy != "" {
+		ok := q.c.takeSteps(i, s.steps, 0)
+		q.c.rollback(mark)
+		if !ok {
+			return unfit, 0
+		}
+		return g.src.Strategy.score(a, s), 0
+	}
+	m := q.mixtureOf(g)
+	before := m.worth(q.c, a)
+	score = unfit
+	for _, p := range q.picks(s, a) {
+		if q.c.takeSteps(i, s.steps, p) {
+			after := m.worth(q.c, a)
+			if v := before.worth - after.worth + tieLeft*after.left; v < score || v == score && p < pick {
+				score, pick = v, p
+			}
+		}
+		q.c.rollback(mark)
+	}
+	return score, pick
+}
+
+// score of the strategies that look at how full an agent is, from 0 to 1 over
+// what the kernel asks for.
+func (st Strategy) score(a *agent, s *shape) float64 {
+	if len(s.needs) == 0 {
+		return 0
+	}
+	free := 0.0
+	for _, n := range s.needs {
+		free += float64(a.free[n.slot]) / float64(a.offer[n.slot])
+	}
+	switch st {
+	case StrategyConcentrated:
+		return free / float64(len(s.needs))
+	case StrategyDispersed:
+		return -free / float64(len(s.needs))
+	}
+	return 0
+}
+
+// picks lists the states of the devices that the kernel's first part could
+// come from.
+func (q *queue) picks(s *shape, a *agent) []uint64 {
+	q.choices = q.choices[:0]
+	for i := range s.steps {
+		st := &s.steps[i]
+		if q.c.slots[st.slot].rule != part || st.amount > a.most[st.slot] {
+			continue
+		}
+		for j := range a.devices {
+			d := &a.devices[j]
+			if q.c.available(d, st.slot) >= st.amount && !slices.Contains(q.choices, d.key) {
+				q.choices = append(q.choices, d.key)
+			}
+		}
+		break
+	}
+	if len(q.choices) == 0 {
+		q.choices = append(q.choices, 0)
+	}
+	return q.choices
+}
+
+// take gives the kernel its place on an agent that has room.
+func (q *queue) take(s *shape, i int) bool {
+	_, pick := q.best(s, i)
+	if !q.c.fitFrom(i, s.steps, pick) {
+		return false
+	}
+	q.turn++
+	q.c.agents[i].last = q.now.Add(q.turn)
+	return true
+}
+
+// idleFamilies counts the kinds of accelerators of an agent that the kernel
+// does not ask for.
+func (q *queue) idleFamilies(a *agent, s *shape) int {
+	n := 0
+	for _, f := range a.families {
+		if !slices.ContainsFunc(s.needs, func(n need) bool { return q.c.slots[n.slot].family == f }) {
+			n++
+		}
+	}
+	return n
+}
+
+// familyOf is the part of a slot's name before the dot: the accelerator it
+// belongs to, "" for cpu and mem.
+func familyOf(slot string) string {
+	family, _, onDevice := strings.Cut(slot, ".")
+	if !onDevice {
+		return ""
+	}
+	return family
+}
