@@ -61,7 +61,7 @@ func idleGroup(s *Snapshot, r *Request) (*Snapshot, map[string]bool) {
 				known[name] = true
 			}
 		}
-		if a.Devices = devices; a.Group == r.Group {
+		if a.Devices = devices; a.Group == r.Group && !r.barred(a.ID) {
 			out.Agents = append(out.Agents, a)
 		}
 	}
