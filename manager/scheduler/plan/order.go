@@ -38,7 +38,7 @@ import (
 //
 //   - Share guarantee: a holder of whom a request has no room has a dominant
 //     share above w*(1-sum of all d). In a tree this holds again below each
-//     holder, with the holder's own share in the place of 1.
+//     holder, with the share guaranteed to it in the place of 1.
 //   - Envy: when the requests of each holder are alike, and i has a request
 //     waiting for room, i could run less than n_i + (w_i/w_j)*(1 + d_j/d_i)
 //     requests with w_i/w_j times what j has, n_i being those it runs.

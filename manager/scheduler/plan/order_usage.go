@@ -80,7 +80,7 @@ func (s *Sharing) counts(u *Usage, now time.Time) float64 {
 	}
 	old := min(now.Sub(u.From).Seconds(), s.lookback())
 	young := min(max(now.Sub(u.To).Seconds(), 0), s.lookback())
-	return max(s.decayed(old)-s.decayed(young), 0) / length
+	return math.Exp2(-young/s.halfLife()) * s.decayed(max(old-young, 0)) / length
 }
 
 // window is what a constant amount of 1 adds up to over the lookback.
@@ -88,8 +88,9 @@ func (s *Sharing) window() float64 { return s.decayed(s.lookback()) }
 
 // decayed is what a constant amount of 1 adds up to until an age in seconds.
 func (s *Sharing) decayed(age float64) float64 {
-	life := cmp.Or(s.HalfLife, DefaultHalfLife).Seconds()
-	return -life / math.Ln2 * math.Expm1(-age/life*math.Ln2)
+	return -s.halfLife() / math.Ln2 * math.Expm1(-age/s.halfLife()*math.Ln2)
 }
+
+func (s *Sharing) halfLife() float64 { return cmp.Or(s.HalfLife, DefaultHalfLife).Seconds() }
 
 func (s *Sharing) lookback() float64 { return cmp.Or(s.Lookback, DefaultLookback).Seconds() }
