@@ -59,13 +59,16 @@ type AgentEdges struct {
 	ResourceGroup *ResourceGroup `json:"resource_group,omitempty"`
 	// Devices holds the value of the devices edge.
 	Devices []*Device `json:"devices,omitempty"`
+	// WantedBy holds the value of the wanted_by edge.
+	WantedBy []*Session `json:"wanted_by,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [2]bool
+	loadedTypes [3]bool
 	// totalCount holds the count of the edges above.
 	totalCount [2]map[string]int
 
-	namedDevices map[string][]*Device
+	namedDevices  map[string][]*Device
+	namedWantedBy map[string][]*Session
 }
 
 // ResourceGroupOrErr returns the ResourceGroup value or an error if the edge
@@ -86,6 +89,15 @@ func (e AgentEdges) DevicesOrErr() ([]*Device, error) {
 		return e.Devices, nil
 	}
 	return nil, &NotLoadedError{edge: "devices"}
+}
+
+// WantedByOrErr returns the WantedBy value or an error if the edge
+// was not loaded in eager-loading.
+func (e AgentEdges) WantedByOrErr() ([]*Session, error) {
+	if e.loadedTypes[2] {
+		return e.WantedBy, nil
+	}
+	return nil, &NotLoadedError{edge: "wanted_by"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -231,6 +243,11 @@ func (_m *Agent) QueryDevices() *DeviceQuery {
 	return NewAgentClient(_m.config).QueryDevices(_m)
 }
 
+// QueryWantedBy queries the "wanted_by" edge of the Agent entity.
+func (_m *Agent) QueryWantedBy() *SessionQuery {
+	return NewAgentClient(_m.config).QueryWantedBy(_m)
+}
+
 // Update returns a builder for updating this Agent.
 // Note that you need to call Agent.Unwrap() before calling this method if this Agent
 // was returned from a transaction, and the transaction was committed or rolled back.
@@ -317,6 +334,30 @@ func (_m *Agent) appendNamedDevices(name string, edges ...*Device) {
 		_m.Edges.namedDevices[name] = []*Device{}
 	} else {
 		_m.Edges.namedDevices[name] = append(_m.Edges.namedDevices[name], edges...)
+	}
+}
+
+// NamedWantedBy returns the WantedBy named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Agent) NamedWantedBy(name string) ([]*Session, error) {
+	if _m.Edges.namedWantedBy == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedWantedBy[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Agent) appendNamedWantedBy(name string, edges ...*Session) {
+	if _m.Edges.namedWantedBy == nil {
+		_m.Edges.namedWantedBy = make(map[string][]*Session)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedWantedBy[name] = []*Session{}
+	} else {
+		_m.Edges.namedWantedBy[name] = append(_m.Edges.namedWantedBy[name], edges...)
 	}
 }
 

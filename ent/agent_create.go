@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
@@ -201,6 +202,21 @@ func (_c *AgentCreate) AddDevices(v ...*Device) *AgentCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddDeviceIDs(ids...)
+}
+
+// AddWantedByIDs adds the "wanted_by" edge to the Session entity by IDs.
+func (_c *AgentCreate) AddWantedByIDs(ids ...uuid.UUID) *AgentCreate {
+	_c.mutation.AddWantedByIDs(ids...)
+	return _c
+}
+
+// AddWantedBy adds the "wanted_by" edges to the Session entity.
+func (_c *AgentCreate) AddWantedBy(v ...*Session) *AgentCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddWantedByIDs(ids...)
 }
 
 // Mutation returns the AgentMutation object of the builder.
@@ -452,6 +468,22 @@ func (_c *AgentCreate) createSpec() (*Agent, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(device.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.WantedByIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   agent.WantedByTable,
+			Columns: agent.WantedByPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(session.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

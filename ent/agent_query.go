@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/ent/session"
 	"github.com/google/uuid"
 )
 
@@ -29,9 +30,11 @@ type AgentQuery struct {
 	predicates        []predicate.Agent
 	withResourceGroup *ResourceGroupQuery
 	withDevices       *DeviceQuery
+	withWantedBy      *SessionQuery
 	loadTotal         []func(context.Context, []*Agent) error
 	modifiers         []func(*sql.Selector)
 	withNamedDevices  map[string]*DeviceQuery
+	withNamedWantedBy map[string]*SessionQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -105,6 +108,28 @@ func (_q *AgentQuery) QueryDevices() *DeviceQuery {
 			sqlgraph.From(agent.Table, agent.FieldID, selector),
 			sqlgraph.To(device.Table, device.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, agent.DevicesTable, agent.DevicesColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryWantedBy chains the current query on the "wanted_by" edge.
+func (_q *AgentQuery) QueryWantedBy() *SessionQuery {
+	query := (&SessionClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(agent.Table, agent.FieldID, selector),
+			sqlgraph.To(session.Table, session.FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, true, agent.WantedByTable, agent.WantedByPrimaryKey...),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -306,6 +331,7 @@ func (_q *AgentQuery) Clone() *AgentQuery {
 		predicates:        append([]predicate.Agent{}, _q.predicates...),
 		withResourceGroup: _q.withResourceGroup.Clone(),
 		withDevices:       _q.withDevices.Clone(),
+		withWantedBy:      _q.withWantedBy.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -332,6 +358,17 @@ func (_q *AgentQuery) WithDevices(opts ...func(*DeviceQuery)) *AgentQuery {
 		opt(query)
 	}
 	_q.withDevices = query
+	return _q
+}
+
+// WithWantedBy tells the query-builder to eager-load the nodes that are connected to
+// the "wanted_by" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *AgentQuery) WithWantedBy(opts ...func(*SessionQuery)) *AgentQuery {
+	query := (&SessionClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withWantedBy = query
 	return _q
 }
 
@@ -413,9 +450,10 @@ func (_q *AgentQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Agent,
 	var (
 		nodes       = []*Agent{}
 		_spec       = _q.querySpec()
-		loadedTypes = [2]bool{
+		loadedTypes = [3]bool{
 			_q.withResourceGroup != nil,
 			_q.withDevices != nil,
+			_q.withWantedBy != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -452,10 +490,24 @@ func (_q *AgentQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Agent,
 			return nil, err
 		}
 	}
+	if query := _q.withWantedBy; query != nil {
+		if err := _q.loadWantedBy(ctx, query, nodes,
+			func(n *Agent) { n.Edges.WantedBy = []*Session{} },
+			func(n *Agent, e *Session) { n.Edges.WantedBy = append(n.Edges.WantedBy, e) }); err != nil {
+			return nil, err
+		}
+	}
 	for name, query := range _q.withNamedDevices {
 		if err := _q.loadDevices(ctx, query, nodes,
 			func(n *Agent) { n.appendNamedDevices(name) },
 			func(n *Agent, e *Device) { n.appendNamedDevices(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedWantedBy {
+		if err := _q.loadWantedBy(ctx, query, nodes,
+			func(n *Agent) { n.appendNamedWantedBy(name) },
+			func(n *Agent, e *Session) { n.appendNamedWantedBy(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -523,6 +575,67 @@ func (_q *AgentQuery) loadDevices(ctx context.Context, query *DeviceQuery, nodes
 			return fmt.Errorf(`unexpected referenced foreign-key "agent_id" returned %v for node %v`, fk, n.ID)
 		}
 		assign(node, n)
+	}
+	return nil
+}
+func (_q *AgentQuery) loadWantedBy(ctx context.Context, query *SessionQuery, nodes []*Agent, init func(*Agent), assign func(*Agent, *Session)) error {
+	edgeIDs := make([]driver.Value, len(nodes))
+	byID := make(map[uuid.UUID]*Agent)
+	nids := make(map[uuid.UUID]map[*Agent]struct{})
+	for i, node := range nodes {
+		edgeIDs[i] = node.ID
+		byID[node.ID] = node
+		if init != nil {
+			init(node)
+		}
+	}
+	query.Where(func(s *sql.Selector) {
+		joinT := sql.Table(agent.WantedByTable)
+		s.Join(joinT).On(s.C(session.FieldID), joinT.C(agent.WantedByPrimaryKey[0]))
+		s.Where(sql.InValues(joinT.C(agent.WantedByPrimaryKey[1]), edgeIDs...))
+		columns := s.SelectedColumns()
+		s.Select(joinT.C(agent.WantedByPrimaryKey[1]))
+		s.AppendSelect(columns...)
+		s.SetDistinct(false)
+	})
+	if err := query.prepareQuery(ctx); err != nil {
+		return err
+	}
+	qr := QuerierFunc(func(ctx context.Context, q Query) (Value, error) {
+		return query.sqlAll(ctx, func(_ context.Context, spec *sqlgraph.QuerySpec) {
+			assign := spec.Assign
+			values := spec.ScanValues
+			spec.ScanValues = func(columns []string) ([]any, error) {
+				values, err := values(columns[1:])
+				if err != nil {
+					return nil, err
+				}
+				return append([]any{new(uuid.UUID)}, values...), nil
+			}
+			spec.Assign = func(columns []string, values []any) error {
+				outValue := *values[0].(*uuid.UUID)
+				inValue := *values[1].(*uuid.UUID)
+				if nids[inValue] == nil {
+					nids[inValue] = map[*Agent]struct{}{byID[outValue]: {}}
+					return assign(columns[1:], values[1:])
+				}
+				nids[inValue][byID[outValue]] = struct{}{}
+				return nil
+			}
+		})
+	})
+	neighbors, err := withInterceptors[[]*Session](ctx, query, qr, query.inters)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected "wanted_by" node returned %v`, n.ID)
+		}
+		for kn := range nodes {
+			assign(kn, n)
+		}
 	}
 	return nil
 }
@@ -660,6 +773,20 @@ func (_q *AgentQuery) WithNamedDevices(name string, opts ...func(*DeviceQuery)) 
 		_q.withNamedDevices = make(map[string]*DeviceQuery)
 	}
 	_q.withNamedDevices[name] = query
+	return _q
+}
+
+// WithNamedWantedBy tells the query-builder to eager-load the nodes that are connected to the "wanted_by"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *AgentQuery) WithNamedWantedBy(name string, opts ...func(*SessionQuery)) *AgentQuery {
+	query := (&SessionClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedWantedBy == nil {
+		_q.withNamedWantedBy = make(map[string]*SessionQuery)
+	}
+	_q.withNamedWantedBy[name] = query
 	return _q
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
@@ -216,6 +217,21 @@ func (_u *AgentUpdate) AddDevices(v ...*Device) *AgentUpdate {
 	return _u.AddDeviceIDs(ids...)
 }
 
+// AddWantedByIDs adds the "wanted_by" edge to the Session entity by IDs.
+func (_u *AgentUpdate) AddWantedByIDs(ids ...uuid.UUID) *AgentUpdate {
+	_u.mutation.AddWantedByIDs(ids...)
+	return _u
+}
+
+// AddWantedBy adds the "wanted_by" edges to the Session entity.
+func (_u *AgentUpdate) AddWantedBy(v ...*Session) *AgentUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddWantedByIDs(ids...)
+}
+
 // Mutation returns the AgentMutation object of the builder.
 func (_u *AgentUpdate) Mutation() *AgentMutation {
 	return _u.mutation
@@ -246,6 +262,27 @@ func (_u *AgentUpdate) RemoveDevices(v ...*Device) *AgentUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveDeviceIDs(ids...)
+}
+
+// ClearWantedBy clears all "wanted_by" edges to the Session entity.
+func (_u *AgentUpdate) ClearWantedBy() *AgentUpdate {
+	_u.mutation.ClearWantedBy()
+	return _u
+}
+
+// RemoveWantedByIDs removes the "wanted_by" edge to Session entities by IDs.
+func (_u *AgentUpdate) RemoveWantedByIDs(ids ...uuid.UUID) *AgentUpdate {
+	_u.mutation.RemoveWantedByIDs(ids...)
+	return _u
+}
+
+// RemoveWantedBy removes "wanted_by" edges to Session entities.
+func (_u *AgentUpdate) RemoveWantedBy(v ...*Session) *AgentUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveWantedByIDs(ids...)
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -426,6 +463,51 @@ func (_u *AgentUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(device.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.WantedByCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   agent.WantedByTable,
+			Columns: agent.WantedByPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(session.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedWantedByIDs(); len(nodes) > 0 && !_u.mutation.WantedByCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   agent.WantedByTable,
+			Columns: agent.WantedByPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(session.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.WantedByIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   agent.WantedByTable,
+			Columns: agent.WantedByPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(session.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -637,6 +719,21 @@ func (_u *AgentUpdateOne) AddDevices(v ...*Device) *AgentUpdateOne {
 	return _u.AddDeviceIDs(ids...)
 }
 
+// AddWantedByIDs adds the "wanted_by" edge to the Session entity by IDs.
+func (_u *AgentUpdateOne) AddWantedByIDs(ids ...uuid.UUID) *AgentUpdateOne {
+	_u.mutation.AddWantedByIDs(ids...)
+	return _u
+}
+
+// AddWantedBy adds the "wanted_by" edges to the Session entity.
+func (_u *AgentUpdateOne) AddWantedBy(v ...*Session) *AgentUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddWantedByIDs(ids...)
+}
+
 // Mutation returns the AgentMutation object of the builder.
 func (_u *AgentUpdateOne) Mutation() *AgentMutation {
 	return _u.mutation
@@ -667,6 +764,27 @@ func (_u *AgentUpdateOne) RemoveDevices(v ...*Device) *AgentUpdateOne {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveDeviceIDs(ids...)
+}
+
+// ClearWantedBy clears all "wanted_by" edges to the Session entity.
+func (_u *AgentUpdateOne) ClearWantedBy() *AgentUpdateOne {
+	_u.mutation.ClearWantedBy()
+	return _u
+}
+
+// RemoveWantedByIDs removes the "wanted_by" edge to Session entities by IDs.
+func (_u *AgentUpdateOne) RemoveWantedByIDs(ids ...uuid.UUID) *AgentUpdateOne {
+	_u.mutation.RemoveWantedByIDs(ids...)
+	return _u
+}
+
+// RemoveWantedBy removes "wanted_by" edges to Session entities.
+func (_u *AgentUpdateOne) RemoveWantedBy(v ...*Session) *AgentUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveWantedByIDs(ids...)
 }
 
 // Where appends a list predicates to the AgentUpdate builder.
@@ -877,6 +995,51 @@ func (_u *AgentUpdateOne) sqlSave(ctx context.Context) (_node *Agent, err error)
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(device.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.WantedByCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   agent.WantedByTable,
+			Columns: agent.WantedByPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(session.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedWantedByIDs(); len(nodes) > 0 && !_u.mutation.WantedByCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   agent.WantedByTable,
+			Columns: agent.WantedByPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(session.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.WantedByIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   agent.WantedByTable,
+			Columns: agent.WantedByPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(session.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

@@ -46,6 +46,7 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
@@ -127,6 +128,8 @@ type Client struct {
 	SSHKey *SSHKeyClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
+	// SessionDependency is the client for interacting with the SessionDependency builders.
+	SessionDependency *SessionDependencyClient
 	// SessionEvent is the client for interacting with the SessionEvent builders.
 	SessionEvent *SessionEventClient
 	// SessionMount is the client for interacting with the SessionMount builders.
@@ -187,6 +190,7 @@ func (c *Client) init() {
 	c.RoleGrant = NewRoleGrantClient(c.config)
 	c.SSHKey = NewSSHKeyClient(c.config)
 	c.Session = NewSessionClient(c.config)
+	c.SessionDependency = NewSessionDependencyClient(c.config)
 	c.SessionEvent = NewSessionEventClient(c.config)
 	c.SessionMount = NewSessionMountClient(c.config)
 	c.SlotType = NewSlotTypeClient(c.config)
@@ -286,48 +290,49 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	cfg := c.config
 	cfg.driver = tx
 	return &Tx{
-		ctx:              ctx,
-		config:           cfg,
-		AccessToken:      NewAccessTokenClient(cfg),
-		Agent:            NewAgentClient(cfg),
-		Allocation:       NewAllocationClient(cfg),
-		AuditEntry:       NewAuditEntryClient(cfg),
-		Device:           NewDeviceClient(cfg),
-		Domain:           NewDomainClient(cfg),
-		ExternalIdentity: NewExternalIdentityClient(cfg),
-		Fence:            NewFenceClient(cfg),
-		GroupGrant:       NewGroupGrantClient(cfg),
-		IdentityProvider: NewIdentityProviderClient(cfg),
-		Image:            NewImageClient(cfg),
-		Invitation:       NewInvitationClient(cfg),
-		JoinToken:        NewJoinTokenClient(cfg),
-		Kernel:           NewKernelClient(cfg),
-		Keypair:          NewKeypairClient(cfg),
-		LoginAttempt:     NewLoginAttemptClient(cfg),
-		LoginSession:     NewLoginSessionClient(cfg),
-		Membership:       NewMembershipClient(cfg),
-		PolicyAttachment: NewPolicyAttachmentClient(cfg),
-		Project:          NewProjectClient(cfg),
-		QuotaScope:       NewQuotaScopeClient(cfg),
-		RecoveryCode:     NewRecoveryCodeClient(cfg),
-		Registry:         NewRegistryClient(cfg),
-		ResourceGroup:    NewResourceGroupClient(cfg),
-		ResourcePolicy:   NewResourcePolicyClient(cfg),
-		ResourcePreset:   NewResourcePresetClient(cfg),
-		Retention:        NewRetentionClient(cfg),
-		Role:             NewRoleClient(cfg),
-		RoleGrant:        NewRoleGrantClient(cfg),
-		SSHKey:           NewSSHKeyClient(cfg),
-		Session:          NewSessionClient(cfg),
-		SessionEvent:     NewSessionEventClient(cfg),
-		SessionMount:     NewSessionMountClient(cfg),
-		SlotType:         NewSlotTypeClient(cfg),
-		StorageProxy:     NewStorageProxyClient(cfg),
-		Task:             NewTaskClient(cfg),
-		User:             NewUserClient(cfg),
-		Vfolder:          NewVfolderClient(cfg),
-		Volume:           NewVolumeClient(cfg),
-		VolumeGrant:      NewVolumeGrantClient(cfg),
+		ctx:               ctx,
+		config:            cfg,
+		AccessToken:       NewAccessTokenClient(cfg),
+		Agent:             NewAgentClient(cfg),
+		Allocation:        NewAllocationClient(cfg),
+		AuditEntry:        NewAuditEntryClient(cfg),
+		Device:            NewDeviceClient(cfg),
+		Domain:            NewDomainClient(cfg),
+		ExternalIdentity:  NewExternalIdentityClient(cfg),
+		Fence:             NewFenceClient(cfg),
+		GroupGrant:        NewGroupGrantClient(cfg),
+		IdentityProvider:  NewIdentityProviderClient(cfg),
+		Image:             NewImageClient(cfg),
+		Invitation:        NewInvitationClient(cfg),
+		JoinToken:         NewJoinTokenClient(cfg),
+		Kernel:            NewKernelClient(cfg),
+		Keypair:           NewKeypairClient(cfg),
+		LoginAttempt:      NewLoginAttemptClient(cfg),
+		LoginSession:      NewLoginSessionClient(cfg),
+		Membership:        NewMembershipClient(cfg),
+		PolicyAttachment:  NewPolicyAttachmentClient(cfg),
+		Project:           NewProjectClient(cfg),
+		QuotaScope:        NewQuotaScopeClient(cfg),
+		RecoveryCode:      NewRecoveryCodeClient(cfg),
+		Registry:          NewRegistryClient(cfg),
+		ResourceGroup:     NewResourceGroupClient(cfg),
+		ResourcePolicy:    NewResourcePolicyClient(cfg),
+		ResourcePreset:    NewResourcePresetClient(cfg),
+		Retention:         NewRetentionClient(cfg),
+		Role:              NewRoleClient(cfg),
+		RoleGrant:         NewRoleGrantClient(cfg),
+		SSHKey:            NewSSHKeyClient(cfg),
+		Session:           NewSessionClient(cfg),
+		SessionDependency: NewSessionDependencyClient(cfg),
+		SessionEvent:      NewSessionEventClient(cfg),
+		SessionMount:      NewSessionMountClient(cfg),
+		SlotType:          NewSlotTypeClient(cfg),
+		StorageProxy:      NewStorageProxyClient(cfg),
+		Task:              NewTaskClient(cfg),
+		User:              NewUserClient(cfg),
+		Vfolder:           NewVfolderClient(cfg),
+		Volume:            NewVolumeClient(cfg),
+		VolumeGrant:       NewVolumeGrantClient(cfg),
 	}, nil
 }
 
@@ -345,48 +350,49 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	cfg := c.config
 	cfg.driver = &txDriver{tx: tx, drv: c.driver}
 	return &Tx{
-		ctx:              ctx,
-		config:           cfg,
-		AccessToken:      NewAccessTokenClient(cfg),
-		Agent:            NewAgentClient(cfg),
-		Allocation:       NewAllocationClient(cfg),
-		AuditEntry:       NewAuditEntryClient(cfg),
-		Device:           NewDeviceClient(cfg),
-		Domain:           NewDomainClient(cfg),
-		ExternalIdentity: NewExternalIdentityClient(cfg),
-		Fence:            NewFenceClient(cfg),
-		GroupGrant:       NewGroupGrantClient(cfg),
-		IdentityProvider: NewIdentityProviderClient(cfg),
-		Image:            NewImageClient(cfg),
-		Invitation:       NewInvitationClient(cfg),
-		JoinToken:        NewJoinTokenClient(cfg),
-		Kernel:           NewKernelClient(cfg),
-		Keypair:          NewKeypairClient(cfg),
-		LoginAttempt:     NewLoginAttemptClient(cfg),
-		LoginSession:     NewLoginSessionClient(cfg),
-		Membership:       NewMembershipClient(cfg),
-		PolicyAttachment: NewPolicyAttachmentClient(cfg),
-		Project:          NewProjectClient(cfg),
-		QuotaScope:       NewQuotaScopeClient(cfg),
-		RecoveryCode:     NewRecoveryCodeClient(cfg),
-		Registry:         NewRegistryClient(cfg),
-		ResourceGroup:    NewResourceGroupClient(cfg),
-		ResourcePolicy:   NewResourcePolicyClient(cfg),
-		ResourcePreset:   NewResourcePresetClient(cfg),
-		Retention:        NewRetentionClient(cfg),
-		Role:             NewRoleClient(cfg),
-		RoleGrant:        NewRoleGrantClient(cfg),
-		SSHKey:           NewSSHKeyClient(cfg),
-		Session:          NewSessionClient(cfg),
-		SessionEvent:     NewSessionEventClient(cfg),
-		SessionMount:     NewSessionMountClient(cfg),
-		SlotType:         NewSlotTypeClient(cfg),
-		StorageProxy:     NewStorageProxyClient(cfg),
-		Task:             NewTaskClient(cfg),
-		User:             NewUserClient(cfg),
-		Vfolder:          NewVfolderClient(cfg),
-		Volume:           NewVolumeClient(cfg),
-		VolumeGrant:      NewVolumeGrantClient(cfg),
+		ctx:               ctx,
+		config:            cfg,
+		AccessToken:       NewAccessTokenClient(cfg),
+		Agent:             NewAgentClient(cfg),
+		Allocation:        NewAllocationClient(cfg),
+		AuditEntry:        NewAuditEntryClient(cfg),
+		Device:            NewDeviceClient(cfg),
+		Domain:            NewDomainClient(cfg),
+		ExternalIdentity:  NewExternalIdentityClient(cfg),
+		Fence:             NewFenceClient(cfg),
+		GroupGrant:        NewGroupGrantClient(cfg),
+		IdentityProvider:  NewIdentityProviderClient(cfg),
+		Image:             NewImageClient(cfg),
+		Invitation:        NewInvitationClient(cfg),
+		JoinToken:         NewJoinTokenClient(cfg),
+		Kernel:            NewKernelClient(cfg),
+		Keypair:           NewKeypairClient(cfg),
+		LoginAttempt:      NewLoginAttemptClient(cfg),
+		LoginSession:      NewLoginSessionClient(cfg),
+		Membership:        NewMembershipClient(cfg),
+		PolicyAttachment:  NewPolicyAttachmentClient(cfg),
+		Project:           NewProjectClient(cfg),
+		QuotaScope:        NewQuotaScopeClient(cfg),
+		RecoveryCode:      NewRecoveryCodeClient(cfg),
+		Registry:          NewRegistryClient(cfg),
+		ResourceGroup:     NewResourceGroupClient(cfg),
+		ResourcePolicy:    NewResourcePolicyClient(cfg),
+		ResourcePreset:    NewResourcePresetClient(cfg),
+		Retention:         NewRetentionClient(cfg),
+		Role:              NewRoleClient(cfg),
+		RoleGrant:         NewRoleGrantClient(cfg),
+		SSHKey:            NewSSHKeyClient(cfg),
+		Session:           NewSessionClient(cfg),
+		SessionDependency: NewSessionDependencyClient(cfg),
+		SessionEvent:      NewSessionEventClient(cfg),
+		SessionMount:      NewSessionMountClient(cfg),
+		SlotType:          NewSlotTypeClient(cfg),
+		StorageProxy:      NewStorageProxyClient(cfg),
+		Task:              NewTaskClient(cfg),
+		User:              NewUserClient(cfg),
+		Vfolder:           NewVfolderClient(cfg),
+		Volume:            NewVolumeClient(cfg),
+		VolumeGrant:       NewVolumeGrantClient(cfg),
 	}, nil
 }
 
@@ -421,8 +427,9 @@ func (c *Client) Use(hooks ...Hook) {
 		c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt, c.LoginSession,
 		c.Membership, c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode,
 		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
-		c.Role, c.RoleGrant, c.SSHKey, c.Session, c.SessionEvent, c.SessionMount,
-		c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder, c.Volume, c.VolumeGrant,
+		c.Role, c.RoleGrant, c.SSHKey, c.Session, c.SessionDependency, c.SessionEvent,
+		c.SessionMount, c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder,
+		c.Volume, c.VolumeGrant,
 	} {
 		n.Use(hooks...)
 	}
@@ -437,8 +444,9 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt, c.LoginSession,
 		c.Membership, c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode,
 		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
-		c.Role, c.RoleGrant, c.SSHKey, c.Session, c.SessionEvent, c.SessionMount,
-		c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder, c.Volume, c.VolumeGrant,
+		c.Role, c.RoleGrant, c.SSHKey, c.Session, c.SessionDependency, c.SessionEvent,
+		c.SessionMount, c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder,
+		c.Volume, c.VolumeGrant,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -509,6 +517,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.SSHKey.mutate(ctx, m)
 	case *SessionMutation:
 		return c.Session.mutate(ctx, m)
+	case *SessionDependencyMutation:
+		return c.SessionDependency.mutate(ctx, m)
 	case *SessionEventMutation:
 		return c.SessionEvent.mutate(ctx, m)
 	case *SessionMountMutation:
@@ -831,6 +841,22 @@ func (c *AgentClient) QueryDevices(_m *Agent) *DeviceQuery {
 			sqlgraph.From(agent.Table, agent.FieldID, id),
 			sqlgraph.To(device.Table, device.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, agent.DevicesTable, agent.DevicesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryWantedBy queries the wanted_by edge of a Agent.
+func (c *AgentClient) QueryWantedBy(_m *Agent) *SessionQuery {
+	query := (&SessionClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(agent.Table, agent.FieldID, id),
+			sqlgraph.To(session.Table, session.FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, true, agent.WantedByTable, agent.WantedByPrimaryKey...),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -5668,6 +5694,54 @@ func (c *SessionClient) QueryHistory(_m *Session) *SessionEventQuery {
 	return query
 }
 
+// QueryAgents queries the agents edge of a Session.
+func (c *SessionClient) QueryAgents(_m *Session) *AgentQuery {
+	query := (&AgentClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, id),
+			sqlgraph.To(agent.Table, agent.FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, false, session.AgentsTable, session.AgentsPrimaryKey...),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryDependsOn queries the depends_on edge of a Session.
+func (c *SessionClient) QueryDependsOn(_m *Session) *SessionDependencyQuery {
+	query := (&SessionDependencyClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, id),
+			sqlgraph.To(sessiondependency.Table, sessiondependency.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, session.DependsOnTable, session.DependsOnColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryDependents queries the dependents edge of a Session.
+func (c *SessionClient) QueryDependents(_m *Session) *SessionDependencyQuery {
+	query := (&SessionDependencyClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, id),
+			sqlgraph.To(sessiondependency.Table, sessiondependency.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, session.DependentsTable, session.DependentsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // Hooks returns the client hooks.
 func (c *SessionClient) Hooks() []Hook {
 	return c.hooks.Session
@@ -5691,6 +5765,172 @@ func (c *SessionClient) mutate(ctx context.Context, m *SessionMutation) (Value, 
 		return (&SessionDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Session mutation op: %q", m.Op())
+	}
+}
+
+// SessionDependencyClient is a client for the SessionDependency schema.
+type SessionDependencyClient struct {
+	config
+}
+
+// NewSessionDependencyClient returns a client for the SessionDependency from the given config.
+func NewSessionDependencyClient(c config) *SessionDependencyClient {
+	return &SessionDependencyClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `sessiondependency.Hooks(f(g(h())))`.
+func (c *SessionDependencyClient) Use(hooks ...Hook) {
+	c.hooks.SessionDependency = append(c.hooks.SessionDependency, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `sessiondependency.Intercept(f(g(h())))`.
+func (c *SessionDependencyClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SessionDependency = append(c.inters.SessionDependency, interceptors...)
+}
+
+// Create returns a builder for creating a SessionDependency entity.
+func (c *SessionDependencyClient) Create() *SessionDependencyCreate {
+	mutation := newSessionDependencyMutation(c.config, OpCreate)
+	return &SessionDependencyCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SessionDependency entities.
+func (c *SessionDependencyClient) CreateBulk(builders ...*SessionDependencyCreate) *SessionDependencyCreateBulk {
+	return &SessionDependencyCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SessionDependencyClient) MapCreateBulk(slice any, setFunc func(*SessionDependencyCreate, int)) *SessionDependencyCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SessionDependencyCreateBulk{err: fmt.Errorf("calling to SessionDependencyClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SessionDependencyCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SessionDependencyCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SessionDependency.
+func (c *SessionDependencyClient) Update() *SessionDependencyUpdate {
+	mutation := newSessionDependencyMutation(c.config, OpUpdate)
+	return &SessionDependencyUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SessionDependencyClient) UpdateOne(_m *SessionDependency) *SessionDependencyUpdateOne {
+	mutation := newSessionDependencyMutation(c.config, OpUpdateOne, withSessionDependency(_m))
+	return &SessionDependencyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SessionDependencyClient) UpdateOneID(id uuid.UUID) *SessionDependencyUpdateOne {
+	mutation := newSessionDependencyMutation(c.config, OpUpdateOne, withSessionDependencyID(id))
+	return &SessionDependencyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SessionDependency.
+func (c *SessionDependencyClient) Delete() *SessionDependencyDelete {
+	mutation := newSessionDependencyMutation(c.config, OpDelete)
+	return &SessionDependencyDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SessionDependencyClient) DeleteOne(_m *SessionDependency) *SessionDependencyDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SessionDependencyClient) DeleteOneID(id uuid.UUID) *SessionDependencyDeleteOne {
+	builder := c.Delete().Where(sessiondependency.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SessionDependencyDeleteOne{builder}
+}
+
+// Query returns a query builder for SessionDependency.
+func (c *SessionDependencyClient) Query() *SessionDependencyQuery {
+	return &SessionDependencyQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSessionDependency},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SessionDependency entity by its id.
+func (c *SessionDependencyClient) Get(ctx context.Context, id uuid.UUID) (*SessionDependency, error) {
+	return c.Query().Where(sessiondependency.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SessionDependencyClient) GetX(ctx context.Context, id uuid.UUID) *SessionDependency {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QuerySession queries the session edge of a SessionDependency.
+func (c *SessionDependencyClient) QuerySession(_m *SessionDependency) *SessionQuery {
+	query := (&SessionClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessiondependency.Table, sessiondependency.FieldID, id),
+			sqlgraph.To(session.Table, session.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, sessiondependency.SessionTable, sessiondependency.SessionColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryNeeded queries the needed edge of a SessionDependency.
+func (c *SessionDependencyClient) QueryNeeded(_m *SessionDependency) *SessionQuery {
+	query := (&SessionClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessiondependency.Table, sessiondependency.FieldID, id),
+			sqlgraph.To(session.Table, session.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, sessiondependency.NeededTable, sessiondependency.NeededColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *SessionDependencyClient) Hooks() []Hook {
+	return c.hooks.SessionDependency
+}
+
+// Interceptors returns the client interceptors.
+func (c *SessionDependencyClient) Interceptors() []Interceptor {
+	inters := c.inters.SessionDependency
+	return append(inters[:len(inters):len(inters)], sessiondependency.Interceptors[:]...)
+}
+
+func (c *SessionDependencyClient) mutate(ctx context.Context, m *SessionDependencyMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SessionDependencyCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SessionDependencyUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SessionDependencyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SessionDependencyDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown SessionDependency mutation op: %q", m.Op())
 	}
 }
 
@@ -7307,18 +7547,18 @@ type (
 		Fence, GroupGrant, IdentityProvider, Image, Invitation, JoinToken, Kernel,
 		Keypair, LoginAttempt, LoginSession, Membership, PolicyAttachment, Project,
 		QuotaScope, RecoveryCode, Registry, ResourceGroup, ResourcePolicy,
-		ResourcePreset, Retention, Role, RoleGrant, SSHKey, Session, SessionEvent,
-		SessionMount, SlotType, StorageProxy, Task, User, Vfolder, Volume,
-		VolumeGrant []ent.Hook
+		ResourcePreset, Retention, Role, RoleGrant, SSHKey, Session, SessionDependency,
+		SessionEvent, SessionMount, SlotType, StorageProxy, Task, User, Vfolder,
+		Volume, VolumeGrant []ent.Hook
 	}
 	inters struct {
 		AccessToken, Agent, Allocation, AuditEntry, Device, Domain, ExternalIdentity,
 		Fence, GroupGrant, IdentityProvider, Image, Invitation, JoinToken, Kernel,
 		Keypair, LoginAttempt, LoginSession, Membership, PolicyAttachment, Project,
 		QuotaScope, RecoveryCode, Registry, ResourceGroup, ResourcePolicy,
-		ResourcePreset, Retention, Role, RoleGrant, SSHKey, Session, SessionEvent,
-		SessionMount, SlotType, StorageProxy, Task, User, Vfolder, Volume,
-		VolumeGrant []ent.Interceptor
+		ResourcePreset, Retention, Role, RoleGrant, SSHKey, Session, SessionDependency,
+		SessionEvent, SessionMount, SlotType, StorageProxy, Task, User, Vfolder,
+		Volume, VolumeGrant []ent.Interceptor
 	}
 )
 

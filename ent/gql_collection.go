@@ -40,6 +40,7 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
@@ -3860,6 +3861,21 @@ func (_q *ResourceGroupQuery) collectField(ctx context.Context, oneNode bool, op
 				selectedFields = append(selectedFields, resourcegroup.FieldSessionTypes)
 				fieldSeen[resourcegroup.FieldSessionTypes] = struct{}{}
 			}
+		case "strategy":
+			if _, ok := fieldSeen[resourcegroup.FieldStrategy]; !ok {
+				selectedFields = append(selectedFields, resourcegroup.FieldStrategy)
+				fieldSeen[resourcegroup.FieldStrategy] = struct{}{}
+			}
+		case "order":
+			if _, ok := fieldSeen[resourcegroup.FieldOrder]; !ok {
+				selectedFields = append(selectedFields, resourcegroup.FieldOrder)
+				fieldSeen[resourcegroup.FieldOrder] = struct{}{}
+			}
+		case "holdAfter":
+			if _, ok := fieldSeen[resourcegroup.FieldHoldAfter]; !ok {
+				selectedFields = append(selectedFields, resourcegroup.FieldHoldAfter)
+				fieldSeen[resourcegroup.FieldHoldAfter] = struct{}{}
+			}
 		case "id":
 		case "__typename":
 		default:
@@ -4854,6 +4870,45 @@ func (_q *SessionQuery) collectField(ctx context.Context, oneNode bool, opCtx *g
 			_q.WithNamedHistory(alias, func(wq *SessionEventQuery) {
 				*wq = *query
 			})
+
+		case "agents":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&AgentClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, agentImplementors)...); err != nil {
+				return err
+			}
+			_q.WithNamedAgents(alias, func(wq *AgentQuery) {
+				*wq = *query
+			})
+
+		case "dependsOn":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&SessionDependencyClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, sessiondependencyImplementors)...); err != nil {
+				return err
+			}
+			_q.WithNamedDependsOn(alias, func(wq *SessionDependencyQuery) {
+				*wq = *query
+			})
+
+		case "dependents":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&SessionDependencyClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, sessiondependencyImplementors)...); err != nil {
+				return err
+			}
+			_q.WithNamedDependents(alias, func(wq *SessionDependencyQuery) {
+				*wq = *query
+			})
 		case "createdAt":
 			if _, ok := fieldSeen[session.FieldCreatedAt]; !ok {
 				selectedFields = append(selectedFields, session.FieldCreatedAt)
@@ -4933,6 +4988,16 @@ func (_q *SessionQuery) collectField(ctx context.Context, oneNode bool, opCtx *g
 			if _, ok := fieldSeen[session.FieldStatusMessage]; !ok {
 				selectedFields = append(selectedFields, session.FieldStatusMessage)
 				fieldSeen[session.FieldStatusMessage] = struct{}{}
+			}
+		case "startsAt":
+			if _, ok := fieldSeen[session.FieldStartsAt]; !ok {
+				selectedFields = append(selectedFields, session.FieldStartsAt)
+				fieldSeen[session.FieldStartsAt] = struct{}{}
+			}
+		case "strictAgents":
+			if _, ok := fieldSeen[session.FieldStrictAgents]; !ok {
+				selectedFields = append(selectedFields, session.FieldStrictAgents)
+				fieldSeen[session.FieldStrictAgents] = struct{}{}
 			}
 		case "scheduledAt":
 			if _, ok := fieldSeen[session.FieldScheduledAt]; !ok {
@@ -5034,6 +5099,108 @@ func newSessionPaginateArgs(rv map[string]any) *sessionPaginateArgs {
 	}
 	if v, ok := rv[whereField].(*SessionWhereInput); ok {
 		args.opts = append(args.opts, WithSessionFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *SessionDependencyQuery) CollectFields(ctx context.Context, satisfies ...string) (*SessionDependencyQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *SessionDependencyQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(sessiondependency.Columns))
+		selectedFields = []string{sessiondependency.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "session":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&SessionClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, sessionImplementors)...); err != nil {
+				return err
+			}
+			_q.withSession = query
+			if _, ok := fieldSeen[sessiondependency.FieldSessionID]; !ok {
+				selectedFields = append(selectedFields, sessiondependency.FieldSessionID)
+				fieldSeen[sessiondependency.FieldSessionID] = struct{}{}
+			}
+
+		case "needed":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&SessionClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, sessionImplementors)...); err != nil {
+				return err
+			}
+			_q.withNeeded = query
+			if _, ok := fieldSeen[sessiondependency.FieldNeededID]; !ok {
+				selectedFields = append(selectedFields, sessiondependency.FieldNeededID)
+				fieldSeen[sessiondependency.FieldNeededID] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[sessiondependency.FieldName]; !ok {
+				selectedFields = append(selectedFields, sessiondependency.FieldName)
+				fieldSeen[sessiondependency.FieldName] = struct{}{}
+			}
+		case "satisfied":
+			if _, ok := fieldSeen[sessiondependency.FieldSatisfied]; !ok {
+				selectedFields = append(selectedFields, sessiondependency.FieldSatisfied)
+				fieldSeen[sessiondependency.FieldSatisfied] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type sessiondependencyPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []SessionDependencyPaginateOption
+}
+
+func newSessionDependencyPaginateArgs(rv map[string]any) *sessiondependencyPaginateArgs {
+	args := &sessiondependencyPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[whereField].(*SessionDependencyWhereInput); ok {
+		args.opts = append(args.opts, WithSessionDependencyFilter(v.Filter))
 	}
 	return args
 }

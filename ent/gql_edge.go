@@ -555,6 +555,58 @@ func (_m *Session) History(ctx context.Context) (result []*SessionEvent, err err
 	return result, err
 }
 
+func (_m *Session) Agents(ctx context.Context) (result []*Agent, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedAgents(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.AgentsOrErr()
+	}
+	if IsNotLoaded(err) {
+		result, err = _m.QueryAgents().All(ctx)
+	}
+	return result, err
+}
+
+func (_m *Session) DependsOn(ctx context.Context) (result []*SessionDependency, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedDependsOn(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.DependsOnOrErr()
+	}
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDependsOn().All(ctx)
+	}
+	return result, err
+}
+
+func (_m *Session) Dependents(ctx context.Context) (result []*SessionDependency, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedDependents(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.DependentsOrErr()
+	}
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDependents().All(ctx)
+	}
+	return result, err
+}
+
+func (_m *SessionDependency) Session(ctx context.Context) (*Session, error) {
+	result, err := _m.Edges.SessionOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QuerySession().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *SessionDependency) Needed(ctx context.Context) (*Session, error) {
+	result, err := _m.Edges.NeededOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryNeeded().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
 func (_m *SessionMount) Vfolder(ctx context.Context) (*Vfolder, error) {
 	result, err := _m.Edges.VfolderOrErr()
 	if IsNotLoaded(err) {

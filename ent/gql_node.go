@@ -38,6 +38,7 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
@@ -211,6 +212,11 @@ var sessionImplementors = []string{"Session", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*Session) IsNode() {}
+
+var sessiondependencyImplementors = []string{"SessionDependency", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*SessionDependency) IsNode() {}
 
 var sessioneventImplementors = []string{"SessionEvent", "Node"}
 
@@ -590,6 +596,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(session.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, sessionImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case sessiondependency.Table:
+		query := c.SessionDependency.Query().
+			Where(sessiondependency.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, sessiondependencyImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -1232,6 +1247,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.Session.Query().
 			Where(session.IDIn(ids...))
 		query, err := query.CollectFields(ctx, sessionImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case sessiondependency.Table:
+		query := c.SessionDependency.Query().
+			Where(sessiondependency.IDIn(ids...))
+		query, err := query.CollectFields(ctx, sessiondependencyImplementors...)
 		if err != nil {
 			return nil, err
 		}

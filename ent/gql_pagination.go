@@ -44,6 +44,7 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
@@ -9935,6 +9936,255 @@ func (_m *Session) ToEdge(order *SessionOrder) *SessionEdge {
 		order = DefaultSessionOrder
 	}
 	return &SessionEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// SessionDependencyEdge is the edge representation of SessionDependency.
+type SessionDependencyEdge struct {
+	Node   *SessionDependency `json:"node"`
+	Cursor Cursor             `json:"cursor"`
+}
+
+// SessionDependencyConnection is the connection containing edges to SessionDependency.
+type SessionDependencyConnection struct {
+	Edges      []*SessionDependencyEdge `json:"edges"`
+	PageInfo   PageInfo                 `json:"pageInfo"`
+	TotalCount int                      `json:"totalCount"`
+}
+
+func (c *SessionDependencyConnection) build(nodes []*SessionDependency, pager *sessiondependencyPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *SessionDependency
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *SessionDependency {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *SessionDependency {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*SessionDependencyEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &SessionDependencyEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// SessionDependencyPaginateOption enables pagination customization.
+type SessionDependencyPaginateOption func(*sessiondependencyPager) error
+
+// WithSessionDependencyOrder configures pagination ordering.
+func WithSessionDependencyOrder(order *SessionDependencyOrder) SessionDependencyPaginateOption {
+	if order == nil {
+		order = DefaultSessionDependencyOrder
+	}
+	o := *order
+	return func(pager *sessiondependencyPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultSessionDependencyOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithSessionDependencyFilter configures pagination filter.
+func WithSessionDependencyFilter(filter func(*SessionDependencyQuery) (*SessionDependencyQuery, error)) SessionDependencyPaginateOption {
+	return func(pager *sessiondependencyPager) error {
+		if filter == nil {
+			return errors.New("SessionDependencyQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type sessiondependencyPager struct {
+	reverse bool
+	order   *SessionDependencyOrder
+	filter  func(*SessionDependencyQuery) (*SessionDependencyQuery, error)
+}
+
+func newSessionDependencyPager(opts []SessionDependencyPaginateOption, reverse bool) (*sessiondependencyPager, error) {
+	pager := &sessiondependencyPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultSessionDependencyOrder
+	}
+	return pager, nil
+}
+
+func (p *sessiondependencyPager) applyFilter(query *SessionDependencyQuery) (*SessionDependencyQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *sessiondependencyPager) toCursor(_m *SessionDependency) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *sessiondependencyPager) applyCursors(query *SessionDependencyQuery, after, before *Cursor) (*SessionDependencyQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultSessionDependencyOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *sessiondependencyPager) applyOrder(query *SessionDependencyQuery) *SessionDependencyQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultSessionDependencyOrder.Field {
+		query = query.Order(DefaultSessionDependencyOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *sessiondependencyPager) orderExpr(query *SessionDependencyQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultSessionDependencyOrder.Field {
+			b.Comma().Ident(DefaultSessionDependencyOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to SessionDependency.
+func (_m *SessionDependencyQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...SessionDependencyPaginateOption,
+) (*SessionDependencyConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newSessionDependencyPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &SessionDependencyConnection{Edges: []*SessionDependencyEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+// SessionDependencyOrderField defines the ordering field of SessionDependency.
+type SessionDependencyOrderField struct {
+	// Value extracts the ordering value from the given SessionDependency.
+	Value    func(*SessionDependency) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) sessiondependency.OrderOption
+	toCursor func(*SessionDependency) Cursor
+}
+
+// SessionDependencyOrder defines the ordering of SessionDependency.
+type SessionDependencyOrder struct {
+	Direction OrderDirection               `json:"direction"`
+	Field     *SessionDependencyOrderField `json:"field"`
+}
+
+// DefaultSessionDependencyOrder is the default ordering of SessionDependency.
+var DefaultSessionDependencyOrder = &SessionDependencyOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &SessionDependencyOrderField{
+		Value: func(_m *SessionDependency) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: sessiondependency.FieldID,
+		toTerm: sessiondependency.ByID,
+		toCursor: func(_m *SessionDependency) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts SessionDependency into SessionDependencyEdge.
+func (_m *SessionDependency) ToEdge(order *SessionDependencyOrder) *SessionDependencyEdge {
+	if order == nil {
+		order = DefaultSessionDependencyOrder
+	}
+	return &SessionDependencyEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}

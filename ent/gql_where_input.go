@@ -38,6 +38,7 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
@@ -10157,6 +10158,28 @@ type ResourceGroupWhereInput struct {
 	Public    *bool `json:"public,omitempty"`
 	PublicNEQ *bool `json:"publicNEQ,omitempty"`
 
+	// "strategy" field predicates.
+	Strategy      *resourcegroup.Strategy  `json:"strategy,omitempty"`
+	StrategyNEQ   *resourcegroup.Strategy  `json:"strategyNEQ,omitempty"`
+	StrategyIn    []resourcegroup.Strategy `json:"strategyIn,omitempty"`
+	StrategyNotIn []resourcegroup.Strategy `json:"strategyNotIn,omitempty"`
+
+	// "order" field predicates.
+	Order      *resourcegroup.Order  `json:"order,omitempty"`
+	OrderNEQ   *resourcegroup.Order  `json:"orderNEQ,omitempty"`
+	OrderIn    []resourcegroup.Order `json:"orderIn,omitempty"`
+	OrderNotIn []resourcegroup.Order `json:"orderNotIn,omitempty"`
+
+	// "hold_after" field predicates.
+	HoldAfter      *int  `json:"holdAfter,omitempty"`
+	HoldAfterNEQ   *int  `json:"holdAfterNEQ,omitempty"`
+	HoldAfterIn    []int `json:"holdAfterIn,omitempty"`
+	HoldAfterNotIn []int `json:"holdAfterNotIn,omitempty"`
+	HoldAfterGT    *int  `json:"holdAfterGT,omitempty"`
+	HoldAfterGTE   *int  `json:"holdAfterGTE,omitempty"`
+	HoldAfterLT    *int  `json:"holdAfterLT,omitempty"`
+	HoldAfterLTE   *int  `json:"holdAfterLTE,omitempty"`
+
 	// "agents" edge predicates.
 	HasAgents     *bool              `json:"hasAgents,omitempty"`
 	HasAgentsWith []*AgentWhereInput `json:"hasAgentsWith,omitempty"`
@@ -10374,6 +10397,54 @@ func (i *ResourceGroupWhereInput) P() (predicate.ResourceGroup, error) {
 	}
 	if i.PublicNEQ != nil {
 		predicates = append(predicates, resourcegroup.PublicNEQ(*i.PublicNEQ))
+	}
+	if i.Strategy != nil {
+		predicates = append(predicates, resourcegroup.StrategyEQ(*i.Strategy))
+	}
+	if i.StrategyNEQ != nil {
+		predicates = append(predicates, resourcegroup.StrategyNEQ(*i.StrategyNEQ))
+	}
+	if len(i.StrategyIn) > 0 {
+		predicates = append(predicates, resourcegroup.StrategyIn(i.StrategyIn...))
+	}
+	if len(i.StrategyNotIn) > 0 {
+		predicates = append(predicates, resourcegroup.StrategyNotIn(i.StrategyNotIn...))
+	}
+	if i.Order != nil {
+		predicates = append(predicates, resourcegroup.OrderEQ(*i.Order))
+	}
+	if i.OrderNEQ != nil {
+		predicates = append(predicates, resourcegroup.OrderNEQ(*i.OrderNEQ))
+	}
+	if len(i.OrderIn) > 0 {
+		predicates = append(predicates, resourcegroup.OrderIn(i.OrderIn...))
+	}
+	if len(i.OrderNotIn) > 0 {
+		predicates = append(predicates, resourcegroup.OrderNotIn(i.OrderNotIn...))
+	}
+	if i.HoldAfter != nil {
+		predicates = append(predicates, resourcegroup.HoldAfterEQ(*i.HoldAfter))
+	}
+	if i.HoldAfterNEQ != nil {
+		predicates = append(predicates, resourcegroup.HoldAfterNEQ(*i.HoldAfterNEQ))
+	}
+	if len(i.HoldAfterIn) > 0 {
+		predicates = append(predicates, resourcegroup.HoldAfterIn(i.HoldAfterIn...))
+	}
+	if len(i.HoldAfterNotIn) > 0 {
+		predicates = append(predicates, resourcegroup.HoldAfterNotIn(i.HoldAfterNotIn...))
+	}
+	if i.HoldAfterGT != nil {
+		predicates = append(predicates, resourcegroup.HoldAfterGT(*i.HoldAfterGT))
+	}
+	if i.HoldAfterGTE != nil {
+		predicates = append(predicates, resourcegroup.HoldAfterGTE(*i.HoldAfterGTE))
+	}
+	if i.HoldAfterLT != nil {
+		predicates = append(predicates, resourcegroup.HoldAfterLT(*i.HoldAfterLT))
+	}
+	if i.HoldAfterLTE != nil {
+		predicates = append(predicates, resourcegroup.HoldAfterLTE(*i.HoldAfterLTE))
 	}
 
 	if i.HasAgents != nil {
@@ -12927,6 +12998,22 @@ type SessionWhereInput struct {
 	StatusMessageEqualFold    *string  `json:"statusMessageEqualFold,omitempty"`
 	StatusMessageContainsFold *string  `json:"statusMessageContainsFold,omitempty"`
 
+	// "starts_at" field predicates.
+	StartsAt       *time.Time  `json:"startsAt,omitempty"`
+	StartsAtNEQ    *time.Time  `json:"startsAtNEQ,omitempty"`
+	StartsAtIn     []time.Time `json:"startsAtIn,omitempty"`
+	StartsAtNotIn  []time.Time `json:"startsAtNotIn,omitempty"`
+	StartsAtGT     *time.Time  `json:"startsAtGT,omitempty"`
+	StartsAtGTE    *time.Time  `json:"startsAtGTE,omitempty"`
+	StartsAtLT     *time.Time  `json:"startsAtLT,omitempty"`
+	StartsAtLTE    *time.Time  `json:"startsAtLTE,omitempty"`
+	StartsAtIsNil  bool        `json:"startsAtIsNil,omitempty"`
+	StartsAtNotNil bool        `json:"startsAtNotNil,omitempty"`
+
+	// "strict_agents" field predicates.
+	StrictAgents    *bool `json:"strictAgents,omitempty"`
+	StrictAgentsNEQ *bool `json:"strictAgentsNEQ,omitempty"`
+
 	// "scheduled_at" field predicates.
 	ScheduledAt       *time.Time  `json:"scheduledAt,omitempty"`
 	ScheduledAtNEQ    *time.Time  `json:"scheduledAtNEQ,omitempty"`
@@ -13018,6 +13105,18 @@ type SessionWhereInput struct {
 	// "history" edge predicates.
 	HasHistory     *bool                     `json:"hasHistory,omitempty"`
 	HasHistoryWith []*SessionEventWhereInput `json:"hasHistoryWith,omitempty"`
+
+	// "agents" edge predicates.
+	HasAgents     *bool              `json:"hasAgents,omitempty"`
+	HasAgentsWith []*AgentWhereInput `json:"hasAgentsWith,omitempty"`
+
+	// "depends_on" edge predicates.
+	HasDependsOn     *bool                          `json:"hasDependsOn,omitempty"`
+	HasDependsOnWith []*SessionDependencyWhereInput `json:"hasDependsOnWith,omitempty"`
+
+	// "dependents" edge predicates.
+	HasDependents     *bool                          `json:"hasDependents,omitempty"`
+	HasDependentsWith []*SessionDependencyWhereInput `json:"hasDependentsWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -13385,6 +13484,42 @@ func (i *SessionWhereInput) P() (predicate.Session, error) {
 	if i.StatusMessageContainsFold != nil {
 		predicates = append(predicates, session.StatusMessageContainsFold(*i.StatusMessageContainsFold))
 	}
+	if i.StartsAt != nil {
+		predicates = append(predicates, session.StartsAtEQ(*i.StartsAt))
+	}
+	if i.StartsAtNEQ != nil {
+		predicates = append(predicates, session.StartsAtNEQ(*i.StartsAtNEQ))
+	}
+	if len(i.StartsAtIn) > 0 {
+		predicates = append(predicates, session.StartsAtIn(i.StartsAtIn...))
+	}
+	if len(i.StartsAtNotIn) > 0 {
+		predicates = append(predicates, session.StartsAtNotIn(i.StartsAtNotIn...))
+	}
+	if i.StartsAtGT != nil {
+		predicates = append(predicates, session.StartsAtGT(*i.StartsAtGT))
+	}
+	if i.StartsAtGTE != nil {
+		predicates = append(predicates, session.StartsAtGTE(*i.StartsAtGTE))
+	}
+	if i.StartsAtLT != nil {
+		predicates = append(predicates, session.StartsAtLT(*i.StartsAtLT))
+	}
+	if i.StartsAtLTE != nil {
+		predicates = append(predicates, session.StartsAtLTE(*i.StartsAtLTE))
+	}
+	if i.StartsAtIsNil {
+		predicates = append(predicates, session.StartsAtIsNil())
+	}
+	if i.StartsAtNotNil {
+		predicates = append(predicates, session.StartsAtNotNil())
+	}
+	if i.StrictAgents != nil {
+		predicates = append(predicates, session.StrictAgentsEQ(*i.StrictAgents))
+	}
+	if i.StrictAgentsNEQ != nil {
+		predicates = append(predicates, session.StrictAgentsNEQ(*i.StrictAgentsNEQ))
+	}
 	if i.ScheduledAt != nil {
 		predicates = append(predicates, session.ScheduledAtEQ(*i.ScheduledAt))
 	}
@@ -13674,6 +13809,60 @@ func (i *SessionWhereInput) P() (predicate.Session, error) {
 		}
 		predicates = append(predicates, session.HasHistoryWith(with...))
 	}
+	if i.HasAgents != nil {
+		p := session.HasAgents()
+		if !*i.HasAgents {
+			p = session.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasAgentsWith) > 0 {
+		with := make([]predicate.Agent, 0, len(i.HasAgentsWith))
+		for _, w := range i.HasAgentsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasAgentsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, session.HasAgentsWith(with...))
+	}
+	if i.HasDependsOn != nil {
+		p := session.HasDependsOn()
+		if !*i.HasDependsOn {
+			p = session.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDependsOnWith) > 0 {
+		with := make([]predicate.SessionDependency, 0, len(i.HasDependsOnWith))
+		for _, w := range i.HasDependsOnWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDependsOnWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, session.HasDependsOnWith(with...))
+	}
+	if i.HasDependents != nil {
+		p := session.HasDependents()
+		if !*i.HasDependents {
+			p = session.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDependentsWith) > 0 {
+		with := make([]predicate.SessionDependency, 0, len(i.HasDependentsWith))
+		for _, w := range i.HasDependentsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDependentsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, session.HasDependentsWith(with...))
+	}
 	switch len(predicates) {
 	case 0:
 		return nil, ErrEmptySessionWhereInput
@@ -13681,6 +13870,238 @@ func (i *SessionWhereInput) P() (predicate.Session, error) {
 		return predicates[0], nil
 	default:
 		return session.And(predicates...), nil
+	}
+}
+
+// SessionDependencyWhereInput represents a where input for filtering SessionDependency queries.
+type SessionDependencyWhereInput struct {
+	Predicates []predicate.SessionDependency  `json:"-"`
+	Not        *SessionDependencyWhereInput   `json:"not,omitempty"`
+	Or         []*SessionDependencyWhereInput `json:"or,omitempty"`
+	And        []*SessionDependencyWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "satisfied" field predicates.
+	Satisfied    *bool `json:"satisfied,omitempty"`
+	SatisfiedNEQ *bool `json:"satisfiedNEQ,omitempty"`
+
+	// "session" edge predicates.
+	HasSession     *bool                `json:"hasSession,omitempty"`
+	HasSessionWith []*SessionWhereInput `json:"hasSessionWith,omitempty"`
+
+	// "needed" edge predicates.
+	HasNeeded     *bool                `json:"hasNeeded,omitempty"`
+	HasNeededWith []*SessionWhereInput `json:"hasNeededWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *SessionDependencyWhereInput) AddPredicates(predicates ...predicate.SessionDependency) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the SessionDependencyWhereInput filter on the SessionDependencyQuery builder.
+func (i *SessionDependencyWhereInput) Filter(q *SessionDependencyQuery) (*SessionDependencyQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptySessionDependencyWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptySessionDependencyWhereInput is returned in case the SessionDependencyWhereInput is empty.
+var ErrEmptySessionDependencyWhereInput = errors.New("ent: empty predicate SessionDependencyWhereInput")
+
+// P returns a predicate for filtering sessiondependencies.
+// An error is returned if the input is empty or invalid.
+func (i *SessionDependencyWhereInput) P() (predicate.SessionDependency, error) {
+	var predicates []predicate.SessionDependency
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, sessiondependency.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.SessionDependency, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, sessiondependency.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.SessionDependency, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, sessiondependency.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, sessiondependency.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, sessiondependency.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, sessiondependency.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, sessiondependency.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, sessiondependency.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, sessiondependency.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, sessiondependency.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, sessiondependency.IDLTE(*i.IDLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, sessiondependency.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, sessiondependency.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, sessiondependency.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, sessiondependency.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, sessiondependency.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, sessiondependency.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, sessiondependency.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, sessiondependency.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, sessiondependency.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, sessiondependency.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, sessiondependency.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, sessiondependency.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, sessiondependency.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Satisfied != nil {
+		predicates = append(predicates, sessiondependency.SatisfiedEQ(*i.Satisfied))
+	}
+	if i.SatisfiedNEQ != nil {
+		predicates = append(predicates, sessiondependency.SatisfiedNEQ(*i.SatisfiedNEQ))
+	}
+
+	if i.HasSession != nil {
+		p := sessiondependency.HasSession()
+		if !*i.HasSession {
+			p = sessiondependency.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasSessionWith) > 0 {
+		with := make([]predicate.Session, 0, len(i.HasSessionWith))
+		for _, w := range i.HasSessionWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasSessionWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, sessiondependency.HasSessionWith(with...))
+	}
+	if i.HasNeeded != nil {
+		p := sessiondependency.HasNeeded()
+		if !*i.HasNeeded {
+			p = sessiondependency.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasNeededWith) > 0 {
+		with := make([]predicate.Session, 0, len(i.HasNeededWith))
+		for _, w := range i.HasNeededWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasNeededWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, sessiondependency.HasNeededWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptySessionDependencyWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return sessiondependency.And(predicates...), nil
 	}
 }
 

@@ -42,6 +42,7 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
@@ -68,46 +69,47 @@ const (
 	OpUpdateOne = ent.OpUpdateOne
 
 	// Node types.
-	TypeAccessToken      = "AccessToken"
-	TypeAgent            = "Agent"
-	TypeAllocation       = "Allocation"
-	TypeAuditEntry       = "AuditEntry"
-	TypeDevice           = "Device"
-	TypeDomain           = "Domain"
-	TypeExternalIdentity = "ExternalIdentity"
-	TypeFence            = "Fence"
-	TypeGroupGrant       = "GroupGrant"
-	TypeIdentityProvider = "IdentityProvider"
-	TypeImage            = "Image"
-	TypeInvitation       = "Invitation"
-	TypeJoinToken        = "JoinToken"
-	TypeKernel           = "Kernel"
-	TypeKeypair          = "Keypair"
-	TypeLoginAttempt     = "LoginAttempt"
-	TypeLoginSession     = "LoginSession"
-	TypeMembership       = "Membership"
-	TypePolicyAttachment = "PolicyAttachment"
-	TypeProject          = "Project"
-	TypeQuotaScope       = "QuotaScope"
-	TypeRecoveryCode     = "RecoveryCode"
-	TypeRegistry         = "Registry"
-	TypeResourceGroup    = "ResourceGroup"
-	TypeResourcePolicy   = "ResourcePolicy"
-	TypeResourcePreset   = "ResourcePreset"
-	TypeRetention        = "Retention"
-	TypeRole             = "Role"
-	TypeRoleGrant        = "RoleGrant"
-	TypeSSHKey           = "SSHKey"
-	TypeSession          = "Session"
-	TypeSessionEvent     = "SessionEvent"
-	TypeSessionMount     = "SessionMount"
-	TypeSlotType         = "SlotType"
-	TypeStorageProxy     = "StorageProxy"
-	TypeTask             = "Task"
-	TypeUser             = "User"
-	TypeVfolder          = "Vfolder"
-	TypeVolume           = "Volume"
-	TypeVolumeGrant      = "VolumeGrant"
+	TypeAccessToken       = "AccessToken"
+	TypeAgent             = "Agent"
+	TypeAllocation        = "Allocation"
+	TypeAuditEntry        = "AuditEntry"
+	TypeDevice            = "Device"
+	TypeDomain            = "Domain"
+	TypeExternalIdentity  = "ExternalIdentity"
+	TypeFence             = "Fence"
+	TypeGroupGrant        = "GroupGrant"
+	TypeIdentityProvider  = "IdentityProvider"
+	TypeImage             = "Image"
+	TypeInvitation        = "Invitation"
+	TypeJoinToken         = "JoinToken"
+	TypeKernel            = "Kernel"
+	TypeKeypair           = "Keypair"
+	TypeLoginAttempt      = "LoginAttempt"
+	TypeLoginSession      = "LoginSession"
+	TypeMembership        = "Membership"
+	TypePolicyAttachment  = "PolicyAttachment"
+	TypeProject           = "Project"
+	TypeQuotaScope        = "QuotaScope"
+	TypeRecoveryCode      = "RecoveryCode"
+	TypeRegistry          = "Registry"
+	TypeResourceGroup     = "ResourceGroup"
+	TypeResourcePolicy    = "ResourcePolicy"
+	TypeResourcePreset    = "ResourcePreset"
+	TypeRetention         = "Retention"
+	TypeRole              = "Role"
+	TypeRoleGrant         = "RoleGrant"
+	TypeSSHKey            = "SSHKey"
+	TypeSession           = "Session"
+	TypeSessionDependency = "SessionDependency"
+	TypeSessionEvent      = "SessionEvent"
+	TypeSessionMount      = "SessionMount"
+	TypeSlotType          = "SlotType"
+	TypeStorageProxy      = "StorageProxy"
+	TypeTask              = "Task"
+	TypeUser              = "User"
+	TypeVfolder           = "Vfolder"
+	TypeVolume            = "Volume"
+	TypeVolumeGrant       = "VolumeGrant"
 )
 
 // AccessTokenMutation represents an operation that mutates the AccessToken nodes in the graph.
@@ -1150,6 +1152,9 @@ type AgentMutation struct {
 	devices               map[uuid.UUID]struct{}
 	removeddevices        map[uuid.UUID]struct{}
 	cleareddevices        bool
+	wanted_by             map[uuid.UUID]struct{}
+	removedwanted_by      map[uuid.UUID]struct{}
+	clearedwanted_by      bool
 	done                  bool
 	oldValue              func(context.Context) (*Agent, error)
 	predicates            []predicate.Agent
@@ -1853,6 +1858,60 @@ func (m *AgentMutation) ResetDevices() {
 	m.removeddevices = nil
 }
 
+// AddWantedByIDs adds the "wanted_by" edge to the Session entity by ids.
+func (m *AgentMutation) AddWantedByIDs(ids ...uuid.UUID) {
+	if m.wanted_by == nil {
+		m.wanted_by = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.wanted_by[ids[i]] = struct{}{}
+	}
+}
+
+// ClearWantedBy clears the "wanted_by" edge to the Session entity.
+func (m *AgentMutation) ClearWantedBy() {
+	m.clearedwanted_by = true
+}
+
+// WantedByCleared reports if the "wanted_by" edge to the Session entity was cleared.
+func (m *AgentMutation) WantedByCleared() bool {
+	return m.clearedwanted_by
+}
+
+// RemoveWantedByIDs removes the "wanted_by" edge to the Session entity by IDs.
+func (m *AgentMutation) RemoveWantedByIDs(ids ...uuid.UUID) {
+	if m.removedwanted_by == nil {
+		m.removedwanted_by = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.wanted_by, ids[i])
+		m.removedwanted_by[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedWantedBy returns the removed IDs of the "wanted_by" edge to the Session entity.
+func (m *AgentMutation) RemovedWantedByIDs() (ids []uuid.UUID) {
+	for id := range m.removedwanted_by {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// WantedByIDs returns the "wanted_by" edge IDs in the mutation.
+func (m *AgentMutation) WantedByIDs() (ids []uuid.UUID) {
+	for id := range m.wanted_by {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetWantedBy resets all changes to the "wanted_by" edge.
+func (m *AgentMutation) ResetWantedBy() {
+	m.wanted_by = nil
+	m.clearedwanted_by = false
+	m.removedwanted_by = nil
+}
+
 // Where appends a list predicates to the AgentMutation builder.
 func (m *AgentMutation) Where(ps ...predicate.Agent) {
 	m.predicates = append(m.predicates, ps...)
@@ -2190,12 +2249,15 @@ func (m *AgentMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *AgentMutation) AddedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m.resource_group != nil {
 		edges = append(edges, agent.EdgeResourceGroup)
 	}
 	if m.devices != nil {
 		edges = append(edges, agent.EdgeDevices)
+	}
+	if m.wanted_by != nil {
+		edges = append(edges, agent.EdgeWantedBy)
 	}
 	return edges
 }
@@ -2214,15 +2276,24 @@ func (m *AgentMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case agent.EdgeWantedBy:
+		ids := make([]ent.Value, 0, len(m.wanted_by))
+		for id := range m.wanted_by {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *AgentMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m.removeddevices != nil {
 		edges = append(edges, agent.EdgeDevices)
+	}
+	if m.removedwanted_by != nil {
+		edges = append(edges, agent.EdgeWantedBy)
 	}
 	return edges
 }
@@ -2237,18 +2308,27 @@ func (m *AgentMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case agent.EdgeWantedBy:
+		ids := make([]ent.Value, 0, len(m.removedwanted_by))
+		for id := range m.removedwanted_by {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *AgentMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m.clearedresource_group {
 		edges = append(edges, agent.EdgeResourceGroup)
 	}
 	if m.cleareddevices {
 		edges = append(edges, agent.EdgeDevices)
+	}
+	if m.clearedwanted_by {
+		edges = append(edges, agent.EdgeWantedBy)
 	}
 	return edges
 }
@@ -2261,6 +2341,8 @@ func (m *AgentMutation) EdgeCleared(name string) bool {
 		return m.clearedresource_group
 	case agent.EdgeDevices:
 		return m.cleareddevices
+	case agent.EdgeWantedBy:
+		return m.clearedwanted_by
 	}
 	return false
 }
@@ -2285,6 +2367,9 @@ func (m *AgentMutation) ResetEdge(name string) error {
 		return nil
 	case agent.EdgeDevices:
 		m.ResetDevices()
+		return nil
+	case agent.EdgeWantedBy:
+		m.ResetWantedBy()
 		return nil
 	}
 	return fmt.Errorf("unknown Agent edge %s", name)
@@ -21700,6 +21785,10 @@ type ResourceGroupMutation struct {
 	public              *bool
 	session_types       *[]string
 	appendsession_types []string
+	strategy            *resourcegroup.Strategy
+	_order              *resourcegroup.Order
+	hold_after          *int
+	addhold_after       *int
 	clearedFields       map[string]struct{}
 	agents              map[uuid.UUID]struct{}
 	removedagents       map[uuid.UUID]struct{}
@@ -22050,6 +22139,134 @@ func (m *ResourceGroupMutation) ResetSessionTypes() {
 	m.appendsession_types = nil
 }
 
+// SetStrategy sets the "strategy" field.
+func (m *ResourceGroupMutation) SetStrategy(r resourcegroup.Strategy) {
+	m.strategy = &r
+}
+
+// Strategy returns the value of the "strategy" field in the mutation.
+func (m *ResourceGroupMutation) Strategy() (r resourcegroup.Strategy, exists bool) {
+	v := m.strategy
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStrategy returns the old "strategy" field's value of the ResourceGroup entity.
+// If the ResourceGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceGroupMutation) OldStrategy(ctx context.Context) (v resourcegroup.Strategy, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStrategy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStrategy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStrategy: %w", err)
+	}
+	return oldValue.Strategy, nil
+}
+
+// ResetStrategy resets all changes to the "strategy" field.
+func (m *ResourceGroupMutation) ResetStrategy() {
+	m.strategy = nil
+}
+
+// SetOrder sets the "order" field.
+func (m *ResourceGroupMutation) SetOrder(r resourcegroup.Order) {
+	m._order = &r
+}
+
+// Order returns the value of the "order" field in the mutation.
+func (m *ResourceGroupMutation) Order() (r resourcegroup.Order, exists bool) {
+	v := m._order
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrder returns the old "order" field's value of the ResourceGroup entity.
+// If the ResourceGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceGroupMutation) OldOrder(ctx context.Context) (v resourcegroup.Order, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrder is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrder requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrder: %w", err)
+	}
+	return oldValue.Order, nil
+}
+
+// ResetOrder resets all changes to the "order" field.
+func (m *ResourceGroupMutation) ResetOrder() {
+	m._order = nil
+}
+
+// SetHoldAfter sets the "hold_after" field.
+func (m *ResourceGroupMutation) SetHoldAfter(i int) {
+	m.hold_after = &i
+	m.addhold_after = nil
+}
+
+// HoldAfter returns the value of the "hold_after" field in the mutation.
+func (m *ResourceGroupMutation) HoldAfter() (r int, exists bool) {
+	v := m.hold_after
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHoldAfter returns the old "hold_after" field's value of the ResourceGroup entity.
+// If the ResourceGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceGroupMutation) OldHoldAfter(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHoldAfter is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHoldAfter requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHoldAfter: %w", err)
+	}
+	return oldValue.HoldAfter, nil
+}
+
+// AddHoldAfter adds i to the "hold_after" field.
+func (m *ResourceGroupMutation) AddHoldAfter(i int) {
+	if m.addhold_after != nil {
+		*m.addhold_after += i
+	} else {
+		m.addhold_after = &i
+	}
+}
+
+// AddedHoldAfter returns the value that was added to the "hold_after" field in this mutation.
+func (m *ResourceGroupMutation) AddedHoldAfter() (r int, exists bool) {
+	v := m.addhold_after
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetHoldAfter resets all changes to the "hold_after" field.
+func (m *ResourceGroupMutation) ResetHoldAfter() {
+	m.hold_after = nil
+	m.addhold_after = nil
+}
+
 // AddAgentIDs adds the "agents" edge to the Agent entity by ids.
 func (m *ResourceGroupMutation) AddAgentIDs(ids ...uuid.UUID) {
 	if m.agents == nil {
@@ -22246,7 +22463,7 @@ func (m *ResourceGroupMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ResourceGroupMutation) Fields() []string {
-	fields := make([]string, 0, 6)
+	fields := make([]string, 0, 9)
 	if m.created_at != nil {
 		fields = append(fields, resourcegroup.FieldCreatedAt)
 	}
@@ -22264,6 +22481,15 @@ func (m *ResourceGroupMutation) Fields() []string {
 	}
 	if m.session_types != nil {
 		fields = append(fields, resourcegroup.FieldSessionTypes)
+	}
+	if m.strategy != nil {
+		fields = append(fields, resourcegroup.FieldStrategy)
+	}
+	if m._order != nil {
+		fields = append(fields, resourcegroup.FieldOrder)
+	}
+	if m.hold_after != nil {
+		fields = append(fields, resourcegroup.FieldHoldAfter)
 	}
 	return fields
 }
@@ -22285,6 +22511,12 @@ func (m *ResourceGroupMutation) Field(name string) (ent.Value, bool) {
 		return m.Public()
 	case resourcegroup.FieldSessionTypes:
 		return m.SessionTypes()
+	case resourcegroup.FieldStrategy:
+		return m.Strategy()
+	case resourcegroup.FieldOrder:
+		return m.Order()
+	case resourcegroup.FieldHoldAfter:
+		return m.HoldAfter()
 	}
 	return nil, false
 }
@@ -22306,6 +22538,12 @@ func (m *ResourceGroupMutation) OldField(ctx context.Context, name string) (ent.
 		return m.OldPublic(ctx)
 	case resourcegroup.FieldSessionTypes:
 		return m.OldSessionTypes(ctx)
+	case resourcegroup.FieldStrategy:
+		return m.OldStrategy(ctx)
+	case resourcegroup.FieldOrder:
+		return m.OldOrder(ctx)
+	case resourcegroup.FieldHoldAfter:
+		return m.OldHoldAfter(ctx)
 	}
 	return nil, fmt.Errorf("unknown ResourceGroup field %s", name)
 }
@@ -22357,6 +22595,27 @@ func (m *ResourceGroupMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetSessionTypes(v)
 		return nil
+	case resourcegroup.FieldStrategy:
+		v, ok := value.(resourcegroup.Strategy)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStrategy(v)
+		return nil
+	case resourcegroup.FieldOrder:
+		v, ok := value.(resourcegroup.Order)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrder(v)
+		return nil
+	case resourcegroup.FieldHoldAfter:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHoldAfter(v)
+		return nil
 	}
 	return fmt.Errorf("unknown ResourceGroup field %s", name)
 }
@@ -22364,13 +22623,21 @@ func (m *ResourceGroupMutation) SetField(name string, value ent.Value) error {
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
 func (m *ResourceGroupMutation) AddedFields() []string {
-	return nil
+	var fields []string
+	if m.addhold_after != nil {
+		fields = append(fields, resourcegroup.FieldHoldAfter)
+	}
+	return fields
 }
 
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
 func (m *ResourceGroupMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case resourcegroup.FieldHoldAfter:
+		return m.AddedHoldAfter()
+	}
 	return nil, false
 }
 
@@ -22379,6 +22646,13 @@ func (m *ResourceGroupMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *ResourceGroupMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case resourcegroup.FieldHoldAfter:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddHoldAfter(v)
+		return nil
 	}
 	return fmt.Errorf("unknown ResourceGroup numeric field %s", name)
 }
@@ -22423,6 +22697,15 @@ func (m *ResourceGroupMutation) ResetField(name string) error {
 		return nil
 	case resourcegroup.FieldSessionTypes:
 		m.ResetSessionTypes()
+		return nil
+	case resourcegroup.FieldStrategy:
+		m.ResetStrategy()
+		return nil
+	case resourcegroup.FieldOrder:
+		m.ResetOrder()
+		return nil
+	case resourcegroup.FieldHoldAfter:
+		m.ResetHoldAfter()
 		return nil
 	}
 	return fmt.Errorf("unknown ResourceGroup field %s", name)
@@ -27765,6 +28048,8 @@ type SessionMutation struct {
 	idempotency_key       *string
 	termination_reason    *session.TerminationReason
 	status_message        *string
+	starts_at             *time.Time
+	strict_agents         *bool
 	scheduled_at          *time.Time
 	started_at            *time.Time
 	terminated_at         *time.Time
@@ -27794,6 +28079,15 @@ type SessionMutation struct {
 	history               map[uuid.UUID]struct{}
 	removedhistory        map[uuid.UUID]struct{}
 	clearedhistory        bool
+	agents                map[uuid.UUID]struct{}
+	removedagents         map[uuid.UUID]struct{}
+	clearedagents         bool
+	depends_on            map[uuid.UUID]struct{}
+	removeddepends_on     map[uuid.UUID]struct{}
+	cleareddepends_on     bool
+	dependents            map[uuid.UUID]struct{}
+	removeddependents     map[uuid.UUID]struct{}
+	cleareddependents     bool
 	done                  bool
 	oldValue              func(context.Context) (*Session, error)
 	predicates            []predicate.Session
@@ -28722,6 +29016,91 @@ func (m *SessionMutation) ResetStatusMessage() {
 	m.status_message = nil
 }
 
+// SetStartsAt sets the "starts_at" field.
+func (m *SessionMutation) SetStartsAt(t time.Time) {
+	m.starts_at = &t
+}
+
+// StartsAt returns the value of the "starts_at" field in the mutation.
+func (m *SessionMutation) StartsAt() (r time.Time, exists bool) {
+	v := m.starts_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStartsAt returns the old "starts_at" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldStartsAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStartsAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStartsAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStartsAt: %w", err)
+	}
+	return oldValue.StartsAt, nil
+}
+
+// ClearStartsAt clears the value of the "starts_at" field.
+func (m *SessionMutation) ClearStartsAt() {
+	m.starts_at = nil
+	m.clearedFields[session.FieldStartsAt] = struct{}{}
+}
+
+// StartsAtCleared returns if the "starts_at" field was cleared in this mutation.
+func (m *SessionMutation) StartsAtCleared() bool {
+	_, ok := m.clearedFields[session.FieldStartsAt]
+	return ok
+}
+
+// ResetStartsAt resets all changes to the "starts_at" field.
+func (m *SessionMutation) ResetStartsAt() {
+	m.starts_at = nil
+	delete(m.clearedFields, session.FieldStartsAt)
+}
+
+// SetStrictAgents sets the "strict_agents" field.
+func (m *SessionMutation) SetStrictAgents(b bool) {
+	m.strict_agents = &b
+}
+
+// StrictAgents returns the value of the "strict_agents" field in the mutation.
+func (m *SessionMutation) StrictAgents() (r bool, exists bool) {
+	v := m.strict_agents
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStrictAgents returns the old "strict_agents" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldStrictAgents(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStrictAgents is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStrictAgents requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStrictAgents: %w", err)
+	}
+	return oldValue.StrictAgents, nil
+}
+
+// ResetStrictAgents resets all changes to the "strict_agents" field.
+func (m *SessionMutation) ResetStrictAgents() {
+	m.strict_agents = nil
+}
+
 // SetScheduledAt sets the "scheduled_at" field.
 func (m *SessionMutation) SetScheduledAt(t time.Time) {
 	m.scheduled_at = &t
@@ -29490,6 +29869,168 @@ func (m *SessionMutation) ResetHistory() {
 	m.removedhistory = nil
 }
 
+// AddAgentIDs adds the "agents" edge to the Agent entity by ids.
+func (m *SessionMutation) AddAgentIDs(ids ...uuid.UUID) {
+	if m.agents == nil {
+		m.agents = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.agents[ids[i]] = struct{}{}
+	}
+}
+
+// ClearAgents clears the "agents" edge to the Agent entity.
+func (m *SessionMutation) ClearAgents() {
+	m.clearedagents = true
+}
+
+// AgentsCleared reports if the "agents" edge to the Agent entity was cleared.
+func (m *SessionMutation) AgentsCleared() bool {
+	return m.clearedagents
+}
+
+// RemoveAgentIDs removes the "agents" edge to the Agent entity by IDs.
+func (m *SessionMutation) RemoveAgentIDs(ids ...uuid.UUID) {
+	if m.removedagents == nil {
+		m.removedagents = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.agents, ids[i])
+		m.removedagents[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedAgents returns the removed IDs of the "agents" edge to the Agent entity.
+func (m *SessionMutation) RemovedAgentsIDs() (ids []uuid.UUID) {
+	for id := range m.removedagents {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// AgentsIDs returns the "agents" edge IDs in the mutation.
+func (m *SessionMutation) AgentsIDs() (ids []uuid.UUID) {
+	for id := range m.agents {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetAgents resets all changes to the "agents" edge.
+func (m *SessionMutation) ResetAgents() {
+	m.agents = nil
+	m.clearedagents = false
+	m.removedagents = nil
+}
+
+// AddDependsOnIDs adds the "depends_on" edge to the SessionDependency entity by ids.
+func (m *SessionMutation) AddDependsOnIDs(ids ...uuid.UUID) {
+	if m.depends_on == nil {
+		m.depends_on = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.depends_on[ids[i]] = struct{}{}
+	}
+}
+
+// ClearDependsOn clears the "depends_on" edge to the SessionDependency entity.
+func (m *SessionMutation) ClearDependsOn() {
+	m.cleareddepends_on = true
+}
+
+// DependsOnCleared reports if the "depends_on" edge to the SessionDependency entity was cleared.
+func (m *SessionMutation) DependsOnCleared() bool {
+	return m.cleareddepends_on
+}
+
+// RemoveDependsOnIDs removes the "depends_on" edge to the SessionDependency entity by IDs.
+func (m *SessionMutation) RemoveDependsOnIDs(ids ...uuid.UUID) {
+	if m.removeddepends_on == nil {
+		m.removeddepends_on = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.depends_on, ids[i])
+		m.removeddepends_on[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedDependsOn returns the removed IDs of the "depends_on" edge to the SessionDependency entity.
+func (m *SessionMutation) RemovedDependsOnIDs() (ids []uuid.UUID) {
+	for id := range m.removeddepends_on {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// DependsOnIDs returns the "depends_on" edge IDs in the mutation.
+func (m *SessionMutation) DependsOnIDs() (ids []uuid.UUID) {
+	for id := range m.depends_on {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetDependsOn resets all changes to the "depends_on" edge.
+func (m *SessionMutation) ResetDependsOn() {
+	m.depends_on = nil
+	m.cleareddepends_on = false
+	m.removeddepends_on = nil
+}
+
+// AddDependentIDs adds the "dependents" edge to the SessionDependency entity by ids.
+func (m *SessionMutation) AddDependentIDs(ids ...uuid.UUID) {
+	if m.dependents == nil {
+		m.dependents = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.dependents[ids[i]] = struct{}{}
+	}
+}
+
+// ClearDependents clears the "dependents" edge to the SessionDependency entity.
+func (m *SessionMutation) ClearDependents() {
+	m.cleareddependents = true
+}
+
+// DependentsCleared reports if the "dependents" edge to the SessionDependency entity was cleared.
+func (m *SessionMutation) DependentsCleared() bool {
+	return m.cleareddependents
+}
+
+// RemoveDependentIDs removes the "dependents" edge to the SessionDependency entity by IDs.
+func (m *SessionMutation) RemoveDependentIDs(ids ...uuid.UUID) {
+	if m.removeddependents == nil {
+		m.removeddependents = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.dependents, ids[i])
+		m.removeddependents[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedDependents returns the removed IDs of the "dependents" edge to the SessionDependency entity.
+func (m *SessionMutation) RemovedDependentsIDs() (ids []uuid.UUID) {
+	for id := range m.removeddependents {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// DependentsIDs returns the "dependents" edge IDs in the mutation.
+func (m *SessionMutation) DependentsIDs() (ids []uuid.UUID) {
+	for id := range m.dependents {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetDependents resets all changes to the "dependents" edge.
+func (m *SessionMutation) ResetDependents() {
+	m.dependents = nil
+	m.cleareddependents = false
+	m.removeddependents = nil
+}
+
 // Where appends a list predicates to the SessionMutation builder.
 func (m *SessionMutation) Where(ps ...predicate.Session) {
 	m.predicates = append(m.predicates, ps...)
@@ -29524,7 +30065,7 @@ func (m *SessionMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *SessionMutation) Fields() []string {
-	fields := make([]string, 0, 29)
+	fields := make([]string, 0, 31)
 	if m.created_at != nil {
 		fields = append(fields, session.FieldCreatedAt)
 	}
@@ -29581,6 +30122,12 @@ func (m *SessionMutation) Fields() []string {
 	}
 	if m.status_message != nil {
 		fields = append(fields, session.FieldStatusMessage)
+	}
+	if m.starts_at != nil {
+		fields = append(fields, session.FieldStartsAt)
+	}
+	if m.strict_agents != nil {
+		fields = append(fields, session.FieldStrictAgents)
 	}
 	if m.scheduled_at != nil {
 		fields = append(fields, session.FieldScheduledAt)
@@ -29658,6 +30205,10 @@ func (m *SessionMutation) Field(name string) (ent.Value, bool) {
 		return m.TerminationReason()
 	case session.FieldStatusMessage:
 		return m.StatusMessage()
+	case session.FieldStartsAt:
+		return m.StartsAt()
+	case session.FieldStrictAgents:
+		return m.StrictAgents()
 	case session.FieldScheduledAt:
 		return m.ScheduledAt()
 	case session.FieldStartedAt:
@@ -29725,6 +30276,10 @@ func (m *SessionMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldTerminationReason(ctx)
 	case session.FieldStatusMessage:
 		return m.OldStatusMessage(ctx)
+	case session.FieldStartsAt:
+		return m.OldStartsAt(ctx)
+	case session.FieldStrictAgents:
+		return m.OldStrictAgents(ctx)
 	case session.FieldScheduledAt:
 		return m.OldScheduledAt(ctx)
 	case session.FieldStartedAt:
@@ -29886,6 +30441,20 @@ func (m *SessionMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetStatusMessage(v)
+		return nil
+	case session.FieldStartsAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStartsAt(v)
+		return nil
+	case session.FieldStrictAgents:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStrictAgents(v)
 		return nil
 	case session.FieldScheduledAt:
 		v, ok := value.(time.Time)
@@ -30059,6 +30628,9 @@ func (m *SessionMutation) ClearedFields() []string {
 	if m.FieldCleared(session.FieldTerminationReason) {
 		fields = append(fields, session.FieldTerminationReason)
 	}
+	if m.FieldCleared(session.FieldStartsAt) {
+		fields = append(fields, session.FieldStartsAt)
+	}
 	if m.FieldCleared(session.FieldScheduledAt) {
 		fields = append(fields, session.FieldScheduledAt)
 	}
@@ -30102,6 +30674,9 @@ func (m *SessionMutation) ClearField(name string) error {
 		return nil
 	case session.FieldTerminationReason:
 		m.ClearTerminationReason()
+		return nil
+	case session.FieldStartsAt:
+		m.ClearStartsAt()
 		return nil
 	case session.FieldScheduledAt:
 		m.ClearScheduledAt()
@@ -30189,6 +30764,12 @@ func (m *SessionMutation) ResetField(name string) error {
 	case session.FieldStatusMessage:
 		m.ResetStatusMessage()
 		return nil
+	case session.FieldStartsAt:
+		m.ResetStartsAt()
+		return nil
+	case session.FieldStrictAgents:
+		m.ResetStrictAgents()
+		return nil
 	case session.FieldScheduledAt:
 		m.ResetScheduledAt()
 		return nil
@@ -30225,7 +30806,7 @@ func (m *SessionMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *SessionMutation) AddedEdges() []string {
-	edges := make([]string, 0, 8)
+	edges := make([]string, 0, 11)
 	if m.domain != nil {
 		edges = append(edges, session.EdgeDomain)
 	}
@@ -30249,6 +30830,15 @@ func (m *SessionMutation) AddedEdges() []string {
 	}
 	if m.history != nil {
 		edges = append(edges, session.EdgeHistory)
+	}
+	if m.agents != nil {
+		edges = append(edges, session.EdgeAgents)
+	}
+	if m.depends_on != nil {
+		edges = append(edges, session.EdgeDependsOn)
+	}
+	if m.dependents != nil {
+		edges = append(edges, session.EdgeDependents)
 	}
 	return edges
 }
@@ -30295,13 +30885,31 @@ func (m *SessionMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case session.EdgeAgents:
+		ids := make([]ent.Value, 0, len(m.agents))
+		for id := range m.agents {
+			ids = append(ids, id)
+		}
+		return ids
+	case session.EdgeDependsOn:
+		ids := make([]ent.Value, 0, len(m.depends_on))
+		for id := range m.depends_on {
+			ids = append(ids, id)
+		}
+		return ids
+	case session.EdgeDependents:
+		ids := make([]ent.Value, 0, len(m.dependents))
+		for id := range m.dependents {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *SessionMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 8)
+	edges := make([]string, 0, 11)
 	if m.removedkernels != nil {
 		edges = append(edges, session.EdgeKernels)
 	}
@@ -30310,6 +30918,15 @@ func (m *SessionMutation) RemovedEdges() []string {
 	}
 	if m.removedhistory != nil {
 		edges = append(edges, session.EdgeHistory)
+	}
+	if m.removedagents != nil {
+		edges = append(edges, session.EdgeAgents)
+	}
+	if m.removeddepends_on != nil {
+		edges = append(edges, session.EdgeDependsOn)
+	}
+	if m.removeddependents != nil {
+		edges = append(edges, session.EdgeDependents)
 	}
 	return edges
 }
@@ -30336,13 +30953,31 @@ func (m *SessionMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case session.EdgeAgents:
+		ids := make([]ent.Value, 0, len(m.removedagents))
+		for id := range m.removedagents {
+			ids = append(ids, id)
+		}
+		return ids
+	case session.EdgeDependsOn:
+		ids := make([]ent.Value, 0, len(m.removeddepends_on))
+		for id := range m.removeddepends_on {
+			ids = append(ids, id)
+		}
+		return ids
+	case session.EdgeDependents:
+		ids := make([]ent.Value, 0, len(m.removeddependents))
+		for id := range m.removeddependents {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *SessionMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 8)
+	edges := make([]string, 0, 11)
 	if m.cleareddomain {
 		edges = append(edges, session.EdgeDomain)
 	}
@@ -30367,6 +31002,15 @@ func (m *SessionMutation) ClearedEdges() []string {
 	if m.clearedhistory {
 		edges = append(edges, session.EdgeHistory)
 	}
+	if m.clearedagents {
+		edges = append(edges, session.EdgeAgents)
+	}
+	if m.cleareddepends_on {
+		edges = append(edges, session.EdgeDependsOn)
+	}
+	if m.cleareddependents {
+		edges = append(edges, session.EdgeDependents)
+	}
 	return edges
 }
 
@@ -30390,6 +31034,12 @@ func (m *SessionMutation) EdgeCleared(name string) bool {
 		return m.clearedmounts
 	case session.EdgeHistory:
 		return m.clearedhistory
+	case session.EdgeAgents:
+		return m.clearedagents
+	case session.EdgeDependsOn:
+		return m.cleareddepends_on
+	case session.EdgeDependents:
+		return m.cleareddependents
 	}
 	return false
 }
@@ -30445,8 +31095,633 @@ func (m *SessionMutation) ResetEdge(name string) error {
 	case session.EdgeHistory:
 		m.ResetHistory()
 		return nil
+	case session.EdgeAgents:
+		m.ResetAgents()
+		return nil
+	case session.EdgeDependsOn:
+		m.ResetDependsOn()
+		return nil
+	case session.EdgeDependents:
+		m.ResetDependents()
+		return nil
 	}
 	return fmt.Errorf("unknown Session edge %s", name)
+}
+
+// SessionDependencyMutation represents an operation that mutates the SessionDependency nodes in the graph.
+type SessionDependencyMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *uuid.UUID
+	name           *string
+	satisfied      *bool
+	clearedFields  map[string]struct{}
+	session        *uuid.UUID
+	clearedsession bool
+	needed         *uuid.UUID
+	clearedneeded  bool
+	done           bool
+	oldValue       func(context.Context) (*SessionDependency, error)
+	predicates     []predicate.SessionDependency
+}
+
+var _ ent.Mutation = (*SessionDependencyMutation)(nil)
+
+// sessiondependencyOption allows management of the mutation configuration using functional options.
+type sessiondependencyOption func(*SessionDependencyMutation)
+
+// newSessionDependencyMutation creates new mutation for the SessionDependency entity.
+func newSessionDependencyMutation(c config, op Op, opts ...sessiondependencyOption) *SessionDependencyMutation {
+	m := &SessionDependencyMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSessionDependency,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSessionDependencyID sets the ID field of the mutation.
+func withSessionDependencyID(id uuid.UUID) sessiondependencyOption {
+	return func(m *SessionDependencyMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *SessionDependency
+		)
+		m.oldValue = func(ctx context.Context) (*SessionDependency, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().SessionDependency.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSessionDependency sets the old SessionDependency of the mutation.
+func withSessionDependency(node *SessionDependency) sessiondependencyOption {
+	return func(m *SessionDependencyMutation) {
+		m.oldValue = func(context.Context) (*SessionDependency, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SessionDependencyMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SessionDependencyMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of SessionDependency entities.
+func (m *SessionDependencyMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SessionDependencyMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SessionDependencyMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().SessionDependency.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetName sets the "name" field.
+func (m *SessionDependencyMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *SessionDependencyMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the SessionDependency entity.
+// If the SessionDependency object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionDependencyMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *SessionDependencyMutation) ResetName() {
+	m.name = nil
+}
+
+// SetSatisfied sets the "satisfied" field.
+func (m *SessionDependencyMutation) SetSatisfied(b bool) {
+	m.satisfied = &b
+}
+
+// Satisfied returns the value of the "satisfied" field in the mutation.
+func (m *SessionDependencyMutation) Satisfied() (r bool, exists bool) {
+	v := m.satisfied
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSatisfied returns the old "satisfied" field's value of the SessionDependency entity.
+// If the SessionDependency object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionDependencyMutation) OldSatisfied(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSatisfied is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSatisfied requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSatisfied: %w", err)
+	}
+	return oldValue.Satisfied, nil
+}
+
+// ResetSatisfied resets all changes to the "satisfied" field.
+func (m *SessionDependencyMutation) ResetSatisfied() {
+	m.satisfied = nil
+}
+
+// SetSessionID sets the "session_id" field.
+func (m *SessionDependencyMutation) SetSessionID(u uuid.UUID) {
+	m.session = &u
+}
+
+// SessionID returns the value of the "session_id" field in the mutation.
+func (m *SessionDependencyMutation) SessionID() (r uuid.UUID, exists bool) {
+	v := m.session
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSessionID returns the old "session_id" field's value of the SessionDependency entity.
+// If the SessionDependency object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionDependencyMutation) OldSessionID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSessionID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSessionID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSessionID: %w", err)
+	}
+	return oldValue.SessionID, nil
+}
+
+// ResetSessionID resets all changes to the "session_id" field.
+func (m *SessionDependencyMutation) ResetSessionID() {
+	m.session = nil
+}
+
+// SetNeededID sets the "needed_id" field.
+func (m *SessionDependencyMutation) SetNeededID(u uuid.UUID) {
+	m.needed = &u
+}
+
+// NeededID returns the value of the "needed_id" field in the mutation.
+func (m *SessionDependencyMutation) NeededID() (r uuid.UUID, exists bool) {
+	v := m.needed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNeededID returns the old "needed_id" field's value of the SessionDependency entity.
+// If the SessionDependency object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionDependencyMutation) OldNeededID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNeededID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNeededID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNeededID: %w", err)
+	}
+	return oldValue.NeededID, nil
+}
+
+// ClearNeededID clears the value of the "needed_id" field.
+func (m *SessionDependencyMutation) ClearNeededID() {
+	m.needed = nil
+	m.clearedFields[sessiondependency.FieldNeededID] = struct{}{}
+}
+
+// NeededIDCleared returns if the "needed_id" field was cleared in this mutation.
+func (m *SessionDependencyMutation) NeededIDCleared() bool {
+	_, ok := m.clearedFields[sessiondependency.FieldNeededID]
+	return ok
+}
+
+// ResetNeededID resets all changes to the "needed_id" field.
+func (m *SessionDependencyMutation) ResetNeededID() {
+	m.needed = nil
+	delete(m.clearedFields, sessiondependency.FieldNeededID)
+}
+
+// ClearSession clears the "session" edge to the Session entity.
+func (m *SessionDependencyMutation) ClearSession() {
+	m.clearedsession = true
+	m.clearedFields[sessiondependency.FieldSessionID] = struct{}{}
+}
+
+// SessionCleared reports if the "session" edge to the Session entity was cleared.
+func (m *SessionDependencyMutation) SessionCleared() bool {
+	return m.clearedsession
+}
+
+// SessionIDs returns the "session" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// SessionID instead. It exists only for internal usage by the builders.
+func (m *SessionDependencyMutation) SessionIDs() (ids []uuid.UUID) {
+	if id := m.session; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetSession resets all changes to the "session" edge.
+func (m *SessionDependencyMutation) ResetSession() {
+	m.session = nil
+	m.clearedsession = false
+}
+
+// ClearNeeded clears the "needed" edge to the Session entity.
+func (m *SessionDependencyMutation) ClearNeeded() {
+	m.clearedneeded = true
+	m.clearedFields[sessiondependency.FieldNeededID] = struct{}{}
+}
+
+// NeededCleared reports if the "needed" edge to the Session entity was cleared.
+func (m *SessionDependencyMutation) NeededCleared() bool {
+	return m.NeededIDCleared() || m.clearedneeded
+}
+
+// NeededIDs returns the "needed" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// NeededID instead. It exists only for internal usage by the builders.
+func (m *SessionDependencyMutation) NeededIDs() (ids []uuid.UUID) {
+	if id := m.needed; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetNeeded resets all changes to the "needed" edge.
+func (m *SessionDependencyMutation) ResetNeeded() {
+	m.needed = nil
+	m.clearedneeded = false
+}
+
+// Where appends a list predicates to the SessionDependencyMutation builder.
+func (m *SessionDependencyMutation) Where(ps ...predicate.SessionDependency) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SessionDependencyMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SessionDependencyMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.SessionDependency, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SessionDependencyMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SessionDependencyMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (SessionDependency).
+func (m *SessionDependencyMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SessionDependencyMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.name != nil {
+		fields = append(fields, sessiondependency.FieldName)
+	}
+	if m.satisfied != nil {
+		fields = append(fields, sessiondependency.FieldSatisfied)
+	}
+	if m.session != nil {
+		fields = append(fields, sessiondependency.FieldSessionID)
+	}
+	if m.needed != nil {
+		fields = append(fields, sessiondependency.FieldNeededID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SessionDependencyMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case sessiondependency.FieldName:
+		return m.Name()
+	case sessiondependency.FieldSatisfied:
+		return m.Satisfied()
+	case sessiondependency.FieldSessionID:
+		return m.SessionID()
+	case sessiondependency.FieldNeededID:
+		return m.NeededID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SessionDependencyMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case sessiondependency.FieldName:
+		return m.OldName(ctx)
+	case sessiondependency.FieldSatisfied:
+		return m.OldSatisfied(ctx)
+	case sessiondependency.FieldSessionID:
+		return m.OldSessionID(ctx)
+	case sessiondependency.FieldNeededID:
+		return m.OldNeededID(ctx)
+	}
+	return nil, fmt.Errorf("unknown SessionDependency field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SessionDependencyMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case sessiondependency.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case sessiondependency.FieldSatisfied:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSatisfied(v)
+		return nil
+	case sessiondependency.FieldSessionID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSessionID(v)
+		return nil
+	case sessiondependency.FieldNeededID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNeededID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SessionDependency field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SessionDependencyMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SessionDependencyMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SessionDependencyMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown SessionDependency numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SessionDependencyMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(sessiondependency.FieldNeededID) {
+		fields = append(fields, sessiondependency.FieldNeededID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SessionDependencyMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SessionDependencyMutation) ClearField(name string) error {
+	switch name {
+	case sessiondependency.FieldNeededID:
+		m.ClearNeededID()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionDependency nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SessionDependencyMutation) ResetField(name string) error {
+	switch name {
+	case sessiondependency.FieldName:
+		m.ResetName()
+		return nil
+	case sessiondependency.FieldSatisfied:
+		m.ResetSatisfied()
+		return nil
+	case sessiondependency.FieldSessionID:
+		m.ResetSessionID()
+		return nil
+	case sessiondependency.FieldNeededID:
+		m.ResetNeededID()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionDependency field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SessionDependencyMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.session != nil {
+		edges = append(edges, sessiondependency.EdgeSession)
+	}
+	if m.needed != nil {
+		edges = append(edges, sessiondependency.EdgeNeeded)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SessionDependencyMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case sessiondependency.EdgeSession:
+		if id := m.session; id != nil {
+			return []ent.Value{*id}
+		}
+	case sessiondependency.EdgeNeeded:
+		if id := m.needed; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SessionDependencyMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SessionDependencyMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SessionDependencyMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.clearedsession {
+		edges = append(edges, sessiondependency.EdgeSession)
+	}
+	if m.clearedneeded {
+		edges = append(edges, sessiondependency.EdgeNeeded)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SessionDependencyMutation) EdgeCleared(name string) bool {
+	switch name {
+	case sessiondependency.EdgeSession:
+		return m.clearedsession
+	case sessiondependency.EdgeNeeded:
+		return m.clearedneeded
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SessionDependencyMutation) ClearEdge(name string) error {
+	switch name {
+	case sessiondependency.EdgeSession:
+		m.ClearSession()
+		return nil
+	case sessiondependency.EdgeNeeded:
+		m.ClearNeeded()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionDependency unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SessionDependencyMutation) ResetEdge(name string) error {
+	switch name {
+	case sessiondependency.EdgeSession:
+		m.ResetSession()
+		return nil
+	case sessiondependency.EdgeNeeded:
+		m.ResetNeeded()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionDependency edge %s", name)
 }
 
 // SessionEventMutation represents an operation that mutates the SessionEvent nodes in the graph.

@@ -31,6 +31,12 @@ type ResourceGroup struct {
 	Public bool `json:"public,omitempty"`
 	// SessionTypes holds the value of the "session_types" field.
 	SessionTypes []string `json:"session_types,omitempty"`
+	// Strategy holds the value of the "strategy" field.
+	Strategy resourcegroup.Strategy `json:"strategy,omitempty"`
+	// Order holds the value of the "order" field.
+	Order resourcegroup.Order `json:"order,omitempty"`
+	// HoldAfter holds the value of the "hold_after" field.
+	HoldAfter int `json:"hold_after,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the ResourceGroupQuery when eager-loading is set.
 	Edges        ResourceGroupEdges `json:"edges"`
@@ -92,7 +98,9 @@ func (*ResourceGroup) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case resourcegroup.FieldActive, resourcegroup.FieldPublic:
 			values[i] = new(sql.NullBool)
-		case resourcegroup.FieldName, resourcegroup.FieldDescription:
+		case resourcegroup.FieldHoldAfter:
+			values[i] = new(sql.NullInt64)
+		case resourcegroup.FieldName, resourcegroup.FieldDescription, resourcegroup.FieldStrategy, resourcegroup.FieldOrder:
 			values[i] = new(sql.NullString)
 		case resourcegroup.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -156,6 +164,24 @@ func (_m *ResourceGroup) assignValues(columns []string, values []any) error {
 				if err := json.Unmarshal(*value, &_m.SessionTypes); err != nil {
 					return fmt.Errorf("unmarshal field session_types: %w", err)
 				}
+			}
+		case resourcegroup.FieldStrategy:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field strategy", values[i])
+			} else if value.Valid {
+				_m.Strategy = resourcegroup.Strategy(value.String)
+			}
+		case resourcegroup.FieldOrder:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field order", values[i])
+			} else if value.Valid {
+				_m.Order = resourcegroup.Order(value.String)
+			}
+		case resourcegroup.FieldHoldAfter:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field hold_after", values[i])
+			} else if value.Valid {
+				_m.HoldAfter = int(value.Int64)
 			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
@@ -225,6 +251,15 @@ func (_m *ResourceGroup) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("session_types=")
 	builder.WriteString(fmt.Sprintf("%v", _m.SessionTypes))
+	builder.WriteString(", ")
+	builder.WriteString("strategy=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Strategy))
+	builder.WriteString(", ")
+	builder.WriteString("order=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Order))
+	builder.WriteString(", ")
+	builder.WriteString("hold_after=")
+	builder.WriteString(fmt.Sprintf("%v", _m.HoldAfter))
 	builder.WriteByte(')')
 	return builder.String()
 }

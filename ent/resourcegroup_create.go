@@ -95,6 +95,48 @@ func (_c *ResourceGroupCreate) SetSessionTypes(v []string) *ResourceGroupCreate 
 	return _c
 }
 
+// SetStrategy sets the "strategy" field.
+func (_c *ResourceGroupCreate) SetStrategy(v resourcegroup.Strategy) *ResourceGroupCreate {
+	_c.mutation.SetStrategy(v)
+	return _c
+}
+
+// SetNillableStrategy sets the "strategy" field if the given value is not nil.
+func (_c *ResourceGroupCreate) SetNillableStrategy(v *resourcegroup.Strategy) *ResourceGroupCreate {
+	if v != nil {
+		_c.SetStrategy(*v)
+	}
+	return _c
+}
+
+// SetOrder sets the "order" field.
+func (_c *ResourceGroupCreate) SetOrder(v resourcegroup.Order) *ResourceGroupCreate {
+	_c.mutation.SetOrder(v)
+	return _c
+}
+
+// SetNillableOrder sets the "order" field if the given value is not nil.
+func (_c *ResourceGroupCreate) SetNillableOrder(v *resourcegroup.Order) *ResourceGroupCreate {
+	if v != nil {
+		_c.SetOrder(*v)
+	}
+	return _c
+}
+
+// SetHoldAfter sets the "hold_after" field.
+func (_c *ResourceGroupCreate) SetHoldAfter(v int) *ResourceGroupCreate {
+	_c.mutation.SetHoldAfter(v)
+	return _c
+}
+
+// SetNillableHoldAfter sets the "hold_after" field if the given value is not nil.
+func (_c *ResourceGroupCreate) SetNillableHoldAfter(v *int) *ResourceGroupCreate {
+	if v != nil {
+		_c.SetHoldAfter(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ResourceGroupCreate) SetID(v uuid.UUID) *ResourceGroupCreate {
 	_c.mutation.SetID(v)
@@ -209,6 +251,18 @@ func (_c *ResourceGroupCreate) defaults() {
 		v := resourcegroup.DefaultSessionTypes
 		_c.mutation.SetSessionTypes(v)
 	}
+	if _, ok := _c.mutation.Strategy(); !ok {
+		v := resourcegroup.DefaultStrategy
+		_c.mutation.SetStrategy(v)
+	}
+	if _, ok := _c.mutation.Order(); !ok {
+		v := resourcegroup.DefaultOrder
+		_c.mutation.SetOrder(v)
+	}
+	if _, ok := _c.mutation.HoldAfter(); !ok {
+		v := resourcegroup.DefaultHoldAfter
+		_c.mutation.SetHoldAfter(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := resourcegroup.DefaultID()
 		_c.mutation.SetID(v)
@@ -239,6 +293,25 @@ func (_c *ResourceGroupCreate) check() error {
 	}
 	if _, ok := _c.mutation.SessionTypes(); !ok {
 		return &ValidationError{Name: "session_types", err: errors.New(`ent: missing required field "ResourceGroup.session_types"`)}
+	}
+	if _, ok := _c.mutation.Strategy(); !ok {
+		return &ValidationError{Name: "strategy", err: errors.New(`ent: missing required field "ResourceGroup.strategy"`)}
+	}
+	if v, ok := _c.mutation.Strategy(); ok {
+		if err := resourcegroup.StrategyValidator(v); err != nil {
+			return &ValidationError{Name: "strategy", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.strategy": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.Order(); !ok {
+		return &ValidationError{Name: "order", err: errors.New(`ent: missing required field "ResourceGroup.order"`)}
+	}
+	if v, ok := _c.mutation.Order(); ok {
+		if err := resourcegroup.OrderValidator(v); err != nil {
+			return &ValidationError{Name: "order", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.order": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.HoldAfter(); !ok {
+		return &ValidationError{Name: "hold_after", err: errors.New(`ent: missing required field "ResourceGroup.hold_after"`)}
 	}
 	return nil
 }
@@ -299,6 +372,18 @@ func (_c *ResourceGroupCreate) createSpec() (*ResourceGroup, *sqlgraph.CreateSpe
 	if value, ok := _c.mutation.SessionTypes(); ok {
 		_spec.SetField(resourcegroup.FieldSessionTypes, field.TypeJSON, value)
 		_node.SessionTypes = value
+	}
+	if value, ok := _c.mutation.Strategy(); ok {
+		_spec.SetField(resourcegroup.FieldStrategy, field.TypeEnum, value)
+		_node.Strategy = value
+	}
+	if value, ok := _c.mutation.Order(); ok {
+		_spec.SetField(resourcegroup.FieldOrder, field.TypeEnum, value)
+		_node.Order = value
+	}
+	if value, ok := _c.mutation.HoldAfter(); ok {
+		_spec.SetField(resourcegroup.FieldHoldAfter, field.TypeInt, value)
+		_node.HoldAfter = value
 	}
 	if nodes := _c.mutation.AgentsIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
@@ -460,6 +545,48 @@ func (u *ResourceGroupUpsert) UpdateSessionTypes() *ResourceGroupUpsert {
 	return u
 }
 
+// SetStrategy sets the "strategy" field.
+func (u *ResourceGroupUpsert) SetStrategy(v resourcegroup.Strategy) *ResourceGroupUpsert {
+	u.Set(resourcegroup.FieldStrategy, v)
+	return u
+}
+
+// UpdateStrategy sets the "strategy" field to the value that was provided on create.
+func (u *ResourceGroupUpsert) UpdateStrategy() *ResourceGroupUpsert {
+	u.SetExcluded(resourcegroup.FieldStrategy)
+	return u
+}
+
+// SetOrder sets the "order" field.
+func (u *ResourceGroupUpsert) SetOrder(v resourcegroup.Order) *ResourceGroupUpsert {
+	u.Set(resourcegroup.FieldOrder, v)
+	return u
+}
+
+// UpdateOrder sets the "order" field to the value that was provided on create.
+func (u *ResourceGroupUpsert) UpdateOrder() *ResourceGroupUpsert {
+	u.SetExcluded(resourcegroup.FieldOrder)
+	return u
+}
+
+// SetHoldAfter sets the "hold_after" field.
+func (u *ResourceGroupUpsert) SetHoldAfter(v int) *ResourceGroupUpsert {
+	u.Set(resourcegroup.FieldHoldAfter, v)
+	return u
+}
+
+// UpdateHoldAfter sets the "hold_after" field to the value that was provided on create.
+func (u *ResourceGroupUpsert) UpdateHoldAfter() *ResourceGroupUpsert {
+	u.SetExcluded(resourcegroup.FieldHoldAfter)
+	return u
+}
+
+// AddHoldAfter adds v to the "hold_after" field.
+func (u *ResourceGroupUpsert) AddHoldAfter(v int) *ResourceGroupUpsert {
+	u.Add(resourcegroup.FieldHoldAfter, v)
+	return u
+}
+
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
@@ -578,6 +705,55 @@ func (u *ResourceGroupUpsertOne) SetSessionTypes(v []string) *ResourceGroupUpser
 func (u *ResourceGroupUpsertOne) UpdateSessionTypes() *ResourceGroupUpsertOne {
 	return u.Update(func(s *ResourceGroupUpsert) {
 		s.UpdateSessionTypes()
+	})
+}
+
+// SetStrategy sets the "strategy" field.
+func (u *ResourceGroupUpsertOne) SetStrategy(v resourcegroup.Strategy) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetStrategy(v)
+	})
+}
+
+// UpdateStrategy sets the "strategy" field to the value that was provided on create.
+func (u *ResourceGroupUpsertOne) UpdateStrategy() *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateStrategy()
+	})
+}
+
+// SetOrder sets the "order" field.
+func (u *ResourceGroupUpsertOne) SetOrder(v resourcegroup.Order) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetOrder(v)
+	})
+}
+
+// UpdateOrder sets the "order" field to the value that was provided on create.
+func (u *ResourceGroupUpsertOne) UpdateOrder() *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateOrder()
+	})
+}
+
+// SetHoldAfter sets the "hold_after" field.
+func (u *ResourceGroupUpsertOne) SetHoldAfter(v int) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetHoldAfter(v)
+	})
+}
+
+// AddHoldAfter adds v to the "hold_after" field.
+func (u *ResourceGroupUpsertOne) AddHoldAfter(v int) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.AddHoldAfter(v)
+	})
+}
+
+// UpdateHoldAfter sets the "hold_after" field to the value that was provided on create.
+func (u *ResourceGroupUpsertOne) UpdateHoldAfter() *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateHoldAfter()
 	})
 }
 
@@ -866,6 +1042,55 @@ func (u *ResourceGroupUpsertBulk) SetSessionTypes(v []string) *ResourceGroupUpse
 func (u *ResourceGroupUpsertBulk) UpdateSessionTypes() *ResourceGroupUpsertBulk {
 	return u.Update(func(s *ResourceGroupUpsert) {
 		s.UpdateSessionTypes()
+	})
+}
+
+// SetStrategy sets the "strategy" field.
+func (u *ResourceGroupUpsertBulk) SetStrategy(v resourcegroup.Strategy) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetStrategy(v)
+	})
+}
+
+// UpdateStrategy sets the "strategy" field to the value that was provided on create.
+func (u *ResourceGroupUpsertBulk) UpdateStrategy() *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateStrategy()
+	})
+}
+
+// SetOrder sets the "order" field.
+func (u *ResourceGroupUpsertBulk) SetOrder(v resourcegroup.Order) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetOrder(v)
+	})
+}
+
+// UpdateOrder sets the "order" field to the value that was provided on create.
+func (u *ResourceGroupUpsertBulk) UpdateOrder() *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateOrder()
+	})
+}
+
+// SetHoldAfter sets the "hold_after" field.
+func (u *ResourceGroupUpsertBulk) SetHoldAfter(v int) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetHoldAfter(v)
+	})
+}
+
+// AddHoldAfter adds v to the "hold_after" field.
+func (u *ResourceGroupUpsertBulk) AddHoldAfter(v int) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.AddHoldAfter(v)
+	})
+}
+
+// UpdateHoldAfter sets the "hold_after" field to the value that was provided on create.
+func (u *ResourceGroupUpsertBulk) UpdateHoldAfter() *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateHoldAfter()
 	})
 }
 

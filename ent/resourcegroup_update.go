@@ -101,6 +101,55 @@ func (_u *ResourceGroupUpdate) AppendSessionTypes(v []string) *ResourceGroupUpda
 	return _u
 }
 
+// SetStrategy sets the "strategy" field.
+func (_u *ResourceGroupUpdate) SetStrategy(v resourcegroup.Strategy) *ResourceGroupUpdate {
+	_u.mutation.SetStrategy(v)
+	return _u
+}
+
+// SetNillableStrategy sets the "strategy" field if the given value is not nil.
+func (_u *ResourceGroupUpdate) SetNillableStrategy(v *resourcegroup.Strategy) *ResourceGroupUpdate {
+	if v != nil {
+		_u.SetStrategy(*v)
+	}
+	return _u
+}
+
+// SetOrder sets the "order" field.
+func (_u *ResourceGroupUpdate) SetOrder(v resourcegroup.Order) *ResourceGroupUpdate {
+	_u.mutation.SetOrder(v)
+	return _u
+}
+
+// SetNillableOrder sets the "order" field if the given value is not nil.
+func (_u *ResourceGroupUpdate) SetNillableOrder(v *resourcegroup.Order) *ResourceGroupUpdate {
+	if v != nil {
+		_u.SetOrder(*v)
+	}
+	return _u
+}
+
+// SetHoldAfter sets the "hold_after" field.
+func (_u *ResourceGroupUpdate) SetHoldAfter(v int) *ResourceGroupUpdate {
+	_u.mutation.ResetHoldAfter()
+	_u.mutation.SetHoldAfter(v)
+	return _u
+}
+
+// SetNillableHoldAfter sets the "hold_after" field if the given value is not nil.
+func (_u *ResourceGroupUpdate) SetNillableHoldAfter(v *int) *ResourceGroupUpdate {
+	if v != nil {
+		_u.SetHoldAfter(*v)
+	}
+	return _u
+}
+
+// AddHoldAfter adds value to the "hold_after" field.
+func (_u *ResourceGroupUpdate) AddHoldAfter(v int) *ResourceGroupUpdate {
+	_u.mutation.AddHoldAfter(v)
+	return _u
+}
+
 // AddAgentIDs adds the "agents" edge to the Agent entity by IDs.
 func (_u *ResourceGroupUpdate) AddAgentIDs(ids ...uuid.UUID) *ResourceGroupUpdate {
 	_u.mutation.AddAgentIDs(ids...)
@@ -248,6 +297,16 @@ func (_u *ResourceGroupUpdate) check() error {
 			return &ValidationError{Name: "name", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.name": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.Strategy(); ok {
+		if err := resourcegroup.StrategyValidator(v); err != nil {
+			return &ValidationError{Name: "strategy", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.strategy": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.Order(); ok {
+		if err := resourcegroup.OrderValidator(v); err != nil {
+			return &ValidationError{Name: "order", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.order": %w`, err)}
+		}
+	}
 	return nil
 }
 
@@ -288,6 +347,18 @@ func (_u *ResourceGroupUpdate) sqlSave(ctx context.Context) (_node int, err erro
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, resourcegroup.FieldSessionTypes, value)
 		})
+	}
+	if value, ok := _u.mutation.Strategy(); ok {
+		_spec.SetField(resourcegroup.FieldStrategy, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Order(); ok {
+		_spec.SetField(resourcegroup.FieldOrder, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.HoldAfter(); ok {
+		_spec.SetField(resourcegroup.FieldHoldAfter, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedHoldAfter(); ok {
+		_spec.AddField(resourcegroup.FieldHoldAfter, field.TypeInt, value)
 	}
 	if _u.mutation.AgentsCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -514,6 +585,55 @@ func (_u *ResourceGroupUpdateOne) AppendSessionTypes(v []string) *ResourceGroupU
 	return _u
 }
 
+// SetStrategy sets the "strategy" field.
+func (_u *ResourceGroupUpdateOne) SetStrategy(v resourcegroup.Strategy) *ResourceGroupUpdateOne {
+	_u.mutation.SetStrategy(v)
+	return _u
+}
+
+// SetNillableStrategy sets the "strategy" field if the given value is not nil.
+func (_u *ResourceGroupUpdateOne) SetNillableStrategy(v *resourcegroup.Strategy) *ResourceGroupUpdateOne {
+	if v != nil {
+		_u.SetStrategy(*v)
+	}
+	return _u
+}
+
+// SetOrder sets the "order" field.
+func (_u *ResourceGroupUpdateOne) SetOrder(v resourcegroup.Order) *ResourceGroupUpdateOne {
+	_u.mutation.SetOrder(v)
+	return _u
+}
+
+// SetNillableOrder sets the "order" field if the given value is not nil.
+func (_u *ResourceGroupUpdateOne) SetNillableOrder(v *resourcegroup.Order) *ResourceGroupUpdateOne {
+	if v != nil {
+		_u.SetOrder(*v)
+	}
+	return _u
+}
+
+// SetHoldAfter sets the "hold_after" field.
+func (_u *ResourceGroupUpdateOne) SetHoldAfter(v int) *ResourceGroupUpdateOne {
+	_u.mutation.ResetHoldAfter()
+	_u.mutation.SetHoldAfter(v)
+	return _u
+}
+
+// SetNillableHoldAfter sets the "hold_after" field if the given value is not nil.
+func (_u *ResourceGroupUpdateOne) SetNillableHoldAfter(v *int) *ResourceGroupUpdateOne {
+	if v != nil {
+		_u.SetHoldAfter(*v)
+	}
+	return _u
+}
+
+// AddHoldAfter adds value to the "hold_after" field.
+func (_u *ResourceGroupUpdateOne) AddHoldAfter(v int) *ResourceGroupUpdateOne {
+	_u.mutation.AddHoldAfter(v)
+	return _u
+}
+
 // AddAgentIDs adds the "agents" edge to the Agent entity by IDs.
 func (_u *ResourceGroupUpdateOne) AddAgentIDs(ids ...uuid.UUID) *ResourceGroupUpdateOne {
 	_u.mutation.AddAgentIDs(ids...)
@@ -674,6 +794,16 @@ func (_u *ResourceGroupUpdateOne) check() error {
 			return &ValidationError{Name: "name", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.name": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.Strategy(); ok {
+		if err := resourcegroup.StrategyValidator(v); err != nil {
+			return &ValidationError{Name: "strategy", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.strategy": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.Order(); ok {
+		if err := resourcegroup.OrderValidator(v); err != nil {
+			return &ValidationError{Name: "order", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.order": %w`, err)}
+		}
+	}
 	return nil
 }
 
@@ -731,6 +861,18 @@ func (_u *ResourceGroupUpdateOne) sqlSave(ctx context.Context) (_node *ResourceG
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, resourcegroup.FieldSessionTypes, value)
 		})
+	}
+	if value, ok := _u.mutation.Strategy(); ok {
+		_spec.SetField(resourcegroup.FieldStrategy, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Order(); ok {
+		_spec.SetField(resourcegroup.FieldOrder, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.HoldAfter(); ok {
+		_spec.SetField(resourcegroup.FieldHoldAfter, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedHoldAfter(); ok {
+		_spec.AddField(resourcegroup.FieldHoldAfter, field.TypeInt, value)
 	}
 	if _u.mutation.AgentsCleared() {
 		edge := &sqlgraph.EdgeSpec{

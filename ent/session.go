@@ -65,6 +65,10 @@ type Session struct {
 	TerminationReason *session.TerminationReason `json:"termination_reason,omitempty"`
 	// StatusMessage holds the value of the "status_message" field.
 	StatusMessage string `json:"status_message,omitempty"`
+	// StartsAt holds the value of the "starts_at" field.
+	StartsAt *time.Time `json:"starts_at,omitempty"`
+	// StrictAgents holds the value of the "strict_agents" field.
+	StrictAgents bool `json:"strict_agents,omitempty"`
 	// ScheduledAt holds the value of the "scheduled_at" field.
 	ScheduledAt *time.Time `json:"scheduled_at,omitempty"`
 	// StartedAt holds the value of the "started_at" field.
@@ -109,15 +113,24 @@ type SessionEdges struct {
 	Mounts []*SessionMount `json:"mounts,omitempty"`
 	// History holds the value of the history edge.
 	History []*SessionEvent `json:"history,omitempty"`
+	// Agents holds the value of the agents edge.
+	Agents []*Agent `json:"agents,omitempty"`
+	// DependsOn holds the value of the depends_on edge.
+	DependsOn []*SessionDependency `json:"depends_on,omitempty"`
+	// Dependents holds the value of the dependents edge.
+	Dependents []*SessionDependency `json:"dependents,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [8]bool
+	loadedTypes [11]bool
 	// totalCount holds the count of the edges above.
-	totalCount [8]map[string]int
+	totalCount [11]map[string]int
 
-	namedKernels map[string][]*Kernel
-	namedMounts  map[string][]*SessionMount
-	namedHistory map[string][]*SessionEvent
+	namedKernels    map[string][]*Kernel
+	namedMounts     map[string][]*SessionMount
+	namedHistory    map[string][]*SessionEvent
+	namedAgents     map[string][]*Agent
+	namedDependsOn  map[string][]*SessionDependency
+	namedDependents map[string][]*SessionDependency
 }
 
 // DomainOrErr returns the Domain value or an error if the edge
@@ -202,6 +215,33 @@ func (e SessionEdges) HistoryOrErr() ([]*SessionEvent, error) {
 	return nil, &NotLoadedError{edge: "history"}
 }
 
+// AgentsOrErr returns the Agents value or an error if the edge
+// was not loaded in eager-loading.
+func (e SessionEdges) AgentsOrErr() ([]*Agent, error) {
+	if e.loadedTypes[8] {
+		return e.Agents, nil
+	}
+	return nil, &NotLoadedError{edge: "agents"}
+}
+
+// DependsOnOrErr returns the DependsOn value or an error if the edge
+// was not loaded in eager-loading.
+func (e SessionEdges) DependsOnOrErr() ([]*SessionDependency, error) {
+	if e.loadedTypes[9] {
+		return e.DependsOn, nil
+	}
+	return nil, &NotLoadedError{edge: "depends_on"}
+}
+
+// DependentsOrErr returns the Dependents value or an error if the edge
+// was not loaded in eager-loading.
+func (e SessionEdges) DependentsOrErr() ([]*SessionDependency, error) {
+	if e.loadedTypes[10] {
+		return e.Dependents, nil
+	}
+	return nil, &NotLoadedError{edge: "dependents"}
+}
+
 // scanValues returns the types for scanning values from sql.Rows.
 func (*Session) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
@@ -211,11 +251,13 @@ func (*Session) scanValues(columns []string) ([]any, error) {
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
 		case session.FieldSlots, session.FieldCommand, session.FieldEnvironment, session.FieldPending:
 			values[i] = new([]byte)
+		case session.FieldStrictAgents:
+			values[i] = new(sql.NullBool)
 		case session.FieldVersion, session.FieldExitCode, session.FieldPriority, session.FieldShmBytes, session.FieldAttempt:
 			values[i] = new(sql.NullInt64)
 		case session.FieldName, session.FieldType, session.FieldStatus, session.FieldResult, session.FieldBootstrapScript, session.FieldIdempotencyKey, session.FieldTerminationReason, session.FieldStatusMessage:
 			values[i] = new(sql.NullString)
-		case session.FieldCreatedAt, session.FieldScheduledAt, session.FieldStartedAt, session.FieldTerminatedAt, session.FieldDeadlineAt, session.FieldRetryAt:
+		case session.FieldCreatedAt, session.FieldStartsAt, session.FieldScheduledAt, session.FieldStartedAt, session.FieldTerminatedAt, session.FieldDeadlineAt, session.FieldRetryAt:
 			values[i] = new(sql.NullTime)
 		case session.FieldID, session.FieldDomainID, session.FieldProjectID, session.FieldOwnerID, session.FieldResourceGroupID, session.FieldImageID:
 			values[i] = new(uuid.UUID)
@@ -363,6 +405,19 @@ func (_m *Session) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.StatusMessage = value.String
 			}
+		case session.FieldStartsAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field starts_at", values[i])
+			} else if value.Valid {
+				_m.StartsAt = new(time.Time)
+				*_m.StartsAt = value.Time
+			}
+		case session.FieldStrictAgents:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field strict_agents", values[i])
+			} else if value.Valid {
+				_m.StrictAgents = value.Bool
+			}
 		case session.FieldScheduledAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field scheduled_at", values[i])
@@ -484,6 +539,21 @@ func (_m *Session) QueryHistory() *SessionEventQuery {
 	return NewSessionClient(_m.config).QueryHistory(_m)
 }
 
+// QueryAgents queries the "agents" edge of the Session entity.
+func (_m *Session) QueryAgents() *AgentQuery {
+	return NewSessionClient(_m.config).QueryAgents(_m)
+}
+
+// QueryDependsOn queries the "depends_on" edge of the Session entity.
+func (_m *Session) QueryDependsOn() *SessionDependencyQuery {
+	return NewSessionClient(_m.config).QueryDependsOn(_m)
+}
+
+// QueryDependents queries the "dependents" edge of the Session entity.
+func (_m *Session) QueryDependents() *SessionDependencyQuery {
+	return NewSessionClient(_m.config).QueryDependents(_m)
+}
+
 // Update returns a builder for updating this Session.
 // Note that you need to call Session.Unwrap() before calling this method if this Session
 // was returned from a transaction, and the transaction was committed or rolled back.
@@ -569,6 +639,14 @@ func (_m *Session) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("status_message=")
 	builder.WriteString(_m.StatusMessage)
+	builder.WriteString(", ")
+	if v := _m.StartsAt; v != nil {
+		builder.WriteString("starts_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	builder.WriteString("strict_agents=")
+	builder.WriteString(fmt.Sprintf("%v", _m.StrictAgents))
 	builder.WriteString(", ")
 	if v := _m.ScheduledAt; v != nil {
 		builder.WriteString("scheduled_at=")
@@ -684,6 +762,78 @@ func (_m *Session) appendNamedHistory(name string, edges ...*SessionEvent) {
 		_m.Edges.namedHistory[name] = []*SessionEvent{}
 	} else {
 		_m.Edges.namedHistory[name] = append(_m.Edges.namedHistory[name], edges...)
+	}
+}
+
+// NamedAgents returns the Agents named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Session) NamedAgents(name string) ([]*Agent, error) {
+	if _m.Edges.namedAgents == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedAgents[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Session) appendNamedAgents(name string, edges ...*Agent) {
+	if _m.Edges.namedAgents == nil {
+		_m.Edges.namedAgents = make(map[string][]*Agent)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedAgents[name] = []*Agent{}
+	} else {
+		_m.Edges.namedAgents[name] = append(_m.Edges.namedAgents[name], edges...)
+	}
+}
+
+// NamedDependsOn returns the DependsOn named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Session) NamedDependsOn(name string) ([]*SessionDependency, error) {
+	if _m.Edges.namedDependsOn == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedDependsOn[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Session) appendNamedDependsOn(name string, edges ...*SessionDependency) {
+	if _m.Edges.namedDependsOn == nil {
+		_m.Edges.namedDependsOn = make(map[string][]*SessionDependency)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedDependsOn[name] = []*SessionDependency{}
+	} else {
+		_m.Edges.namedDependsOn[name] = append(_m.Edges.namedDependsOn[name], edges...)
+	}
+}
+
+// NamedDependents returns the Dependents named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Session) NamedDependents(name string) ([]*SessionDependency, error) {
+	if _m.Edges.namedDependents == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedDependents[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Session) appendNamedDependents(name string, edges ...*SessionDependency) {
+	if _m.Edges.namedDependents == nil {
+		_m.Edges.namedDependents = make(map[string][]*SessionDependency)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedDependents[name] = []*SessionDependency{}
+	} else {
+		_m.Edges.namedDependents[name] = append(_m.Edges.namedDependents[name], edges...)
 	}
 }
 

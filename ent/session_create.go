@@ -12,12 +12,14 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
+	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/user"
@@ -237,6 +239,34 @@ func (_c *SessionCreate) SetNillableStatusMessage(v *string) *SessionCreate {
 	return _c
 }
 
+// SetStartsAt sets the "starts_at" field.
+func (_c *SessionCreate) SetStartsAt(v time.Time) *SessionCreate {
+	_c.mutation.SetStartsAt(v)
+	return _c
+}
+
+// SetNillableStartsAt sets the "starts_at" field if the given value is not nil.
+func (_c *SessionCreate) SetNillableStartsAt(v *time.Time) *SessionCreate {
+	if v != nil {
+		_c.SetStartsAt(*v)
+	}
+	return _c
+}
+
+// SetStrictAgents sets the "strict_agents" field.
+func (_c *SessionCreate) SetStrictAgents(v bool) *SessionCreate {
+	_c.mutation.SetStrictAgents(v)
+	return _c
+}
+
+// SetNillableStrictAgents sets the "strict_agents" field if the given value is not nil.
+func (_c *SessionCreate) SetNillableStrictAgents(v *bool) *SessionCreate {
+	if v != nil {
+		_c.SetStrictAgents(*v)
+	}
+	return _c
+}
+
 // SetScheduledAt sets the "scheduled_at" field.
 func (_c *SessionCreate) SetScheduledAt(v time.Time) *SessionCreate {
 	_c.mutation.SetScheduledAt(v)
@@ -437,6 +467,51 @@ func (_c *SessionCreate) AddHistory(v ...*SessionEvent) *SessionCreate {
 	return _c.AddHistoryIDs(ids...)
 }
 
+// AddAgentIDs adds the "agents" edge to the Agent entity by IDs.
+func (_c *SessionCreate) AddAgentIDs(ids ...uuid.UUID) *SessionCreate {
+	_c.mutation.AddAgentIDs(ids...)
+	return _c
+}
+
+// AddAgents adds the "agents" edges to the Agent entity.
+func (_c *SessionCreate) AddAgents(v ...*Agent) *SessionCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddAgentIDs(ids...)
+}
+
+// AddDependsOnIDs adds the "depends_on" edge to the SessionDependency entity by IDs.
+func (_c *SessionCreate) AddDependsOnIDs(ids ...uuid.UUID) *SessionCreate {
+	_c.mutation.AddDependsOnIDs(ids...)
+	return _c
+}
+
+// AddDependsOn adds the "depends_on" edges to the SessionDependency entity.
+func (_c *SessionCreate) AddDependsOn(v ...*SessionDependency) *SessionCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddDependsOnIDs(ids...)
+}
+
+// AddDependentIDs adds the "dependents" edge to the SessionDependency entity by IDs.
+func (_c *SessionCreate) AddDependentIDs(ids ...uuid.UUID) *SessionCreate {
+	_c.mutation.AddDependentIDs(ids...)
+	return _c
+}
+
+// AddDependents adds the "dependents" edges to the SessionDependency entity.
+func (_c *SessionCreate) AddDependents(v ...*SessionDependency) *SessionCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddDependentIDs(ids...)
+}
+
 // Mutation returns the SessionMutation object of the builder.
 func (_c *SessionCreate) Mutation() *SessionMutation {
 	return _c.mutation
@@ -511,6 +586,10 @@ func (_c *SessionCreate) defaults() {
 	if _, ok := _c.mutation.StatusMessage(); !ok {
 		v := session.DefaultStatusMessage
 		_c.mutation.SetStatusMessage(v)
+	}
+	if _, ok := _c.mutation.StrictAgents(); !ok {
+		v := session.DefaultStrictAgents
+		_c.mutation.SetStrictAgents(v)
 	}
 	if _, ok := _c.mutation.Attempt(); !ok {
 		v := session.DefaultAttempt
@@ -596,6 +675,9 @@ func (_c *SessionCreate) check() error {
 	}
 	if _, ok := _c.mutation.StatusMessage(); !ok {
 		return &ValidationError{Name: "status_message", err: errors.New(`ent: missing required field "Session.status_message"`)}
+	}
+	if _, ok := _c.mutation.StrictAgents(); !ok {
+		return &ValidationError{Name: "strict_agents", err: errors.New(`ent: missing required field "Session.strict_agents"`)}
 	}
 	if _, ok := _c.mutation.Attempt(); !ok {
 		return &ValidationError{Name: "attempt", err: errors.New(`ent: missing required field "Session.attempt"`)}
@@ -720,6 +802,14 @@ func (_c *SessionCreate) createSpec() (*Session, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.StatusMessage(); ok {
 		_spec.SetField(session.FieldStatusMessage, field.TypeString, value)
 		_node.StatusMessage = value
+	}
+	if value, ok := _c.mutation.StartsAt(); ok {
+		_spec.SetField(session.FieldStartsAt, field.TypeTime, value)
+		_node.StartsAt = &value
+	}
+	if value, ok := _c.mutation.StrictAgents(); ok {
+		_spec.SetField(session.FieldStrictAgents, field.TypeBool, value)
+		_node.StrictAgents = value
 	}
 	if value, ok := _c.mutation.ScheduledAt(); ok {
 		_spec.SetField(session.FieldScheduledAt, field.TypeTime, value)
@@ -879,6 +969,54 @@ func (_c *SessionCreate) createSpec() (*Session, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(sessionevent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.AgentsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   session.AgentsTable,
+			Columns: session.AgentsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(agent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.DependsOnIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.DependsOnTable,
+			Columns: []string{session.DependsOnColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessiondependency.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.DependentsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.DependentsTable,
+			Columns: []string{session.DependentsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessiondependency.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -1251,6 +1389,12 @@ func (u *SessionUpsertOne) UpdateNewValues() *SessionUpsertOne {
 		}
 		if _, exists := u.create.mutation.IdempotencyKey(); exists {
 			s.SetIgnore(session.FieldIdempotencyKey)
+		}
+		if _, exists := u.create.mutation.StartsAt(); exists {
+			s.SetIgnore(session.FieldStartsAt)
+		}
+		if _, exists := u.create.mutation.StrictAgents(); exists {
+			s.SetIgnore(session.FieldStrictAgents)
 		}
 		if _, exists := u.create.mutation.KeypairID(); exists {
 			s.SetIgnore(session.FieldKeypairID)
@@ -1812,6 +1956,12 @@ func (u *SessionUpsertBulk) UpdateNewValues() *SessionUpsertBulk {
 			}
 			if _, exists := b.mutation.IdempotencyKey(); exists {
 				s.SetIgnore(session.FieldIdempotencyKey)
+			}
+			if _, exists := b.mutation.StartsAt(); exists {
+				s.SetIgnore(session.FieldStartsAt)
+			}
+			if _, exists := b.mutation.StrictAgents(); exists {
+				s.SetIgnore(session.FieldStrictAgents)
 			}
 			if _, exists := b.mutation.KeypairID(); exists {
 				s.SetIgnore(session.FieldKeypairID)

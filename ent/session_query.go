@@ -13,6 +13,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
+	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/kernel"
@@ -20,6 +21,7 @@ import (
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/user"
@@ -29,23 +31,29 @@ import (
 // SessionQuery is the builder for querying Session entities.
 type SessionQuery struct {
 	config
-	ctx               *QueryContext
-	order             []session.OrderOption
-	inters            []Interceptor
-	predicates        []predicate.Session
-	withDomain        *DomainQuery
-	withProject       *ProjectQuery
-	withOwner         *UserQuery
-	withResourceGroup *ResourceGroupQuery
-	withImage         *ImageQuery
-	withKernels       *KernelQuery
-	withMounts        *SessionMountQuery
-	withHistory       *SessionEventQuery
-	loadTotal         []func(context.Context, []*Session) error
-	modifiers         []func(*sql.Selector)
-	withNamedKernels  map[string]*KernelQuery
-	withNamedMounts   map[string]*SessionMountQuery
-	withNamedHistory  map[string]*SessionEventQuery
+	ctx                 *QueryContext
+	order               []session.OrderOption
+	inters              []Interceptor
+	predicates          []predicate.Session
+	withDomain          *DomainQuery
+	withProject         *ProjectQuery
+	withOwner           *UserQuery
+	withResourceGroup   *ResourceGroupQuery
+	withImage           *ImageQuery
+	withKernels         *KernelQuery
+	withMounts          *SessionMountQuery
+	withHistory         *SessionEventQuery
+	withAgents          *AgentQuery
+	withDependsOn       *SessionDependencyQuery
+	withDependents      *SessionDependencyQuery
+	loadTotal           []func(context.Context, []*Session) error
+	modifiers           []func(*sql.Selector)
+	withNamedKernels    map[string]*KernelQuery
+	withNamedMounts     map[string]*SessionMountQuery
+	withNamedHistory    map[string]*SessionEventQuery
+	withNamedAgents     map[string]*AgentQuery
+	withNamedDependsOn  map[string]*SessionDependencyQuery
+	withNamedDependents map[string]*SessionDependencyQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -258,6 +266,72 @@ func (_q *SessionQuery) QueryHistory() *SessionEventQuery {
 	return query
 }
 
+// QueryAgents chains the current query on the "agents" edge.
+func (_q *SessionQuery) QueryAgents() *AgentQuery {
+	query := (&AgentClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, selector),
+			sqlgraph.To(agent.Table, agent.FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, false, session.AgentsTable, session.AgentsPrimaryKey...),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryDependsOn chains the current query on the "depends_on" edge.
+func (_q *SessionQuery) QueryDependsOn() *SessionDependencyQuery {
+	query := (&SessionDependencyClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, selector),
+			sqlgraph.To(sessiondependency.Table, sessiondependency.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, session.DependsOnTable, session.DependsOnColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryDependents chains the current query on the "dependents" edge.
+func (_q *SessionQuery) QueryDependents() *SessionDependencyQuery {
+	query := (&SessionDependencyClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, selector),
+			sqlgraph.To(sessiondependency.Table, sessiondependency.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, session.DependentsTable, session.DependentsColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
 // First returns the first Session entity from the query.
 // Returns a *NotFoundError when no Session was found.
 func (_q *SessionQuery) First(ctx context.Context) (*Session, error) {
@@ -458,6 +532,9 @@ func (_q *SessionQuery) Clone() *SessionQuery {
 		withKernels:       _q.withKernels.Clone(),
 		withMounts:        _q.withMounts.Clone(),
 		withHistory:       _q.withHistory.Clone(),
+		withAgents:        _q.withAgents.Clone(),
+		withDependsOn:     _q.withDependsOn.Clone(),
+		withDependents:    _q.withDependents.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -553,6 +630,39 @@ func (_q *SessionQuery) WithHistory(opts ...func(*SessionEventQuery)) *SessionQu
 	return _q
 }
 
+// WithAgents tells the query-builder to eager-load the nodes that are connected to
+// the "agents" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithAgents(opts ...func(*AgentQuery)) *SessionQuery {
+	query := (&AgentClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withAgents = query
+	return _q
+}
+
+// WithDependsOn tells the query-builder to eager-load the nodes that are connected to
+// the "depends_on" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithDependsOn(opts ...func(*SessionDependencyQuery)) *SessionQuery {
+	query := (&SessionDependencyClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withDependsOn = query
+	return _q
+}
+
+// WithDependents tells the query-builder to eager-load the nodes that are connected to
+// the "dependents" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithDependents(opts ...func(*SessionDependencyQuery)) *SessionQuery {
+	query := (&SessionDependencyClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withDependents = query
+	return _q
+}
+
 // GroupBy is used to group vertices by one or more fields/columns.
 // It is often used with aggregate functions, like: count, max, mean, min, sum.
 //
@@ -631,7 +741,7 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 	var (
 		nodes       = []*Session{}
 		_spec       = _q.querySpec()
-		loadedTypes = [8]bool{
+		loadedTypes = [11]bool{
 			_q.withDomain != nil,
 			_q.withProject != nil,
 			_q.withOwner != nil,
@@ -640,6 +750,9 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 			_q.withKernels != nil,
 			_q.withMounts != nil,
 			_q.withHistory != nil,
+			_q.withAgents != nil,
+			_q.withDependsOn != nil,
+			_q.withDependents != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -714,6 +827,27 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 			return nil, err
 		}
 	}
+	if query := _q.withAgents; query != nil {
+		if err := _q.loadAgents(ctx, query, nodes,
+			func(n *Session) { n.Edges.Agents = []*Agent{} },
+			func(n *Session, e *Agent) { n.Edges.Agents = append(n.Edges.Agents, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withDependsOn; query != nil {
+		if err := _q.loadDependsOn(ctx, query, nodes,
+			func(n *Session) { n.Edges.DependsOn = []*SessionDependency{} },
+			func(n *Session, e *SessionDependency) { n.Edges.DependsOn = append(n.Edges.DependsOn, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withDependents; query != nil {
+		if err := _q.loadDependents(ctx, query, nodes,
+			func(n *Session) { n.Edges.Dependents = []*SessionDependency{} },
+			func(n *Session, e *SessionDependency) { n.Edges.Dependents = append(n.Edges.Dependents, e) }); err != nil {
+			return nil, err
+		}
+	}
 	for name, query := range _q.withNamedKernels {
 		if err := _q.loadKernels(ctx, query, nodes,
 			func(n *Session) { n.appendNamedKernels(name) },
@@ -732,6 +866,27 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 		if err := _q.loadHistory(ctx, query, nodes,
 			func(n *Session) { n.appendNamedHistory(name) },
 			func(n *Session, e *SessionEvent) { n.appendNamedHistory(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedAgents {
+		if err := _q.loadAgents(ctx, query, nodes,
+			func(n *Session) { n.appendNamedAgents(name) },
+			func(n *Session, e *Agent) { n.appendNamedAgents(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedDependsOn {
+		if err := _q.loadDependsOn(ctx, query, nodes,
+			func(n *Session) { n.appendNamedDependsOn(name) },
+			func(n *Session, e *SessionDependency) { n.appendNamedDependsOn(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedDependents {
+		if err := _q.loadDependents(ctx, query, nodes,
+			func(n *Session) { n.appendNamedDependents(name) },
+			func(n *Session, e *SessionDependency) { n.appendNamedDependents(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -978,6 +1133,130 @@ func (_q *SessionQuery) loadHistory(ctx context.Context, query *SessionEventQuer
 	}
 	return nil
 }
+func (_q *SessionQuery) loadAgents(ctx context.Context, query *AgentQuery, nodes []*Session, init func(*Session), assign func(*Session, *Agent)) error {
+	edgeIDs := make([]driver.Value, len(nodes))
+	byID := make(map[uuid.UUID]*Session)
+	nids := make(map[uuid.UUID]map[*Session]struct{})
+	for i, node := range nodes {
+		edgeIDs[i] = node.ID
+		byID[node.ID] = node
+		if init != nil {
+			init(node)
+		}
+	}
+	query.Where(func(s *sql.Selector) {
+		joinT := sql.Table(session.AgentsTable)
+		s.Join(joinT).On(s.C(agent.FieldID), joinT.C(session.AgentsPrimaryKey[1]))
+		s.Where(sql.InValues(joinT.C(session.AgentsPrimaryKey[0]), edgeIDs...))
+		columns := s.SelectedColumns()
+		s.Select(joinT.C(session.AgentsPrimaryKey[0]))
+		s.AppendSelect(columns...)
+		s.SetDistinct(false)
+	})
+	if err := query.prepareQuery(ctx); err != nil {
+		return err
+	}
+	qr := QuerierFunc(func(ctx context.Context, q Query) (Value, error) {
+		return query.sqlAll(ctx, func(_ context.Context, spec *sqlgraph.QuerySpec) {
+			assign := spec.Assign
+			values := spec.ScanValues
+			spec.ScanValues = func(columns []string) ([]any, error) {
+				values, err := values(columns[1:])
+				if err != nil {
+					return nil, err
+				}
+				return append([]any{new(uuid.UUID)}, values...), nil
+			}
+			spec.Assign = func(columns []string, values []any) error {
+				outValue := *values[0].(*uuid.UUID)
+				inValue := *values[1].(*uuid.UUID)
+				if nids[inValue] == nil {
+					nids[inValue] = map[*Session]struct{}{byID[outValue]: {}}
+					return assign(columns[1:], values[1:])
+				}
+				nids[inValue][byID[outValue]] = struct{}{}
+				return nil
+			}
+		})
+	})
+	neighbors, err := withInterceptors[[]*Agent](ctx, query, qr, query.inters)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected "agents" node returned %v`, n.ID)
+		}
+		for kn := range nodes {
+			assign(kn, n)
+		}
+	}
+	return nil
+}
+func (_q *SessionQuery) loadDependsOn(ctx context.Context, query *SessionDependencyQuery, nodes []*Session, init func(*Session), assign func(*Session, *SessionDependency)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*Session)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(sessiondependency.FieldSessionID)
+	}
+	query.Where(predicate.SessionDependency(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(session.DependsOnColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.SessionID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "session_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *SessionQuery) loadDependents(ctx context.Context, query *SessionDependencyQuery, nodes []*Session, init func(*Session), assign func(*Session, *SessionDependency)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*Session)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(sessiondependency.FieldNeededID)
+	}
+	query.Where(predicate.SessionDependency(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(session.DependentsColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.NeededID
+		if fk == nil {
+			return fmt.Errorf(`foreign-key "needed_id" is nil for node %v`, n.ID)
+		}
+		node, ok := nodeids[*fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "needed_id" returned %v for node %v`, *fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
 
 func (_q *SessionQuery) sqlCount(ctx context.Context) (int, error) {
 	_spec := _q.querySpec()
@@ -1152,6 +1431,48 @@ func (_q *SessionQuery) WithNamedHistory(name string, opts ...func(*SessionEvent
 		_q.withNamedHistory = make(map[string]*SessionEventQuery)
 	}
 	_q.withNamedHistory[name] = query
+	return _q
+}
+
+// WithNamedAgents tells the query-builder to eager-load the nodes that are connected to the "agents"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithNamedAgents(name string, opts ...func(*AgentQuery)) *SessionQuery {
+	query := (&AgentClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedAgents == nil {
+		_q.withNamedAgents = make(map[string]*AgentQuery)
+	}
+	_q.withNamedAgents[name] = query
+	return _q
+}
+
+// WithNamedDependsOn tells the query-builder to eager-load the nodes that are connected to the "depends_on"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithNamedDependsOn(name string, opts ...func(*SessionDependencyQuery)) *SessionQuery {
+	query := (&SessionDependencyClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedDependsOn == nil {
+		_q.withNamedDependsOn = make(map[string]*SessionDependencyQuery)
+	}
+	_q.withNamedDependsOn[name] = query
+	return _q
+}
+
+// WithNamedDependents tells the query-builder to eager-load the nodes that are connected to the "dependents"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithNamedDependents(name string, opts ...func(*SessionDependencyQuery)) *SessionQuery {
+	query := (&SessionDependencyClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedDependents == nil {
+		_q.withNamedDependents = make(map[string]*SessionDependencyQuery)
+	}
+	_q.withNamedDependents[name] = query
 	return _q
 }
 

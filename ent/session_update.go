@@ -11,10 +11,12 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
+	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/internal/lifecycle"
@@ -378,6 +380,51 @@ func (_u *SessionUpdate) AddHistory(v ...*SessionEvent) *SessionUpdate {
 	return _u.AddHistoryIDs(ids...)
 }
 
+// AddAgentIDs adds the "agents" edge to the Agent entity by IDs.
+func (_u *SessionUpdate) AddAgentIDs(ids ...uuid.UUID) *SessionUpdate {
+	_u.mutation.AddAgentIDs(ids...)
+	return _u
+}
+
+// AddAgents adds the "agents" edges to the Agent entity.
+func (_u *SessionUpdate) AddAgents(v ...*Agent) *SessionUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddAgentIDs(ids...)
+}
+
+// AddDependsOnIDs adds the "depends_on" edge to the SessionDependency entity by IDs.
+func (_u *SessionUpdate) AddDependsOnIDs(ids ...uuid.UUID) *SessionUpdate {
+	_u.mutation.AddDependsOnIDs(ids...)
+	return _u
+}
+
+// AddDependsOn adds the "depends_on" edges to the SessionDependency entity.
+func (_u *SessionUpdate) AddDependsOn(v ...*SessionDependency) *SessionUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddDependsOnIDs(ids...)
+}
+
+// AddDependentIDs adds the "dependents" edge to the SessionDependency entity by IDs.
+func (_u *SessionUpdate) AddDependentIDs(ids ...uuid.UUID) *SessionUpdate {
+	_u.mutation.AddDependentIDs(ids...)
+	return _u
+}
+
+// AddDependents adds the "dependents" edges to the SessionDependency entity.
+func (_u *SessionUpdate) AddDependents(v ...*SessionDependency) *SessionUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddDependentIDs(ids...)
+}
+
 // Mutation returns the SessionMutation object of the builder.
 func (_u *SessionUpdate) Mutation() *SessionMutation {
 	return _u.mutation
@@ -450,6 +497,69 @@ func (_u *SessionUpdate) RemoveHistory(v ...*SessionEvent) *SessionUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveHistoryIDs(ids...)
+}
+
+// ClearAgents clears all "agents" edges to the Agent entity.
+func (_u *SessionUpdate) ClearAgents() *SessionUpdate {
+	_u.mutation.ClearAgents()
+	return _u
+}
+
+// RemoveAgentIDs removes the "agents" edge to Agent entities by IDs.
+func (_u *SessionUpdate) RemoveAgentIDs(ids ...uuid.UUID) *SessionUpdate {
+	_u.mutation.RemoveAgentIDs(ids...)
+	return _u
+}
+
+// RemoveAgents removes "agents" edges to Agent entities.
+func (_u *SessionUpdate) RemoveAgents(v ...*Agent) *SessionUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveAgentIDs(ids...)
+}
+
+// ClearDependsOn clears all "depends_on" edges to the SessionDependency entity.
+func (_u *SessionUpdate) ClearDependsOn() *SessionUpdate {
+	_u.mutation.ClearDependsOn()
+	return _u
+}
+
+// RemoveDependsOnIDs removes the "depends_on" edge to SessionDependency entities by IDs.
+func (_u *SessionUpdate) RemoveDependsOnIDs(ids ...uuid.UUID) *SessionUpdate {
+	_u.mutation.RemoveDependsOnIDs(ids...)
+	return _u
+}
+
+// RemoveDependsOn removes "depends_on" edges to SessionDependency entities.
+func (_u *SessionUpdate) RemoveDependsOn(v ...*SessionDependency) *SessionUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveDependsOnIDs(ids...)
+}
+
+// ClearDependents clears all "dependents" edges to the SessionDependency entity.
+func (_u *SessionUpdate) ClearDependents() *SessionUpdate {
+	_u.mutation.ClearDependents()
+	return _u
+}
+
+// RemoveDependentIDs removes the "dependents" edge to SessionDependency entities by IDs.
+func (_u *SessionUpdate) RemoveDependentIDs(ids ...uuid.UUID) *SessionUpdate {
+	_u.mutation.RemoveDependentIDs(ids...)
+	return _u
+}
+
+// RemoveDependents removes "dependents" edges to SessionDependency entities.
+func (_u *SessionUpdate) RemoveDependents(v ...*SessionDependency) *SessionUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveDependentIDs(ids...)
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -578,6 +688,9 @@ func (_u *SessionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.StatusMessage(); ok {
 		_spec.SetField(session.FieldStatusMessage, field.TypeString, value)
+	}
+	if _u.mutation.StartsAtCleared() {
+		_spec.ClearField(session.FieldStartsAt, field.TypeTime)
 	}
 	if value, ok := _u.mutation.ScheduledAt(); ok {
 		_spec.SetField(session.FieldScheduledAt, field.TypeTime, value)
@@ -781,6 +894,141 @@ func (_u *SessionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(sessionevent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.AgentsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   session.AgentsTable,
+			Columns: session.AgentsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(agent.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedAgentsIDs(); len(nodes) > 0 && !_u.mutation.AgentsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   session.AgentsTable,
+			Columns: session.AgentsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(agent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.AgentsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   session.AgentsTable,
+			Columns: session.AgentsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(agent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.DependsOnCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.DependsOnTable,
+			Columns: []string{session.DependsOnColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessiondependency.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedDependsOnIDs(); len(nodes) > 0 && !_u.mutation.DependsOnCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.DependsOnTable,
+			Columns: []string{session.DependsOnColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessiondependency.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.DependsOnIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.DependsOnTable,
+			Columns: []string{session.DependsOnColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessiondependency.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.DependentsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.DependentsTable,
+			Columns: []string{session.DependentsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessiondependency.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedDependentsIDs(); len(nodes) > 0 && !_u.mutation.DependentsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.DependentsTable,
+			Columns: []string{session.DependentsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessiondependency.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.DependentsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.DependentsTable,
+			Columns: []string{session.DependentsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessiondependency.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -1152,6 +1400,51 @@ func (_u *SessionUpdateOne) AddHistory(v ...*SessionEvent) *SessionUpdateOne {
 	return _u.AddHistoryIDs(ids...)
 }
 
+// AddAgentIDs adds the "agents" edge to the Agent entity by IDs.
+func (_u *SessionUpdateOne) AddAgentIDs(ids ...uuid.UUID) *SessionUpdateOne {
+	_u.mutation.AddAgentIDs(ids...)
+	return _u
+}
+
+// AddAgents adds the "agents" edges to the Agent entity.
+func (_u *SessionUpdateOne) AddAgents(v ...*Agent) *SessionUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddAgentIDs(ids...)
+}
+
+// AddDependsOnIDs adds the "depends_on" edge to the SessionDependency entity by IDs.
+func (_u *SessionUpdateOne) AddDependsOnIDs(ids ...uuid.UUID) *SessionUpdateOne {
+	_u.mutation.AddDependsOnIDs(ids...)
+	return _u
+}
+
+// AddDependsOn adds the "depends_on" edges to the SessionDependency entity.
+func (_u *SessionUpdateOne) AddDependsOn(v ...*SessionDependency) *SessionUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddDependsOnIDs(ids...)
+}
+
+// AddDependentIDs adds the "dependents" edge to the SessionDependency entity by IDs.
+func (_u *SessionUpdateOne) AddDependentIDs(ids ...uuid.UUID) *SessionUpdateOne {
+	_u.mutation.AddDependentIDs(ids...)
+	return _u
+}
+
+// AddDependents adds the "dependents" edges to the SessionDependency entity.
+func (_u *SessionUpdateOne) AddDependents(v ...*SessionDependency) *SessionUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddDependentIDs(ids...)
+}
+
 // Mutation returns the SessionMutation object of the builder.
 func (_u *SessionUpdateOne) Mutation() *SessionMutation {
 	return _u.mutation
@@ -1224,6 +1517,69 @@ func (_u *SessionUpdateOne) RemoveHistory(v ...*SessionEvent) *SessionUpdateOne 
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveHistoryIDs(ids...)
+}
+
+// ClearAgents clears all "agents" edges to the Agent entity.
+func (_u *SessionUpdateOne) ClearAgents() *SessionUpdateOne {
+	_u.mutation.ClearAgents()
+	return _u
+}
+
+// RemoveAgentIDs removes the "agents" edge to Agent entities by IDs.
+func (_u *SessionUpdateOne) RemoveAgentIDs(ids ...uuid.UUID) *SessionUpdateOne {
+	_u.mutation.RemoveAgentIDs(ids...)
+	return _u
+}
+
+// RemoveAgents removes "agents" edges to Agent entities.
+func (_u *SessionUpdateOne) RemoveAgents(v ...*Agent) *SessionUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveAgentIDs(ids...)
+}
+
+// ClearDependsOn clears all "depends_on" edges to the SessionDependency entity.
+func (_u *SessionUpdateOne) ClearDependsOn() *SessionUpdateOne {
+	_u.mutation.ClearDependsOn()
+	return _u
+}
+
+// RemoveDependsOnIDs removes the "depends_on" edge to SessionDependency entities by IDs.
+func (_u *SessionUpdateOne) RemoveDependsOnIDs(ids ...uuid.UUID) *SessionUpdateOne {
+	_u.mutation.RemoveDependsOnIDs(ids...)
+	return _u
+}
+
+// RemoveDependsOn removes "depends_on" edges to SessionDependency entities.
+func (_u *SessionUpdateOne) RemoveDependsOn(v ...*SessionDependency) *SessionUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveDependsOnIDs(ids...)
+}
+
+// ClearDependents clears all "dependents" edges to the SessionDependency entity.
+func (_u *SessionUpdateOne) ClearDependents() *SessionUpdateOne {
+	_u.mutation.ClearDependents()
+	return _u
+}
+
+// RemoveDependentIDs removes the "dependents" edge to SessionDependency entities by IDs.
+func (_u *SessionUpdateOne) RemoveDependentIDs(ids ...uuid.UUID) *SessionUpdateOne {
+	_u.mutation.RemoveDependentIDs(ids...)
+	return _u
+}
+
+// RemoveDependents removes "dependents" edges to SessionDependency entities.
+func (_u *SessionUpdateOne) RemoveDependents(v ...*SessionDependency) *SessionUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveDependentIDs(ids...)
 }
 
 // Where appends a list predicates to the SessionUpdate builder.
@@ -1382,6 +1738,9 @@ func (_u *SessionUpdateOne) sqlSave(ctx context.Context) (_node *Session, err er
 	}
 	if value, ok := _u.mutation.StatusMessage(); ok {
 		_spec.SetField(session.FieldStatusMessage, field.TypeString, value)
+	}
+	if _u.mutation.StartsAtCleared() {
+		_spec.ClearField(session.FieldStartsAt, field.TypeTime)
 	}
 	if value, ok := _u.mutation.ScheduledAt(); ok {
 		_spec.SetField(session.FieldScheduledAt, field.TypeTime, value)
@@ -1585,6 +1944,141 @@ func (_u *SessionUpdateOne) sqlSave(ctx context.Context) (_node *Session, err er
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(sessionevent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.AgentsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   session.AgentsTable,
+			Columns: session.AgentsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(agent.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedAgentsIDs(); len(nodes) > 0 && !_u.mutation.AgentsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   session.AgentsTable,
+			Columns: session.AgentsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(agent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.AgentsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   session.AgentsTable,
+			Columns: session.AgentsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(agent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.DependsOnCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.DependsOnTable,
+			Columns: []string{session.DependsOnColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessiondependency.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedDependsOnIDs(); len(nodes) > 0 && !_u.mutation.DependsOnCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.DependsOnTable,
+			Columns: []string{session.DependsOnColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessiondependency.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.DependsOnIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.DependsOnTable,
+			Columns: []string{session.DependsOnColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessiondependency.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.DependentsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.DependentsTable,
+			Columns: []string{session.DependentsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessiondependency.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedDependentsIDs(); len(nodes) > 0 && !_u.mutation.DependentsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.DependentsTable,
+			Columns: []string{session.DependentsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessiondependency.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.DependentsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.DependentsTable,
+			Columns: []string{session.DependentsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessiondependency.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

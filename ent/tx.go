@@ -76,6 +76,8 @@ type Tx struct {
 	SSHKey *SSHKeyClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
+	// SessionDependency is the client for interacting with the SessionDependency builders.
+	SessionDependency *SessionDependencyClient
 	// SessionEvent is the client for interacting with the SessionEvent builders.
 	SessionEvent *SessionEventClient
 	// SessionMount is the client for interacting with the SessionMount builders.
@@ -256,6 +258,7 @@ func (tx *Tx) init() {
 	tx.RoleGrant = NewRoleGrantClient(tx.config)
 	tx.SSHKey = NewSSHKeyClient(tx.config)
 	tx.Session = NewSessionClient(tx.config)
+	tx.SessionDependency = NewSessionDependencyClient(tx.config)
 	tx.SessionEvent = NewSessionEventClient(tx.config)
 	tx.SessionMount = NewSessionMountClient(tx.config)
 	tx.SlotType = NewSlotTypeClient(tx.config)

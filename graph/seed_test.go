@@ -92,6 +92,8 @@ func (s *seeder) session(owner *ent.User, p *ent.Project, img *ent.Image, f *ent
 		}
 	}
 	c.SessionMount.Create().SetTarget("/home/work/data").SetSession(x).SetVfolder(f).ExecX(ctx)
+	c.SessionDependency.Create().SetName("first").SetSession(x).SetNeeded(x).ExecX(ctx)
+	x.Update().AddAgents(a).ExecX(ctx)
 	c.SessionEvent.Create().SetPhase("schedule").SetResult(sessionevent.ResultInfo).SetSession(x).
 		SetSteps([]report.Step{{Name: "one", StartedAt: time.Now(), EndedAt: time.Now()}}).ExecX(ctx)
 	return x

@@ -50,6 +50,8 @@ const (
 	EdgeResourceGroup = "resource_group"
 	// EdgeDevices holds the string denoting the devices edge name in mutations.
 	EdgeDevices = "devices"
+	// EdgeWantedBy holds the string denoting the wanted_by edge name in mutations.
+	EdgeWantedBy = "wanted_by"
 	// Table holds the table name of the agent in the database.
 	Table = "agents"
 	// ResourceGroupTable is the table that holds the resource_group relation/edge.
@@ -66,6 +68,11 @@ const (
 	DevicesInverseTable = "devices"
 	// DevicesColumn is the table column denoting the devices relation/edge.
 	DevicesColumn = "agent_id"
+	// WantedByTable is the table that holds the wanted_by relation/edge. The primary key declared below.
+	WantedByTable = "session_agents"
+	// WantedByInverseTable is the table name for the Session entity.
+	// It exists in this package in order to avoid circular dependency with the "session" package.
+	WantedByInverseTable = "sessions"
 )
 
 // Columns holds all SQL columns for agent fields.
@@ -85,6 +92,12 @@ var Columns = []string{
 	FieldLastSeenAt,
 	FieldResourceGroupID,
 }
+
+var (
+	// WantedByPrimaryKey and WantedByColumn2 are the table columns denoting the
+	// primary key for the wanted_by relation (M2M).
+	WantedByPrimaryKey = []string{"session_id", "agent_id"}
+)
 
 // ValidColumn reports if the column name is valid (part of the table columns).
 func ValidColumn(column string) bool {
@@ -234,6 +247,20 @@ func ByDevices(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newDevicesStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
+
+// ByWantedByCount orders the results by wanted_by count.
+func ByWantedByCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newWantedByStep(), opts...)
+	}
+}
+
+// ByWantedBy orders the results by wanted_by terms.
+func ByWantedBy(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newWantedByStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
 func newResourceGroupStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
@@ -246,6 +273,13 @@ func newDevicesStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(DevicesInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, DevicesTable, DevicesColumn),
+	)
+}
+func newWantedByStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(WantedByInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.M2M, true, WantedByTable, WantedByPrimaryKey...),
 	)
 }
 

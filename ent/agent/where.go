@@ -602,6 +602,29 @@ func HasDevicesWith(preds ...predicate.Device) predicate.Agent {
 	})
 }
 
+// HasWantedBy applies the HasEdge predicate on the "wanted_by" edge.
+func HasWantedBy() predicate.Agent {
+	return predicate.Agent(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, true, WantedByTable, WantedByPrimaryKey...),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasWantedByWith applies the HasEdge predicate on the "wanted_by" edge with a given conditions (other predicates).
+func HasWantedByWith(preds ...predicate.Session) predicate.Agent {
+	return predicate.Agent(func(s *sql.Selector) {
+		step := newWantedByStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // And groups predicates with the AND operator between them.
 func And(predicates ...predicate.Agent) predicate.Agent {
 	return predicate.Agent(sql.AndPredicates(predicates...))

@@ -381,6 +381,18 @@ func (f SessionFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, err
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SessionMutation", m)
 }
 
+// The SessionDependencyFunc type is an adapter to allow the use of ordinary
+// function as SessionDependency mutator.
+type SessionDependencyFunc func(context.Context, *ent.SessionDependencyMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SessionDependencyFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.SessionDependencyMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SessionDependencyMutation", m)
+}
+
 // The SessionEventFunc type is an adapter to allow the use of ordinary
 // function as SessionEvent mutator.
 type SessionEventFunc func(context.Context, *ent.SessionEventMutation) (ent.Value, error)

@@ -39,6 +39,7 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
@@ -944,6 +945,33 @@ func (f TraverseSession) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.SessionQuery", q)
 }
 
+// The SessionDependencyFunc type is an adapter to allow the use of ordinary function as a Querier.
+type SessionDependencyFunc func(context.Context, *ent.SessionDependencyQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f SessionDependencyFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.SessionDependencyQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.SessionDependencyQuery", q)
+}
+
+// The TraverseSessionDependency type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseSessionDependency func(context.Context, *ent.SessionDependencyQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseSessionDependency) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseSessionDependency) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.SessionDependencyQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.SessionDependencyQuery", q)
+}
+
 // The SessionEventFunc type is an adapter to allow the use of ordinary function as a Querier.
 type SessionEventFunc func(context.Context, *ent.SessionEventQuery) (ent.Value, error)
 
@@ -1252,6 +1280,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.SSHKeyQuery, predicate.SSHKey, sshkey.OrderOption]{typ: ent.TypeSSHKey, tq: q}, nil
 	case *ent.SessionQuery:
 		return &query[*ent.SessionQuery, predicate.Session, session.OrderOption]{typ: ent.TypeSession, tq: q}, nil
+	case *ent.SessionDependencyQuery:
+		return &query[*ent.SessionDependencyQuery, predicate.SessionDependency, sessiondependency.OrderOption]{typ: ent.TypeSessionDependency, tq: q}, nil
 	case *ent.SessionEventQuery:
 		return &query[*ent.SessionEventQuery, predicate.SessionEvent, sessionevent.OrderOption]{typ: ent.TypeSessionEvent, tq: q}, nil
 	case *ent.SessionMountQuery:

@@ -999,6 +999,9 @@ var (
 		{Name: "active", Type: field.TypeBool, Default: true},
 		{Name: "public", Type: field.TypeBool, Default: true},
 		{Name: "session_types", Type: field.TypeJSON},
+		{Name: "strategy", Type: field.TypeEnum, Enums: []string{"pack", "concentrated", "dispersed", "roundrobin"}, Default: "pack"},
+		{Name: "queue_order", Type: field.TypeEnum, Enums: []string{"fifo", "lifo", "drf", "fair_share"}, Default: "fifo"},
+		{Name: "hold_after", Type: field.TypeInt, Default: 600},
 	}
 	// ResourceGroupsTable holds the schema information for the "resource_groups" table.
 	ResourceGroupsTable = &schema.Table{
@@ -1189,8 +1192,10 @@ var (
 		{Name: "environment", Type: field.TypeJSON},
 		{Name: "shm_bytes", Type: field.TypeInt64, Default: 0},
 		{Name: "idempotency_key", Type: field.TypeString, Nullable: true},
-		{Name: "termination_reason", Type: field.TypeEnum, Nullable: true, Enums: []string{"user_requested", "completed", "failed", "out_of_memory", "image_pull_failed", "start_failed", "deadline_exceeded", "agent_lost", "kernel_lost", "shutdown"}},
+		{Name: "termination_reason", Type: field.TypeEnum, Nullable: true, Enums: []string{"user_requested", "completed", "failed", "out_of_memory", "image_pull_failed", "start_failed", "deadline_exceeded", "agent_lost", "kernel_lost", "shutdown", "dependency_failed"}},
 		{Name: "status_message", Type: field.TypeString, Default: ""},
+		{Name: "starts_at", Type: field.TypeTime, Nullable: true},
+		{Name: "strict_agents", Type: field.TypeBool, Default: false},
 		{Name: "scheduled_at", Type: field.TypeTime, Nullable: true},
 		{Name: "started_at", Type: field.TypeTime, Nullable: true},
 		{Name: "terminated_at", Type: field.TypeTime, Nullable: true},
@@ -1213,31 +1218,31 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "sessions_domains_domain",
-				Columns:    []*schema.Column{SessionsColumns[25]},
+				Columns:    []*schema.Column{SessionsColumns[27]},
 				RefColumns: []*schema.Column{DomainsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_projects_project",
-				Columns:    []*schema.Column{SessionsColumns[26]},
+				Columns:    []*schema.Column{SessionsColumns[28]},
 				RefColumns: []*schema.Column{ProjectsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_users_owner",
-				Columns:    []*schema.Column{SessionsColumns[27]},
+				Columns:    []*schema.Column{SessionsColumns[29]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_resource_groups_resource_group",
-				Columns:    []*schema.Column{SessionsColumns[28]},
+				Columns:    []*schema.Column{SessionsColumns[30]},
 				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_images_image",
-				Columns:    []*schema.Column{SessionsColumns[29]},
+				Columns:    []*schema.Column{SessionsColumns[31]},
 				RefColumns: []*schema.Column{ImagesColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -1246,22 +1251,22 @@ var (
 			{
 				Name:    "session_owner_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[27]},
+				Columns: []*schema.Column{SessionsColumns[29]},
 			},
 			{
 				Name:    "session_project_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[26]},
+				Columns: []*schema.Column{SessionsColumns[28]},
 			},
 			{
 				Name:    "session_domain_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[25]},
+				Columns: []*schema.Column{SessionsColumns[27]},
 			},
 			{
 				Name:    "session_owner_id_name",
 				Unique:  true,
-				Columns: []*schema.Column{SessionsColumns[27], SessionsColumns[3]},
+				Columns: []*schema.Column{SessionsColumns[29], SessionsColumns[3]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "terminated_at IS NULL",
 				},
@@ -1269,7 +1274,7 @@ var (
 			{
 				Name:    "session_owner_id_idempotency_key",
 				Unique:  true,
-				Columns: []*schema.Column{SessionsColumns[27], SessionsColumns[14]},
+				Columns: []*schema.Column{SessionsColumns[29], SessionsColumns[14]},
 			},
 			{
 				Name:    "session_status",
@@ -1292,7 +1297,50 @@ var (
 			{
 				Name:    "session_owner_id_created_at",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[27], SessionsColumns[1]},
+				Columns: []*schema.Column{SessionsColumns[29], SessionsColumns[1]},
+			},
+		},
+	}
+	// SessionDependenciesColumns holds the columns for the "session_dependencies" table.
+	SessionDependenciesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "name", Type: field.TypeString},
+		{Name: "satisfied", Type: field.TypeBool, Default: false},
+		{Name: "session_id", Type: field.TypeUUID},
+		{Name: "needed_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// SessionDependenciesTable holds the schema information for the "session_dependencies" table.
+	SessionDependenciesTable = &schema.Table{
+		Name:       "session_dependencies",
+		Columns:    SessionDependenciesColumns,
+		PrimaryKey: []*schema.Column{SessionDependenciesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "session_dependencies_sessions_depends_on",
+				Columns:    []*schema.Column{SessionDependenciesColumns[3]},
+				RefColumns: []*schema.Column{SessionsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "session_dependencies_sessions_dependents",
+				Columns:    []*schema.Column{SessionDependenciesColumns[4]},
+				RefColumns: []*schema.Column{SessionsColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "sessiondependency_session_id_needed_id",
+				Unique:  true,
+				Columns: []*schema.Column{SessionDependenciesColumns[3], SessionDependenciesColumns[4]},
+			},
+			{
+				Name:    "sessiondependency_open",
+				Unique:  false,
+				Columns: []*schema.Column{SessionDependenciesColumns[4]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "NOT satisfied",
+				},
 			},
 		},
 	}
@@ -1710,6 +1758,31 @@ var (
 			},
 		},
 	}
+	// SessionAgentsColumns holds the columns for the "session_agents" table.
+	SessionAgentsColumns = []*schema.Column{
+		{Name: "session_id", Type: field.TypeUUID},
+		{Name: "agent_id", Type: field.TypeUUID},
+	}
+	// SessionAgentsTable holds the schema information for the "session_agents" table.
+	SessionAgentsTable = &schema.Table{
+		Name:       "session_agents",
+		Columns:    SessionAgentsColumns,
+		PrimaryKey: []*schema.Column{SessionAgentsColumns[0], SessionAgentsColumns[1]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "session_agents_session_id",
+				Columns:    []*schema.Column{SessionAgentsColumns[0]},
+				RefColumns: []*schema.Column{SessionsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "session_agents_agent_id",
+				Columns:    []*schema.Column{SessionAgentsColumns[1]},
+				RefColumns: []*schema.Column{AgentsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
 		AccessTokensTable,
@@ -1743,6 +1816,7 @@ var (
 		RoleGrantsTable,
 		SSHKeysTable,
 		SessionsTable,
+		SessionDependenciesTable,
 		SessionEventsTable,
 		SessionMountsTable,
 		SlotTypesTable,
@@ -1753,6 +1827,7 @@ var (
 		VolumesTable,
 		VolumeGrantsTable,
 		DomainRegistriesTable,
+		SessionAgentsTable,
 	}
 )
 
@@ -1806,6 +1881,8 @@ func init() {
 	SessionsTable.ForeignKeys[2].RefTable = UsersTable
 	SessionsTable.ForeignKeys[3].RefTable = ResourceGroupsTable
 	SessionsTable.ForeignKeys[4].RefTable = ImagesTable
+	SessionDependenciesTable.ForeignKeys[0].RefTable = SessionsTable
+	SessionDependenciesTable.ForeignKeys[1].RefTable = SessionsTable
 	SessionEventsTable.ForeignKeys[0].RefTable = SessionsTable
 	SessionMountsTable.ForeignKeys[0].RefTable = SessionsTable
 	SessionMountsTable.ForeignKeys[1].RefTable = VfoldersTable
@@ -1824,4 +1901,6 @@ func init() {
 	}
 	DomainRegistriesTable.ForeignKeys[0].RefTable = DomainsTable
 	DomainRegistriesTable.ForeignKeys[1].RefTable = RegistriesTable
+	SessionAgentsTable.ForeignKeys[0].RefTable = SessionsTable
+	SessionAgentsTable.ForeignKeys[1].RefTable = AgentsTable
 }

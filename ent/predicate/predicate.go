@@ -99,6 +99,9 @@ type SSHKey func(*sql.Selector)
 // Session is the predicate function for session builders.
 type Session func(*sql.Selector)
 
+// SessionDependency is the predicate function for sessiondependency builders.
+type SessionDependency func(*sql.Selector)
+
 // SessionEvent is the predicate function for sessionevent builders.
 type SessionEvent func(*sql.Selector)
 

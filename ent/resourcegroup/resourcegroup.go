@@ -3,6 +3,9 @@
 package resourcegroup
 
 import (
+	"fmt"
+	"io"
+	"strconv"
 	"time"
 
 	"entgo.io/ent"
@@ -28,6 +31,12 @@ const (
 	FieldPublic = "public"
 	// FieldSessionTypes holds the string denoting the session_types field in the database.
 	FieldSessionTypes = "session_types"
+	// FieldStrategy holds the string denoting the strategy field in the database.
+	FieldStrategy = "strategy"
+	// FieldOrder holds the string denoting the order field in the database.
+	FieldOrder = "queue_order"
+	// FieldHoldAfter holds the string denoting the hold_after field in the database.
+	FieldHoldAfter = "hold_after"
 	// EdgeAgents holds the string denoting the agents edge name in mutations.
 	EdgeAgents = "agents"
 	// EdgeGrants holds the string denoting the grants edge name in mutations.
@@ -68,6 +77,9 @@ var Columns = []string{
 	FieldActive,
 	FieldPublic,
 	FieldSessionTypes,
+	FieldStrategy,
+	FieldOrder,
+	FieldHoldAfter,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -99,9 +111,67 @@ var (
 	DefaultPublic bool
 	// DefaultSessionTypes holds the default value on creation for the "session_types" field.
 	DefaultSessionTypes []string
+	// DefaultHoldAfter holds the default value on creation for the "hold_after" field.
+	DefaultHoldAfter int
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
+
+// Strategy defines the type for the "strategy" enum field.
+type Strategy string
+
+// StrategyPack is the default value of the Strategy enum.
+const DefaultStrategy = StrategyPack
+
+// Strategy values.
+const (
+	StrategyPack         Strategy = "pack"
+	StrategyConcentrated Strategy = "concentrated"
+	StrategyDispersed    Strategy = "dispersed"
+	StrategyRoundrobin   Strategy = "roundrobin"
+)
+
+func (s Strategy) String() string {
+	return string(s)
+}
+
+// StrategyValidator is a validator for the "strategy" field enum values. It is called by the builders before save.
+func StrategyValidator(s Strategy) error {
+	switch s {
+	case StrategyPack, StrategyConcentrated, StrategyDispersed, StrategyRoundrobin:
+		return nil
+	default:
+		return fmt.Errorf("resourcegroup: invalid enum value for strategy field: %q", s)
+	}
+}
+
+// Order defines the type for the "order" enum field.
+type Order string
+
+// OrderFifo is the default value of the Order enum.
+const DefaultOrder = OrderFifo
+
+// Order values.
+const (
+	OrderFifo      Order = "fifo"
+	OrderLifo      Order = "lifo"
+	OrderDrf       Order = "drf"
+	OrderFairShare Order = "fair_share"
+)
+
+func (_order Order) String() string {
+	return string(_order)
+}
+
+// OrderValidator is a validator for the "order" field enum values. It is called by the builders before save.
+func OrderValidator(_order Order) error {
+	switch _order {
+	case OrderFifo, OrderLifo, OrderDrf, OrderFairShare:
+		return nil
+	default:
+		return fmt.Errorf("resourcegroup: invalid enum value for order field: %q", _order)
+	}
+}
 
 // OrderOption defines the ordering options for the ResourceGroup queries.
 type OrderOption func(*sql.Selector)
@@ -134,6 +204,21 @@ func ByActive(opts ...sql.OrderTermOption) OrderOption {
 // ByPublic orders the results by the public field.
 func ByPublic(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldPublic, opts...).ToFunc()
+}
+
+// ByStrategy orders the results by the strategy field.
+func ByStrategy(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldStrategy, opts...).ToFunc()
+}
+
+// ByOrder orders the results by the order field.
+func ByOrder(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldOrder, opts...).ToFunc()
+}
+
+// ByHoldAfter orders the results by the hold_after field.
+func ByHoldAfter(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldHoldAfter, opts...).ToFunc()
 }
 
 // ByAgentsCount orders the results by agents count.
@@ -197,4 +282,40 @@ func newPresetsStep() *sqlgraph.Step {
 		sqlgraph.To(PresetsInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, PresetsTable, PresetsColumn),
 	)
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (e Strategy) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(e.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (e *Strategy) UnmarshalGQL(val interface{}) error {
+	str, ok := val.(string)
+	if !ok {
+		return fmt.Errorf("enum %T must be a string", val)
+	}
+	*e = Strategy(str)
+	if err := StrategyValidator(*e); err != nil {
+		return fmt.Errorf("%s is not a valid Strategy", str)
+	}
+	return nil
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (e Order) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(e.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (e *Order) UnmarshalGQL(val interface{}) error {
+	str, ok := val.(string)
+	if !ok {
+		return fmt.Errorf("enum %T must be a string", val)
+	}
+	*e = Order(str)
+	if err := OrderValidator(*e); err != nil {
+		return fmt.Errorf("%s is not a valid Order", str)
+	}
+	return nil
 }

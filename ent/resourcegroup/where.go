@@ -81,6 +81,11 @@ func Public(v bool) predicate.ResourceGroup {
 	return predicate.ResourceGroup(sql.FieldEQ(FieldPublic, v))
 }
 
+// HoldAfter applies equality check predicate on the "hold_after" field. It's identical to HoldAfterEQ.
+func HoldAfter(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldHoldAfter, v))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.ResourceGroup {
 	return predicate.ResourceGroup(sql.FieldEQ(FieldCreatedAt, v))
@@ -269,6 +274,86 @@ func PublicEQ(v bool) predicate.ResourceGroup {
 // PublicNEQ applies the NEQ predicate on the "public" field.
 func PublicNEQ(v bool) predicate.ResourceGroup {
 	return predicate.ResourceGroup(sql.FieldNEQ(FieldPublic, v))
+}
+
+// StrategyEQ applies the EQ predicate on the "strategy" field.
+func StrategyEQ(v Strategy) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldStrategy, v))
+}
+
+// StrategyNEQ applies the NEQ predicate on the "strategy" field.
+func StrategyNEQ(v Strategy) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNEQ(FieldStrategy, v))
+}
+
+// StrategyIn applies the In predicate on the "strategy" field.
+func StrategyIn(vs ...Strategy) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldIn(FieldStrategy, vs...))
+}
+
+// StrategyNotIn applies the NotIn predicate on the "strategy" field.
+func StrategyNotIn(vs ...Strategy) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNotIn(FieldStrategy, vs...))
+}
+
+// OrderEQ applies the EQ predicate on the "order" field.
+func OrderEQ(v Order) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldOrder, v))
+}
+
+// OrderNEQ applies the NEQ predicate on the "order" field.
+func OrderNEQ(v Order) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNEQ(FieldOrder, v))
+}
+
+// OrderIn applies the In predicate on the "order" field.
+func OrderIn(vs ...Order) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldIn(FieldOrder, vs...))
+}
+
+// OrderNotIn applies the NotIn predicate on the "order" field.
+func OrderNotIn(vs ...Order) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNotIn(FieldOrder, vs...))
+}
+
+// HoldAfterEQ applies the EQ predicate on the "hold_after" field.
+func HoldAfterEQ(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldHoldAfter, v))
+}
+
+// HoldAfterNEQ applies the NEQ predicate on the "hold_after" field.
+func HoldAfterNEQ(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNEQ(FieldHoldAfter, v))
+}
+
+// HoldAfterIn applies the In predicate on the "hold_after" field.
+func HoldAfterIn(vs ...int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldIn(FieldHoldAfter, vs...))
+}
+
+// HoldAfterNotIn applies the NotIn predicate on the "hold_after" field.
+func HoldAfterNotIn(vs ...int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNotIn(FieldHoldAfter, vs...))
+}
+
+// HoldAfterGT applies the GT predicate on the "hold_after" field.
+func HoldAfterGT(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldGT(FieldHoldAfter, v))
+}
+
+// HoldAfterGTE applies the GTE predicate on the "hold_after" field.
+func HoldAfterGTE(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldGTE(FieldHoldAfter, v))
+}
+
+// HoldAfterLT applies the LT predicate on the "hold_after" field.
+func HoldAfterLT(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldLT(FieldHoldAfter, v))
+}
+
+// HoldAfterLTE applies the LTE predicate on the "hold_after" field.
+func HoldAfterLTE(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldLTE(FieldHoldAfter, v))
 }
 
 // HasAgents applies the HasEdge predicate on the "agents" edge.

@@ -36,6 +36,7 @@ import (
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/schema"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/slottype"
@@ -876,6 +877,10 @@ func init() {
 	resourcegroupDescSessionTypes := resourcegroupFields[4].Descriptor()
 	// resourcegroup.DefaultSessionTypes holds the default value on creation for the session_types field.
 	resourcegroup.DefaultSessionTypes = resourcegroupDescSessionTypes.Default.([]string)
+	// resourcegroupDescHoldAfter is the schema descriptor for hold_after field.
+	resourcegroupDescHoldAfter := resourcegroupFields[7].Descriptor()
+	// resourcegroup.DefaultHoldAfter holds the default value on creation for the hold_after field.
+	resourcegroup.DefaultHoldAfter = resourcegroupDescHoldAfter.Default.(int)
 	// resourcegroupDescID is the schema descriptor for id field.
 	resourcegroupDescID := resourcegroupMixinFields0[0].Descriptor()
 	// resourcegroup.DefaultID holds the default value on creation for the id field.
@@ -1139,14 +1144,33 @@ func init() {
 	sessionDescStatusMessage := sessionFields[14].Descriptor()
 	// session.DefaultStatusMessage holds the default value on creation for the status_message field.
 	session.DefaultStatusMessage = sessionDescStatusMessage.Default.(string)
+	// sessionDescStrictAgents is the schema descriptor for strict_agents field.
+	sessionDescStrictAgents := sessionFields[16].Descriptor()
+	// session.DefaultStrictAgents holds the default value on creation for the strict_agents field.
+	session.DefaultStrictAgents = sessionDescStrictAgents.Default.(bool)
 	// sessionDescAttempt is the schema descriptor for attempt field.
-	sessionDescAttempt := sessionFields[20].Descriptor()
+	sessionDescAttempt := sessionFields[22].Descriptor()
 	// session.DefaultAttempt holds the default value on creation for the attempt field.
 	session.DefaultAttempt = sessionDescAttempt.Default.(int)
 	// sessionDescID is the schema descriptor for id field.
 	sessionDescID := sessionMixinFields0[0].Descriptor()
 	// session.DefaultID holds the default value on creation for the id field.
 	session.DefaultID = sessionDescID.Default.(func() uuid.UUID)
+	sessiondependencyMixin := schema.SessionDependency{}.Mixin()
+	sessiondependencyInters := schema.SessionDependency{}.Interceptors()
+	sessiondependency.Interceptors[0] = sessiondependencyInters[0]
+	sessiondependencyMixinFields0 := sessiondependencyMixin[0].Fields()
+	_ = sessiondependencyMixinFields0
+	sessiondependencyFields := schema.SessionDependency{}.Fields()
+	_ = sessiondependencyFields
+	// sessiondependencyDescSatisfied is the schema descriptor for satisfied field.
+	sessiondependencyDescSatisfied := sessiondependencyFields[1].Descriptor()
+	// sessiondependency.DefaultSatisfied holds the default value on creation for the satisfied field.
+	sessiondependency.DefaultSatisfied = sessiondependencyDescSatisfied.Default.(bool)
+	// sessiondependencyDescID is the schema descriptor for id field.
+	sessiondependencyDescID := sessiondependencyMixinFields0[0].Descriptor()
+	// sessiondependency.DefaultID holds the default value on creation for the id field.
+	sessiondependency.DefaultID = sessiondependencyDescID.Default.(func() uuid.UUID)
 	sessioneventMixin := schema.SessionEvent{}.Mixin()
 	sessioneventInters := schema.SessionEvent{}.Interceptors()
 	sessionevent.Interceptors[0] = sessioneventInters[0]

@@ -42,6 +42,7 @@ func (Agent) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.From("resource_group", ResourceGroup.Type).Ref("agents").Field("resource_group_id").Unique().Required(),
 		edge.To("devices", Device.Type),
+		edge.From("wanted_by", Session.Type).Ref("agents").Annotations(entgql.Skip()),
 	}
 }
 

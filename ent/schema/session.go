@@ -40,8 +40,10 @@ func (Session) Fields() []ent.Field {
 		field.String("idempotency_key").Optional().Nillable().Immutable().Annotations(entgql.Skip()),
 		field.Enum("termination_reason").Optional().Nillable().
 			Values("user_requested", "completed", "failed", "out_of_memory", "image_pull_failed", "start_failed",
-				"deadline_exceeded", "agent_lost", "kernel_lost", "shutdown"),
+				"deadline_exceeded", "agent_lost", "kernel_lost", "shutdown", "dependency_failed"),
 		field.String("status_message").Default(""),
+		field.Time("starts_at").Optional().Nillable().Immutable(), // not before
+		field.Bool("strict_agents").Default(false).Immutable(),    // on its agents or nowhere
 		field.Time("scheduled_at").Optional().Nillable(),
 		field.Time("started_at").Optional().Nillable(),
 		field.Time("terminated_at").Optional().Nillable(),
@@ -65,6 +67,9 @@ func (Session) Edges() []ent.Edge {
 		edge.To("kernels", Kernel.Type),
 		edge.To("mounts", SessionMount.Type),
 		edge.To("history", SessionEvent.Type),
+		edge.To("agents", Agent.Type), // that were asked for
+		edge.To("depends_on", SessionDependency.Type).Annotations(entsql.OnDelete(entsql.Cascade)),
+		edge.To("dependents", SessionDependency.Type).Annotations(entsql.OnDelete(entsql.SetNull)),
 	}
 }
 

@@ -86,7 +86,7 @@ var (
 		"resource_policies": "id", "resource_groups": "id", "group_grants": "resource_group_id", "resource_presets": "id",
 		"agents": "id", "devices": "agent_id", "registries": "id", "images": "id", "volumes": "id", "volume_grants": "volume_id",
 		"sessions": "id", "kernels": "session_id", "allocations": "session_id", "session_events": "session_id",
-		"session_mounts": "session_id", "vfolders": "id", "tasks": "id",
+		"session_mounts": "session_id", "session_dependencies": "session_id", "vfolders": "id", "tasks": "id",
 	}
 )
 
@@ -352,6 +352,9 @@ func (Kernel) Interceptors() []ent.Interceptor       { return visible(access.Ses
 func (Allocation) Interceptors() []ent.Interceptor   { return visible(access.Session, charged) }
 func (SessionEvent) Interceptors() []ent.Interceptor { return visible(access.Session, throughSession) }
 func (SessionMount) Interceptors() []ent.Interceptor { return visible(access.Session, throughSession) }
+func (SessionDependency) Interceptors() []ent.Interceptor {
+	return visible(access.Session, throughSession)
+}
 func (StorageProxy) Interceptors() []ent.Interceptor { return visible(access.Volume, nobody) }
 func (Volume) Interceptors() []ent.Interceptor       { return visible(access.Volume, anyone) }
 func (VolumeGrant) Interceptors() []ent.Interceptor  { return visible(access.Volume, heldOrOpen) }

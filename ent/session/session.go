@@ -59,6 +59,10 @@ const (
 	FieldTerminationReason = "termination_reason"
 	// FieldStatusMessage holds the string denoting the status_message field in the database.
 	FieldStatusMessage = "status_message"
+	// FieldStartsAt holds the string denoting the starts_at field in the database.
+	FieldStartsAt = "starts_at"
+	// FieldStrictAgents holds the string denoting the strict_agents field in the database.
+	FieldStrictAgents = "strict_agents"
 	// FieldScheduledAt holds the string denoting the scheduled_at field in the database.
 	FieldScheduledAt = "scheduled_at"
 	// FieldStartedAt holds the string denoting the started_at field in the database.
@@ -95,6 +99,12 @@ const (
 	EdgeMounts = "mounts"
 	// EdgeHistory holds the string denoting the history edge name in mutations.
 	EdgeHistory = "history"
+	// EdgeAgents holds the string denoting the agents edge name in mutations.
+	EdgeAgents = "agents"
+	// EdgeDependsOn holds the string denoting the depends_on edge name in mutations.
+	EdgeDependsOn = "depends_on"
+	// EdgeDependents holds the string denoting the dependents edge name in mutations.
+	EdgeDependents = "dependents"
 	// Table holds the table name of the session in the database.
 	Table = "sessions"
 	// DomainTable is the table that holds the domain relation/edge.
@@ -153,6 +163,25 @@ const (
 	HistoryInverseTable = "session_events"
 	// HistoryColumn is the table column denoting the history relation/edge.
 	HistoryColumn = "session_id"
+	// AgentsTable is the table that holds the agents relation/edge. The primary key declared below.
+	AgentsTable = "session_agents"
+	// AgentsInverseTable is the table name for the Agent entity.
+	// It exists in this package in order to avoid circular dependency with the "agent" package.
+	AgentsInverseTable = "agents"
+	// DependsOnTable is the table that holds the depends_on relation/edge.
+	DependsOnTable = "session_dependencies"
+	// DependsOnInverseTable is the table name for the SessionDependency entity.
+	// It exists in this package in order to avoid circular dependency with the "sessiondependency" package.
+	DependsOnInverseTable = "session_dependencies"
+	// DependsOnColumn is the table column denoting the depends_on relation/edge.
+	DependsOnColumn = "session_id"
+	// DependentsTable is the table that holds the dependents relation/edge.
+	DependentsTable = "session_dependencies"
+	// DependentsInverseTable is the table name for the SessionDependency entity.
+	// It exists in this package in order to avoid circular dependency with the "sessiondependency" package.
+	DependentsInverseTable = "session_dependencies"
+	// DependentsColumn is the table column denoting the dependents relation/edge.
+	DependentsColumn = "needed_id"
 )
 
 // Columns holds all SQL columns for session fields.
@@ -177,6 +206,8 @@ var Columns = []string{
 	FieldIdempotencyKey,
 	FieldTerminationReason,
 	FieldStatusMessage,
+	FieldStartsAt,
+	FieldStrictAgents,
 	FieldScheduledAt,
 	FieldStartedAt,
 	FieldTerminatedAt,
@@ -188,6 +219,12 @@ var Columns = []string{
 	FieldResourceGroupID,
 	FieldImageID,
 }
+
+var (
+	// AgentsPrimaryKey and AgentsColumn2 are the table columns denoting the
+	// primary key for the agents relation (M2M).
+	AgentsPrimaryKey = []string{"session_id", "agent_id"}
+)
 
 // ValidColumn reports if the column name is valid (part of the table columns).
 func ValidColumn(column string) bool {
@@ -224,6 +261,8 @@ var (
 	DefaultShmBytes int64
 	// DefaultStatusMessage holds the default value on creation for the "status_message" field.
 	DefaultStatusMessage string
+	// DefaultStrictAgents holds the default value on creation for the "strict_agents" field.
+	DefaultStrictAgents bool
 	// DefaultAttempt holds the default value on creation for the "attempt" field.
 	DefaultAttempt int
 	// DefaultID holds the default value on creation for the "id" field.
@@ -307,6 +346,7 @@ const (
 	TerminationReasonAgentLost        TerminationReason = "agent_lost"
 	TerminationReasonKernelLost       TerminationReason = "kernel_lost"
 	TerminationReasonShutdown         TerminationReason = "shutdown"
+	TerminationReasonDependencyFailed TerminationReason = "dependency_failed"
 )
 
 func (tr TerminationReason) String() string {
@@ -316,7 +356,7 @@ func (tr TerminationReason) String() string {
 // TerminationReasonValidator is a validator for the "termination_reason" field enum values. It is called by the builders before save.
 func TerminationReasonValidator(tr TerminationReason) error {
 	switch tr {
-	case TerminationReasonUserRequested, TerminationReasonCompleted, TerminationReasonFailed, TerminationReasonOutOfMemory, TerminationReasonImagePullFailed, TerminationReasonStartFailed, TerminationReasonDeadlineExceeded, TerminationReasonAgentLost, TerminationReasonKernelLost, TerminationReasonShutdown:
+	case TerminationReasonUserRequested, TerminationReasonCompleted, TerminationReasonFailed, TerminationReasonOutOfMemory, TerminationReasonImagePullFailed, TerminationReasonStartFailed, TerminationReasonDeadlineExceeded, TerminationReasonAgentLost, TerminationReasonKernelLost, TerminationReasonShutdown, TerminationReasonDependencyFailed:
 		return nil
 	default:
 		return fmt.Errorf("session: invalid enum value for termination_reason field: %q", tr)
@@ -409,6 +449,16 @@ func ByTerminationReason(opts ...sql.OrderTermOption) OrderOption {
 // ByStatusMessage orders the results by the status_message field.
 func ByStatusMessage(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldStatusMessage, opts...).ToFunc()
+}
+
+// ByStartsAt orders the results by the starts_at field.
+func ByStartsAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldStartsAt, opts...).ToFunc()
+}
+
+// ByStrictAgents orders the results by the strict_agents field.
+func ByStrictAgents(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldStrictAgents, opts...).ToFunc()
 }
 
 // ByScheduledAt orders the results by the scheduled_at field.
@@ -532,6 +582,48 @@ func ByHistory(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newHistoryStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
+
+// ByAgentsCount orders the results by agents count.
+func ByAgentsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newAgentsStep(), opts...)
+	}
+}
+
+// ByAgents orders the results by agents terms.
+func ByAgents(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newAgentsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
+// ByDependsOnCount orders the results by depends_on count.
+func ByDependsOnCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newDependsOnStep(), opts...)
+	}
+}
+
+// ByDependsOn orders the results by depends_on terms.
+func ByDependsOn(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newDependsOnStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
+// ByDependentsCount orders the results by dependents count.
+func ByDependentsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newDependentsStep(), opts...)
+	}
+}
+
+// ByDependents orders the results by dependents terms.
+func ByDependents(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newDependentsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
 func newDomainStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
@@ -586,6 +678,27 @@ func newHistoryStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(HistoryInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, HistoryTable, HistoryColumn),
+	)
+}
+func newAgentsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(AgentsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.M2M, false, AgentsTable, AgentsPrimaryKey...),
+	)
+}
+func newDependsOnStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(DependsOnInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, DependsOnTable, DependsOnColumn),
+	)
+}
+func newDependentsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(DependentsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, DependentsTable, DependentsColumn),
 	)
 }
 

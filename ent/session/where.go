@@ -117,6 +117,16 @@ func StatusMessage(v string) predicate.Session {
 	return predicate.Session(sql.FieldEQ(FieldStatusMessage, v))
 }
 
+// StartsAt applies equality check predicate on the "starts_at" field. It's identical to StartsAtEQ.
+func StartsAt(v time.Time) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldStartsAt, v))
+}
+
+// StrictAgents applies equality check predicate on the "strict_agents" field. It's identical to StrictAgentsEQ.
+func StrictAgents(v bool) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldStrictAgents, v))
+}
+
 // ScheduledAt applies equality check predicate on the "scheduled_at" field. It's identical to ScheduledAtEQ.
 func ScheduledAt(v time.Time) predicate.Session {
 	return predicate.Session(sql.FieldEQ(FieldScheduledAt, v))
@@ -802,6 +812,66 @@ func StatusMessageContainsFold(v string) predicate.Session {
 	return predicate.Session(sql.FieldContainsFold(FieldStatusMessage, v))
 }
 
+// StartsAtEQ applies the EQ predicate on the "starts_at" field.
+func StartsAtEQ(v time.Time) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldStartsAt, v))
+}
+
+// StartsAtNEQ applies the NEQ predicate on the "starts_at" field.
+func StartsAtNEQ(v time.Time) predicate.Session {
+	return predicate.Session(sql.FieldNEQ(FieldStartsAt, v))
+}
+
+// StartsAtIn applies the In predicate on the "starts_at" field.
+func StartsAtIn(vs ...time.Time) predicate.Session {
+	return predicate.Session(sql.FieldIn(FieldStartsAt, vs...))
+}
+
+// StartsAtNotIn applies the NotIn predicate on the "starts_at" field.
+func StartsAtNotIn(vs ...time.Time) predicate.Session {
+	return predicate.Session(sql.FieldNotIn(FieldStartsAt, vs...))
+}
+
+// StartsAtGT applies the GT predicate on the "starts_at" field.
+func StartsAtGT(v time.Time) predicate.Session {
+	return predicate.Session(sql.FieldGT(FieldStartsAt, v))
+}
+
+// StartsAtGTE applies the GTE predicate on the "starts_at" field.
+func StartsAtGTE(v time.Time) predicate.Session {
+	return predicate.Session(sql.FieldGTE(FieldStartsAt, v))
+}
+
+// StartsAtLT applies the LT predicate on the "starts_at" field.
+func StartsAtLT(v time.Time) predicate.Session {
+	return predicate.Session(sql.FieldLT(FieldStartsAt, v))
+}
+
+// StartsAtLTE applies the LTE predicate on the "starts_at" field.
+func StartsAtLTE(v time.Time) predicate.Session {
+	return predicate.Session(sql.FieldLTE(FieldStartsAt, v))
+}
+
+// StartsAtIsNil applies the IsNil predicate on the "starts_at" field.
+func StartsAtIsNil() predicate.Session {
+	return predicate.Session(sql.FieldIsNull(FieldStartsAt))
+}
+
+// StartsAtNotNil applies the NotNil predicate on the "starts_at" field.
+func StartsAtNotNil() predicate.Session {
+	return predicate.Session(sql.FieldNotNull(FieldStartsAt))
+}
+
+// StrictAgentsEQ applies the EQ predicate on the "strict_agents" field.
+func StrictAgentsEQ(v bool) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldStrictAgents, v))
+}
+
+// StrictAgentsNEQ applies the NEQ predicate on the "strict_agents" field.
+func StrictAgentsNEQ(v bool) predicate.Session {
+	return predicate.Session(sql.FieldNEQ(FieldStrictAgents, v))
+}
+
 // ScheduledAtEQ applies the EQ predicate on the "scheduled_at" field.
 func ScheduledAtEQ(v time.Time) predicate.Session {
 	return predicate.Session(sql.FieldEQ(FieldScheduledAt, v))
@@ -1368,6 +1438,75 @@ func HasHistory() predicate.Session {
 func HasHistoryWith(preds ...predicate.SessionEvent) predicate.Session {
 	return predicate.Session(func(s *sql.Selector) {
 		step := newHistoryStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasAgents applies the HasEdge predicate on the "agents" edge.
+func HasAgents() predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, false, AgentsTable, AgentsPrimaryKey...),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasAgentsWith applies the HasEdge predicate on the "agents" edge with a given conditions (other predicates).
+func HasAgentsWith(preds ...predicate.Agent) predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := newAgentsStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasDependsOn applies the HasEdge predicate on the "depends_on" edge.
+func HasDependsOn() predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, DependsOnTable, DependsOnColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasDependsOnWith applies the HasEdge predicate on the "depends_on" edge with a given conditions (other predicates).
+func HasDependsOnWith(preds ...predicate.SessionDependency) predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := newDependsOnStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasDependents applies the HasEdge predicate on the "dependents" edge.
+func HasDependents() predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, DependentsTable, DependentsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasDependentsWith applies the HasEdge predicate on the "dependents" edge with a given conditions (other predicates).
+func HasDependentsWith(preds ...predicate.SessionDependency) predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := newDependentsStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

@@ -25,6 +25,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/berthhq/berth/ent/rolegrant"
 	session1 "github.com/berthhq/berth/ent/session"
@@ -868,11 +869,14 @@ type ComplexityRoot struct {
 		CreatedAt    func(childComplexity int) int
 		Description  func(childComplexity int) int
 		Grants       func(childComplexity int) int
+		HoldAfter    func(childComplexity int) int
 		ID           func(childComplexity int) int
 		Name         func(childComplexity int) int
+		Order        func(childComplexity int) int
 		Permissions  func(childComplexity int) int
 		Public       func(childComplexity int) int
 		SessionTypes func(childComplexity int) int
+		Strategy     func(childComplexity int) int
 	}
 
 	ResourceGroupAccess struct {
@@ -1046,9 +1050,12 @@ type ComplexityRoot struct {
 	}
 
 	Session struct {
+		Agents            func(childComplexity int) int
 		Command           func(childComplexity int) int
 		CreatedAt         func(childComplexity int) int
 		DeadlineAt        func(childComplexity int) int
+		Dependents        func(childComplexity int) int
+		DependsOn         func(childComplexity int) int
 		Domain            func(childComplexity int) int
 		Environment       func(childComplexity int) int
 		ExitCode          func(childComplexity int) int
@@ -1068,8 +1075,10 @@ type ComplexityRoot struct {
 		ScheduledAt       func(childComplexity int) int
 		Slots             func(childComplexity int) int
 		StartedAt         func(childComplexity int) int
+		StartsAt          func(childComplexity int) int
 		Status            func(childComplexity int) int
 		StatusMessage     func(childComplexity int) int
+		StrictAgents      func(childComplexity int) int
 		TerminatedAt      func(childComplexity int) int
 		TerminationReason func(childComplexity int) int
 		Type              func(childComplexity int) int
@@ -1081,6 +1090,14 @@ type ComplexityRoot struct {
 		Edges      func(childComplexity int) int
 		PageInfo   func(childComplexity int) int
 		TotalCount func(childComplexity int) int
+	}
+
+	SessionDependency struct {
+		ID        func(childComplexity int) int
+		Name      func(childComplexity int) int
+		Needed    func(childComplexity int) int
+		Satisfied func(childComplexity int) int
+		Session   func(childComplexity int) int
 	}
 
 	SessionEdge struct {
@@ -5099,6 +5116,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourceGroup.Grants(childComplexity), true
+	case "ResourceGroup.holdAfter":
+		if e.ComplexityRoot.ResourceGroup.HoldAfter == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.HoldAfter(childComplexity), true
 	case "ResourceGroup.id":
 		if e.ComplexityRoot.ResourceGroup.ID == nil {
 			break
@@ -5111,6 +5134,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourceGroup.Name(childComplexity), true
+	case "ResourceGroup.order":
+		if e.ComplexityRoot.ResourceGroup.Order == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.Order(childComplexity), true
 	case "ResourceGroup.permissions":
 		if e.ComplexityRoot.ResourceGroup.Permissions == nil {
 			break
@@ -5129,6 +5158,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourceGroup.SessionTypes(childComplexity), true
+	case "ResourceGroup.strategy":
+		if e.ComplexityRoot.ResourceGroup.Strategy == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.Strategy(childComplexity), true
 
 	case "ResourceGroupAccess.project":
 		if e.ComplexityRoot.ResourceGroupAccess.Project == nil {
@@ -5713,6 +5748,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Server.Version(childComplexity), true
 
+	case "Session.agents":
+		if e.ComplexityRoot.Session.Agents == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.Agents(childComplexity), true
 	case "Session.command":
 		if e.ComplexityRoot.Session.Command == nil {
 			break
@@ -5731,6 +5772,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Session.DeadlineAt(childComplexity), true
+	case "Session.dependents":
+		if e.ComplexityRoot.Session.Dependents == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.Dependents(childComplexity), true
+	case "Session.dependsOn":
+		if e.ComplexityRoot.Session.DependsOn == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.DependsOn(childComplexity), true
 	case "Session.domain":
 		if e.ComplexityRoot.Session.Domain == nil {
 			break
@@ -5845,6 +5898,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Session.StartedAt(childComplexity), true
+	case "Session.startsAt":
+		if e.ComplexityRoot.Session.StartsAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.StartsAt(childComplexity), true
 	case "Session.status":
 		if e.ComplexityRoot.Session.Status == nil {
 			break
@@ -5857,6 +5916,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Session.StatusMessage(childComplexity), true
+	case "Session.strictAgents":
+		if e.ComplexityRoot.Session.StrictAgents == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.StrictAgents(childComplexity), true
 	case "Session.terminatedAt":
 		if e.ComplexityRoot.Session.TerminatedAt == nil {
 			break
@@ -5906,6 +5971,37 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SessionConnection.TotalCount(childComplexity), true
+
+	case "SessionDependency.id":
+		if e.ComplexityRoot.SessionDependency.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionDependency.ID(childComplexity), true
+	case "SessionDependency.name":
+		if e.ComplexityRoot.SessionDependency.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionDependency.Name(childComplexity), true
+	case "SessionDependency.needed":
+		if e.ComplexityRoot.SessionDependency.Needed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionDependency.Needed(childComplexity), true
+	case "SessionDependency.satisfied":
+		if e.ComplexityRoot.SessionDependency.Satisfied == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionDependency.Satisfied(childComplexity), true
+	case "SessionDependency.session":
+		if e.ComplexityRoot.SessionDependency.Session == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionDependency.Session(childComplexity), true
 
 	case "SessionEdge.cursor":
 		if e.ComplexityRoot.SessionEdge.Cursor == nil {
@@ -7134,8 +7230,36 @@ type ResourceGroup implements Node @allow(to: USER) {
   active: Boolean!
   "Open to every project."
   public: Boolean!
+  "How an agent is chosen among those that have room."
+  strategy: PlacementStrategy!
+  "Who comes first among sessions of one priority."
+  order: QueueOrder!
+  "Seconds after which the head of the queue is no longer passed by those that fit now; -1 is never."
+  holdAfter: Int!
   createdAt: Time!
   agents(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [AgentOrder!], where: AgentWhereInput): AgentConnection!
+}
+
+enum PlacementStrategy {
+  "Where the least is left in pieces that nobody can use."
+  pack
+  "The fullest agent."
+  concentrated
+  "The emptiest agent."
+  dispersed
+  "One agent after the other."
+  roundrobin
+}
+
+enum QueueOrder {
+  "The oldest first."
+  fifo
+  "The newest first."
+  lifo
+  "Whose user holds the smallest share of what is scarcest to him."
+  drf
+  "Who has used least lately, by the weights of domain, project and user."
+  fair_share
 }
 
 enum AgentStatus {
@@ -7279,8 +7403,30 @@ extend type Query {
   slotTypes: [SlotType!]! @allow(to: USER)
 }
 
-input CreateResourceGroupInput { name: String! description: String public: Boolean sessionTypes: [String!] }
-input UpdateResourceGroupInput { id: ID! name: String description: String active: Boolean public: Boolean sessionTypes: [String!] }
+input CreateResourceGroupInput {
+  name: String!
+  description: String
+  public: Boolean
+  sessionTypes: [String!]
+  "Default pack."
+  strategy: PlacementStrategy
+  "Default fifo."
+  order: QueueOrder
+  "Seconds, 0 to 2592000, or -1 for never; default 600."
+  holdAfter: Int
+}
+input UpdateResourceGroupInput {
+  id: ID!
+  name: String
+  description: String
+  active: Boolean
+  public: Boolean
+  sessionTypes: [String!]
+  strategy: PlacementStrategy
+  order: QueueOrder
+  "Seconds, 0 to 2592000, or -1 for never."
+  holdAfter: Int
+}
 input DeleteResourceGroupInput { id: ID! }
 "Exactly one of domain, project, user and keypair."
 input GrantResourceGroupInput { resourceGroup: ID! domain: ID project: ID user: ID keypair: ID }
@@ -8222,6 +8368,8 @@ enum TerminationReason {
   agent_lost
   kernel_lost
   shutdown
+  "A session that it was to start after did not succeed."
+  dependency_failed
 }
 
 "What a user asked for: one or more kernels (containers) that live and end together."
@@ -8244,6 +8392,8 @@ type Session implements Node @allow(to: USER) {
   "Why the session ended or failed, for people."
   statusMessage: String!
   createdAt: Time!
+  "It does not start before."
+  startsAt: Time
   scheduledAt: Time
   startedAt: Time
   terminatedAt: Time
@@ -8257,12 +8407,33 @@ type Session implements Node @allow(to: USER) {
   image: Image!
   kernels: [Kernel!]!
   mounts: [SessionMount!]!
+  "Agents it was asked to run on; those out of sight are missing."
+  agents: [Agent!]!
+  "True: on these agents or nowhere. False: on these first."
+  strictAgents: Boolean!
+  "What has to succeed before it starts."
+  dependsOn: [SessionDependency!]!
+  "What starts only after it has succeeded."
+  dependents: [SessionDependency!]!
   "Every attempt and change of state, oldest first."
   history: [SessionEvent!]!
   "Why the session waits; null when it does not."
   pending: PendingReport
   "What has been charged so far: slot-seconds per slot."
   usage: [UsageEntry!]!
+}
+
+"A session starts only after another one has succeeded; if that does not, it is cancelled."
+type SessionDependency implements Node @allow(to: USER) {
+  id: ID!
+  "The name that the needed session had."
+  name: String!
+  "The needed session has succeeded."
+  satisfied: Boolean!
+  "The session that waits."
+  session: Session
+  "The session that it needs; null when out of sight or gone."
+  needed: Session
 }
 
 type SessionMount implements Node @allow(to: USER) {
@@ -8468,6 +8639,14 @@ input CreateSessionInput {
   resourceGroup: ID
   "0 to 100, higher first; default 10."
   priority: Int
+  "Only for batch sessions: it does not start before; at most a year ahead."
+  startsAt: Time
+  "Sessions in sight that have to succeed first, at most 32. If one does not, this one is cancelled."
+  dependsOn: [ID!]
+  "Agents to run on, at most 32, all of them open to the session."
+  agents: [ID!]
+  "True: on these agents or nowhere, for which one has to be allowed to change them. Default: on these first."
+  strictAgents: Boolean
   "Size of /dev/shm in bytes; default 64 MiB."
   shmBytes: Int64
   "A second request with the same key returns the first one's session."
@@ -10105,6 +10284,12 @@ func (ec *executionContext) childFields_ResourceGroup(ctx context.Context, field
 		return ec.fieldContext_ResourceGroup_active(ctx, field)
 	case "public":
 		return ec.fieldContext_ResourceGroup_public(ctx, field)
+	case "strategy":
+		return ec.fieldContext_ResourceGroup_strategy(ctx, field)
+	case "order":
+		return ec.fieldContext_ResourceGroup_order(ctx, field)
+	case "holdAfter":
+		return ec.fieldContext_ResourceGroup_holdAfter(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_ResourceGroup_createdAt(ctx, field)
 	case "agents":
@@ -10485,6 +10670,8 @@ func (ec *executionContext) childFields_Session(ctx context.Context, field graph
 		return ec.fieldContext_Session_statusMessage(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_Session_createdAt(ctx, field)
+	case "startsAt":
+		return ec.fieldContext_Session_startsAt(ctx, field)
 	case "scheduledAt":
 		return ec.fieldContext_Session_scheduledAt(ctx, field)
 	case "startedAt":
@@ -10507,6 +10694,14 @@ func (ec *executionContext) childFields_Session(ctx context.Context, field graph
 		return ec.fieldContext_Session_kernels(ctx, field)
 	case "mounts":
 		return ec.fieldContext_Session_mounts(ctx, field)
+	case "agents":
+		return ec.fieldContext_Session_agents(ctx, field)
+	case "strictAgents":
+		return ec.fieldContext_Session_strictAgents(ctx, field)
+	case "dependsOn":
+		return ec.fieldContext_Session_dependsOn(ctx, field)
+	case "dependents":
+		return ec.fieldContext_Session_dependents(ctx, field)
 	case "history":
 		return ec.fieldContext_Session_history(ctx, field)
 	case "pending":
@@ -10529,6 +10724,22 @@ func (ec *executionContext) childFields_SessionConnection(ctx context.Context, f
 		return ec.fieldContext_SessionConnection_totalCount(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SessionConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionDependency(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_SessionDependency_id(ctx, field)
+	case "name":
+		return ec.fieldContext_SessionDependency_name(ctx, field)
+	case "satisfied":
+		return ec.fieldContext_SessionDependency_satisfied(ctx, field)
+	case "session":
+		return ec.fieldContext_SessionDependency_session(ctx, field)
+	case "needed":
+		return ec.fieldContext_SessionDependency_needed(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionDependency", field.Name)
 }
 
 func (ec *executionContext) childFields_SessionEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -28205,6 +28416,75 @@ func (ec *executionContext) fieldContext_ResourceGroup_public(_ context.Context,
 	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _ResourceGroup_strategy(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_strategy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Strategy, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v resourcegroup.Strategy) graphql.Marshaler {
+			return ec.marshalNPlacementStrategy2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐStrategy(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_strategy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type PlacementStrategy does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceGroup_order(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Order, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v resourcegroup.Order) graphql.Marshaler {
+			return ec.marshalNQueueOrder2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐOrder(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type QueueOrder does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceGroup_holdAfter(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_holdAfter(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HoldAfter, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_holdAfter(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _ResourceGroup_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -31024,6 +31304,29 @@ func (ec *executionContext) fieldContext_Session_createdAt(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
+func (ec *executionContext) _Session_startsAt(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_startsAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StartsAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Session_startsAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
 func (ec *executionContext) _Session_scheduledAt(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -31340,6 +31643,125 @@ func (ec *executionContext) fieldContext_Session_mounts(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Session_agents(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_agents(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Agents(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Agent) graphql.Marshaler {
+			return ec.marshalNAgent2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAgentᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_agents(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Session",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Agent(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Session_strictAgents(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_strictAgents(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StrictAgents, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_strictAgents(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Session_dependsOn(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_dependsOn(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DependsOn(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.SessionDependency) graphql.Marshaler {
+			return ec.marshalNSessionDependency2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionDependencyᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_dependsOn(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Session",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionDependency(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Session_dependents(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_dependents(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Dependents(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.SessionDependency) graphql.Marshaler {
+			return ec.marshalNSessionDependency2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionDependencyᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_dependents(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Session",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionDependency(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Session_history(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -31544,6 +31966,139 @@ func (ec *executionContext) _SessionConnection_totalCount(ctx context.Context, f
 }
 func (ec *executionContext) fieldContext_SessionConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("SessionConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SessionDependency_id(ctx context.Context, field graphql.CollectedField, obj *ent.SessionDependency) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionDependency_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionDependency_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionDependency", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SessionDependency_name(ctx context.Context, field graphql.CollectedField, obj *ent.SessionDependency) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionDependency_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionDependency_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionDependency", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SessionDependency_satisfied(ctx context.Context, field graphql.CollectedField, obj *ent.SessionDependency) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionDependency_satisfied(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Satisfied, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionDependency_satisfied(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionDependency", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SessionDependency_session(ctx context.Context, field graphql.CollectedField, obj *ent.SessionDependency) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionDependency_session(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Session(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Session) graphql.Marshaler {
+			return ec.marshalOSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSession(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SessionDependency_session(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionDependency",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Session(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionDependency_needed(ctx context.Context, field graphql.CollectedField, obj *ent.SessionDependency) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionDependency_needed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Needed(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Session) graphql.Marshaler {
+			return ec.marshalOSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSession(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SessionDependency_needed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionDependency",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Session(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _SessionEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.SessionEdge) (ret graphql.Marshaler) {
@@ -37179,7 +37734,7 @@ func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.C
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "description", "public", "sessionTypes"}
+	fieldsInOrder := [...]string{"name", "description", "public", "sessionTypes", "strategy", "order", "holdAfter"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -37214,6 +37769,27 @@ func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.C
 				return it, err
 			}
 			it.SessionTypes = data
+		case "strategy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("strategy"))
+			data, err := ec.unmarshalOPlacementStrategy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐStrategy(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Strategy = data
+		case "order":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("order"))
+			data, err := ec.unmarshalOQueueOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐOrder(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Order = data
+		case "holdAfter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holdAfter"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HoldAfter = data
 		}
 	}
 	return it, nil
@@ -37504,7 +38080,7 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "image", "type", "slots", "command", "bootstrapScript", "environment", "mounts", "project", "resourceGroup", "priority", "shmBytes", "idempotencyKey"}
+	fieldsInOrder := [...]string{"name", "image", "type", "slots", "command", "bootstrapScript", "environment", "mounts", "project", "resourceGroup", "priority", "startsAt", "dependsOn", "agents", "strictAgents", "shmBytes", "idempotencyKey"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -37588,6 +38164,34 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 				return it, err
 			}
 			it.Priority = data
+		case "startsAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("startsAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StartsAt = data
+		case "dependsOn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dependsOn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DependsOn = data
+		case "agents":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("agents"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Agents = data
+		case "strictAgents":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("strictAgents"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StrictAgents = data
 		case "shmBytes":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shmBytes"))
 			data, err := ec.unmarshalOInt642ᚖint64(ctx, v)
@@ -41281,7 +41885,7 @@ func (ec *executionContext) unmarshalInputUpdateResourceGroupInput(ctx context.C
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "description", "active", "public", "sessionTypes"}
+	fieldsInOrder := [...]string{"id", "name", "description", "active", "public", "sessionTypes", "strategy", "order", "holdAfter"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -41330,6 +41934,27 @@ func (ec *executionContext) unmarshalInputUpdateResourceGroupInput(ctx context.C
 				return it, err
 			}
 			it.SessionTypes = data
+		case "strategy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("strategy"))
+			data, err := ec.unmarshalOPlacementStrategy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐStrategy(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Strategy = data
+		case "order":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("order"))
+			data, err := ec.unmarshalOQueueOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐOrder(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Order = data
+		case "holdAfter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holdAfter"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HoldAfter = data
 		}
 	}
 	return it, nil
@@ -42127,6 +42752,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._SessionEvent(ctx, sel, obj)
+	case *ent.SessionDependency:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._SessionDependency(ctx, sel, obj)
 	case *ent.Session:
 		if obj == nil {
 			return graphql.Null
@@ -50334,6 +50964,21 @@ func (ec *executionContext) _ResourceGroup(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "strategy":
+			out.Values[i] = ec._ResourceGroup_strategy(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "order":
+			out.Values[i] = ec._ResourceGroup_order(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "holdAfter":
+			out.Values[i] = ec._ResourceGroup_holdAfter(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "createdAt":
 			out.Values[i] = ec._ResourceGroup_createdAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -52298,6 +52943,11 @@ func (ec *executionContext) _Session(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "startsAt":
+			out.Values[i] = ec._Session_startsAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "scheduledAt":
 			out.Values[i] = ec._Session_scheduledAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -52584,6 +53234,125 @@ func (ec *executionContext) _Session(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "agents":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Session_agents(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "strictAgents":
+			out.Values[i] = ec._Session_strictAgents(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "dependsOn":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Session_dependsOn(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "dependents":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Session_dependents(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "history":
 			field := field
 
@@ -52751,6 +53520,130 @@ func (ec *executionContext) _SessionConnection(ctx context.Context, sel ast.Sele
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var sessionDependencyImplementors = []string{"SessionDependency", "Node"}
+
+func (ec *executionContext) _SessionDependency(ctx context.Context, sel ast.SelectionSet, obj *ent.SessionDependency) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionDependencyImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SessionDependency")
+		case "id":
+			out.Values[i] = ec._SessionDependency_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "name":
+			out.Values[i] = ec._SessionDependency_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "satisfied":
+			out.Values[i] = ec._SessionDependency_satisfied(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "session":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._SessionDependency_session(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "needed":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._SessionDependency_needed(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -55694,6 +56587,22 @@ func (ec *executionContext) unmarshalNAddSSHKeyInput2githubᚗcomᚋberthhqᚋbe
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNAgent2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAgentᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Agent) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAgent2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAgent(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNAgent2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAgent(ctx context.Context, sel ast.SelectionSet, v *ent.Agent) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -57248,6 +58157,16 @@ func (ec *executionContext) marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPag
 	return ec._PageInfo(ctx, sel, &v)
 }
 
+func (ec *executionContext) unmarshalNPlacementStrategy2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐStrategy(ctx context.Context, v any) (resourcegroup.Strategy, error) {
+	var res resourcegroup.Strategy
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPlacementStrategy2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐStrategy(ctx context.Context, sel ast.SelectionSet, v resourcegroup.Strategy) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) marshalNPolicyAttachment2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐPolicyAttachmentᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.PolicyAttachment) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -57406,6 +58325,16 @@ func (ec *executionContext) unmarshalNPurgeProjectInput2githubᚗcomᚋberthhq�
 func (ec *executionContext) unmarshalNPurgeUserInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgeUserInput(ctx context.Context, v any) (identity.PurgeUserInput, error) {
 	res, err := ec.unmarshalInputPurgeUserInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNQueueOrder2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐOrder(ctx context.Context, v any) (resourcegroup.Order, error) {
+	var res resourcegroup.Order
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNQueueOrder2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐOrder(ctx context.Context, sel ast.SelectionSet, v resourcegroup.Order) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) marshalNQuotaScope2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐQuotaScope(ctx context.Context, sel ast.SelectionSet, v *ent.QuotaScope) graphql.Marshaler {
@@ -58129,6 +59058,32 @@ func (ec *executionContext) marshalNSessionConnection2ᚖgithubᚗcomᚋberthhq�
 		return graphql.Null
 	}
 	return ec._SessionConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSessionDependency2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionDependencyᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.SessionDependency) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSessionDependency2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionDependency(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNSessionDependency2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionDependency(ctx context.Context, sel ast.SelectionSet, v *ent.SessionDependency) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SessionDependency(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNSessionEvent2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionEventᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.SessionEvent) graphql.Marshaler {
@@ -60058,6 +61013,22 @@ func (ec *executionContext) marshalOPendingReport2ᚖgithubᚗcomᚋberthhqᚋbe
 	return ec._PendingReport(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalOPlacementStrategy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐStrategy(ctx context.Context, v any) (*resourcegroup.Strategy, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(resourcegroup.Strategy)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOPlacementStrategy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐStrategy(ctx context.Context, sel ast.SelectionSet, v *resourcegroup.Strategy) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
 func (ec *executionContext) marshalOPolicyAttachment2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐPolicyAttachment(ctx context.Context, sel ast.SelectionSet, v *ent.PolicyAttachment) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -60148,6 +61119,22 @@ func (ec *executionContext) unmarshalOProjectWhereInput2ᚖgithubᚗcomᚋberthh
 	}
 	res, err := ec.unmarshalInputProjectWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOQueueOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐOrder(ctx context.Context, v any) (*resourcegroup.Order, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(resourcegroup.Order)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOQueueOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐOrder(ctx context.Context, sel ast.SelectionSet, v *resourcegroup.Order) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
 }
 
 func (ec *executionContext) marshalOQuotaScope2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐQuotaScope(ctx context.Context, sel ast.SelectionSet, v *ent.QuotaScope) graphql.Marshaler {

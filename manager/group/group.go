@@ -38,6 +38,7 @@ type CreateResourceGroupInput struct {
 	Description  *string
 	Public       *bool
 	SessionTypes []string
+	Options
 }
 
 // UpdateResourceGroupInput changes what is named.
@@ -48,6 +49,15 @@ type UpdateResourceGroupInput struct {
 	Active       *bool
 	Public       *bool
 	SessionTypes []string
+	Options
+}
+
+// Options say how the scheduler treats a group's queue. HoldAfter is in seconds,
+// or -1 for never; what is nil stays as it is.
+type Options struct {
+	Strategy  *resourcegroup.Strategy
+	Order     *resourcegroup.Order
+	HoldAfter *int
 }
 
 // DeleteResourceGroupInput names the group to delete.
@@ -59,7 +69,10 @@ type ResourceGroupPayload struct{ ResourceGroup *ent.ResourceGroup }
 // DeleteResourceGroupPayload is the group that is gone.
 type DeleteResourceGroupPayload struct{ ID uuid.UUID }
 
-const maxDescription = 1000 // characters
+const (
+	maxDescription = 1000              // characters
+	maxHoldAfter   = 30 * 24 * 60 * 60 // seconds
+)
 
 // types are the session types that a group can allow.
 var types = []string{"interactive", "batch", "inference"}
@@ -69,11 +82,12 @@ func (s *Service) CreateResourceGroup(ctx context.Context, in CreateResourceGrou
 	if _, err := permit.Check(ctx, access.Create, access.ResourceGroup, access.Object{}); err != nil {
 		return nil, err
 	}
-	if err := check(&in.Name, in.Description, in.SessionTypes); err != nil {
+	if err := check(&in.Name, in.Description, in.SessionTypes, in.HoldAfter); err != nil {
 		return nil, err
 	}
 	c := s.client.ResourceGroup.Create().SetName(in.Name).SetNillableDescription(in.Description).
-		SetPublic(in.Public != nil && *in.Public)
+		SetPublic(in.Public != nil && *in.Public).
+		SetNillableStrategy(in.Strategy).SetNillableOrder(in.Order).SetNillableHoldAfter(in.HoldAfter)
 	if in.SessionTypes != nil {
 		c.SetSessionTypes(in.SessionTypes)
 	}
@@ -93,11 +107,12 @@ func (s *Service) UpdateResourceGroup(ctx context.Context, in UpdateResourceGrou
 	if err != nil {
 		return nil, err
 	}
-	if err := check(in.Name, in.Description, in.SessionTypes); err != nil {
+	if err := check(in.Name, in.Description, in.SessionTypes, in.HoldAfter); err != nil {
 		return nil, err
 	}
 	up := g.Update().SetNillableName(in.Name).SetNillableDescription(in.Description).
-		SetNillableActive(in.Active).SetNillablePublic(in.Public)
+		SetNillableActive(in.Active).SetNillablePublic(in.Public).
+		SetNillableStrategy(in.Strategy).SetNillableOrder(in.Order).SetNillableHoldAfter(in.HoldAfter)
 	if in.SessionTypes != nil {
 		up.SetSessionTypes(in.SessionTypes)
 	}
@@ -158,7 +173,7 @@ func (s *Service) permitted(ctx context.Context, op access.Operation, id uuid.UU
 	return g, err
 }
 
-func check(name, description *string, sessionTypes []string) error {
+func check(name, description *string, sessionTypes []string, holdAfter *int) error {
 	if name != nil {
 		if err := naming.Name("name", *name); err != nil {
 			return err
@@ -171,6 +186,10 @@ func check(name, description *string, sessionTypes []string) error {
 	}
 	if sessionTypes != nil && len(sessionTypes) == 0 {
 		return problem.Invalid("sessionTypes", "must not be empty; deactivate the group instead")
+	}
+	if holdAfter != nil && (*holdAfter < -1 || *holdAfter > maxHoldAfter) {
+		return problem.Invalid("holdAfter", "must be 0 to %d seconds, or -1 for never", maxHoldAfter).
+			WithLimit(fmt.Sprintf("-1..%d", maxHoldAfter))
 	}
 	for i, t := range sessionTypes {
 		if !slices.Contains(types, t) || slices.Contains(sessionTypes[:i], t) {

@@ -16,8 +16,8 @@ import (
 // Choose returns the first of the groups where some agent could serve the request
 // if everything were free. Where none has agents it is the first, as some may join;
 // else what no agent could ever serve is refused, as the first group with agents
-// puts it.
-func (s *Scheduler) Choose(ctx context.Context, groups []uuid.UUID, architecture string, slots resource.Slots) (uuid.UUID, error) {
+// puts it. Only the agents in only count, if there are any.
+func (s *Scheduler) Choose(ctx context.Context, groups, only []uuid.UUID, architecture string, slots resource.Slots) (uuid.UUID, error) {
 	ctx = viewer.SystemContext(ctx)
 	snap := &plan.Snapshot{}
 	if err := s.readAgents(ctx, snap); err != nil {
@@ -26,7 +26,9 @@ func (s *Scheduler) Choose(ctx context.Context, groups []uuid.UUID, architecture
 	if err := s.readSlotTypes(ctx, snap); err != nil {
 		return uuid.Nil, fmt.Errorf("read slot types: %w", err)
 	}
-	group, never := choose(snap, groups, plan.Request{Architecture: architecture, Kernels: []plan.KernelRequest{{Slots: slots}}})
+	group, never := choose(snap, groups, plan.Request{
+		Architecture: architecture, Kernels: []plan.KernelRequest{{Slots: slots}}, Agents: only, Strict: len(only) > 0,
+	})
 	if len(never) > 0 {
 		return uuid.Nil, problem.Invalid(never[0].Field, "%s", never[0].Reason).WithLimit(never[0].Limit)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler/plan"
@@ -29,7 +30,10 @@ func (s *Scheduler) snapshot(ctx context.Context) (*plan.Snapshot, error) {
 		return nil, fmt.Errorf("read resource groups: %w", err)
 	}
 	for _, g := range groups {
-		snap.Groups = append(snap.Groups, plan.Group{ID: g.ID, Name: g.Name})
+		snap.Groups = append(snap.Groups, plan.Group{
+			ID: g.ID, Name: g.Name, HoldAfter: holdAfter(g),
+			Strategy: plan.Strategy(g.Strategy), Order: plan.Order(g.Order),
+		})
 	}
 	if err := s.readAgents(ctx, snap); err != nil {
 		return nil, fmt.Errorf("read agents: %w", err)
@@ -86,7 +90,8 @@ func (s *Scheduler) readSlotTypes(ctx context.Context, snap *plan.Snapshot) erro
 
 func (s *Scheduler) readPending(ctx context.Context, snap *plan.Snapshot) error {
 	waiting, err := s.client.Session.Query().Where(session.StatusEQ(lifecycle.Pending)).
-		WithKernels().WithImage().
+		WithKernels().WithImage().WithAgents().
+		WithDependsOn(func(q *ent.SessionDependencyQuery) { q.Where(sessiondependency.Satisfied(false)) }).
 		WithMounts(func(q *ent.SessionMountQuery) {
 			q.WithVfolder(func(q *ent.VfolderQuery) {
 				q.WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() })
@@ -101,13 +106,22 @@ func (s *Scheduler) readPending(ctx context.Context, snap *plan.Snapshot) error 
 		s.waiting[w.ID] = w
 		r := plan.Request{
 			SessionID: w.ID, Owner: w.OwnerID, Project: w.ProjectID, Domain: w.DomainID, Group: w.ResourceGroupID,
-			Priority: w.Priority, Created: w.CreatedAt, Architecture: w.Edges.Image.Architecture,
+			Priority: w.Priority, Created: w.CreatedAt, Architecture: w.Edges.Image.Architecture, Strict: w.StrictAgents,
 		}
 		if w.KeypairID != nil {
 			r.Keypair = *w.KeypairID
 		}
 		if w.RetryAt != nil {
 			r.RetryAt = *w.RetryAt
+		}
+		if w.StartsAt != nil {
+			r.StartsAt = *w.StartsAt
+		}
+		for _, d := range w.Edges.DependsOn {
+			r.After = append(r.After, d.Name)
+		}
+		for _, a := range w.Edges.Agents {
+			r.Agents = append(r.Agents, a.ID)
 		}
 		for _, m := range w.Edges.Mounts {
 			r.Volumes = append(r.Volumes, m.Edges.Vfolder.Edges.QuotaScope.Edges.Volume.Name)
@@ -146,6 +160,14 @@ func (s *Scheduler) readLimits(ctx context.Context, q policy.Querier) ([]plan.Li
 		})
 	}
 	return out, nil
+}
+
+// holdAfter is what the planner takes: there 0 is not at once, but the default.
+func holdAfter(g *ent.ResourceGroup) time.Duration {
+	if g.HoldAfter == 0 {
+		return time.Nanosecond
+	}
+	return time.Duration(g.HoldAfter) * time.Second
 }
 
 // usable tells whether new work may land on a device.

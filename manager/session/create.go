@@ -90,6 +90,7 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 		SetShmBytes(w.shmBytes).SetNillableIdempotencyKey(w.key).SetNillableKeypairID(w.keypair).
 		SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner).
 		SetResourceGroupID(w.group).SetImageID(w.image.ID).
+		SetNillableStartsAt(w.startsAt).SetStrictAgents(w.strict).AddAgentIDs(w.agents...).
 		Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("store session: %w", err)
@@ -97,6 +98,9 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 	if err := tx.Kernel.Create().SetSessionID(sess.ID).SetSlots(w.slots).
 		SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner).Exec(ctx); err != nil {
 		return nil, fmt.Errorf("store kernel: %w", err)
+	}
+	if err := storeNeeded(ctx, tx, sess.ID, w.needed); err != nil {
+		return nil, err
 	}
 	for _, m := range w.mounts {
 		if err := tx.SessionMount.Create().SetSessionID(sess.ID).SetVfolderID(m.folder).

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"time"
+
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
@@ -29,6 +31,10 @@ type CreateSessionInput struct {
 	Project         *uuid.UUID
 	ResourceGroup   *uuid.UUID
 	Priority        *int
+	StartsAt        *time.Time
+	DependsOn       []uuid.UUID
+	Agents          []uuid.UUID
+	StrictAgents    *bool
 	ShmBytes        *int64
 	IdempotencyKey  *string
 }

@@ -49,6 +49,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	}
 	wg.Go(func() { s.forgetOld(ctx, epoch) })
 	wg.Go(func() { s.endOverdue(ctx, epoch) })
+	wg.Go(func() { s.followUp(ctx, epoch) })
 	tick := time.NewTicker(passEvery)
 	defer tick.Stop()
 	s.pass(ctx)
@@ -171,6 +172,8 @@ func (s step) take(ctx context.Context) (moved bool, again time.Duration, err er
 		return s.awaitEnd(ctx)
 	case lifecycle.Terminating:
 		return s.terminate(ctx)
+	case lifecycle.Terminated, lifecycle.Cancelled, lifecycle.Error:
+		return false, 0, s.resolve(ctx, s.epoch, s.sess.ID)
 	}
 	return false, 0, nil
 }

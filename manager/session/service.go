@@ -27,9 +27,9 @@ type Agents interface {
 }
 
 // Fitter chooses the group of a session, and refuses what no agent of the groups
-// could ever serve.
+// could ever serve, or none of those in only, if there are any.
 type Fitter interface {
-	Choose(ctx context.Context, groups []uuid.UUID, architecture string, slots resource.Slots) (uuid.UUID, error)
+	Choose(ctx context.Context, groups, only []uuid.UUID, architecture string, slots resource.Slots) (uuid.UUID, error)
 }
 
 // Images finds registered images and what opens their registries.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -43,6 +44,10 @@ type wish struct {
 	priority    int
 	shmBytes    int64
 	key         *string
+	startsAt    *time.Time
+	needed      []*ent.Session // that have to succeed first
+	agents      []uuid.UUID    // to run on
+	strict      bool           // or nowhere
 
 	member  bool           // of the project, rather than by a role
 	keypair *uuid.UUID     // that asks
@@ -60,7 +65,7 @@ type mount struct {
 func (s *Service) check(ctx context.Context, v *viewer.Viewer, in CreateSessionInput) (*wish, error) {
 	w := &wish{owner: v.User, command: in.Command, environment: in.Environment, priority: 10, key: in.IdempotencyKey}
 	for _, step := range []func(context.Context, *viewer.Viewer, CreateSessionInput, *wish) error{
-		s.checkBasics, s.checkPlace, s.checkImage, s.checkSlots, s.checkMounts, s.checkPolicies,
+		s.checkBasics, s.checkWhen, s.checkPlace, s.checkAgents, s.checkImage, s.checkSlots, s.checkMounts, s.checkPolicies,
 	} {
 		if err := step(ctx, v, in, w); err != nil {
 			return nil, err
@@ -224,7 +229,7 @@ func (s *Service) checkSlots(ctx context.Context, _ *viewer.Viewer, in CreateSes
 		return err
 	}
 	w.slots = slot.Complete(in.Slots)
-	w.group, err = s.Fitter.Choose(ctx, w.groups, w.image.Architecture, w.slots)
+	w.group, err = s.Fitter.Choose(ctx, w.groups, w.only(), w.image.Architecture, w.slots)
 	return err
 }
 

@@ -1,0 +1,6 @@
+ALTER TABLE "resource_groups" ADD COLUMN "strategy" character varying NOT NULL DEFAULT 'pack', ADD COLUMN "queue_order" character varying NOT NULL DEFAULT 'fifo', ADD COLUMN "hold_after" bigint NOT NULL DEFAULT 600;
+ALTER TABLE "sessions" ADD COLUMN "starts_at" timestamptz NULL, ADD COLUMN "strict_agents" boolean NOT NULL DEFAULT false;
+CREATE TABLE "session_agents" ("session_id" uuid NOT NULL, "agent_id" uuid NOT NULL, PRIMARY KEY ("session_id", "agent_id"), CONSTRAINT "session_agents_session_id" FOREIGN KEY ("session_id") REFERENCES "sessions" ("id") ON DELETE CASCADE, CONSTRAINT "session_agents_agent_id" FOREIGN KEY ("agent_id") REFERENCES "agents" ("id") ON DELETE CASCADE);
+CREATE TABLE "session_dependencies" ("id" uuid NOT NULL, "name" character varying NOT NULL, "satisfied" boolean NOT NULL DEFAULT false, "session_id" uuid NOT NULL, "needed_id" uuid NULL, PRIMARY KEY ("id"), CONSTRAINT "session_dependencies_sessions_depends_on" FOREIGN KEY ("session_id") REFERENCES "sessions" ("id") ON DELETE CASCADE, CONSTRAINT "session_dependencies_sessions_dependents" FOREIGN KEY ("needed_id") REFERENCES "sessions" ("id") ON DELETE SET NULL);
+CREATE UNIQUE INDEX "sessiondependency_session_id_needed_id" ON "session_dependencies" ("session_id", "needed_id");
+CREATE INDEX "sessiondependency_open" ON "session_dependencies" ("needed_id") WHERE NOT satisfied;
