@@ -1,0 +1,229 @@
+package openb
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// state is a node as the policies of the literature see it. Free GPUs are in
+// falling order.
+type state struct {
+	cpu, mem int64
+	model    string
+	gpus     int
+	free     [16]int16
+}
+
+// left is all that is free of its GPUs.
+func (s *state) left() (sum int64) {
+	for _, f := range s.free[:s.gpus] {
+		sum += int64(f)
+	}
+	return sum
+}
+
+// allows tells whether a task may and can run there, apart from GPUs.
+func (s *state) allows(t *Task) bool {
+	return s.cpu >= t.CPU && s.mem >= t.Mem && (t.Spec == "" || slices.Contains(strings.Split(t.Spec, "|"), s.model))
+}
+
+// options are the states after the task has been placed, one for every GPU
+// that differs.
+func (s *state) options(t *Task) []state {
+	if !s.allows(t) || t.GPUs > s.gpus || t.GPUs > 0 && int64(s.free[t.GPUs-1]) < t.Milli {
+		return nil
+	}
+	next := *s
+	next.cpu, next.mem = s.cpu-t.CPU, s.mem-t.Mem
+	if t.GPUs != 1 {
+		for g := range t.GPUs {
+			next.free[g] -= int16(t.Milli)
+		}
+		next.sort()
+		return []state{next}
+	}
+	var out []state
+	for g := 0; g < s.gpus && int64(s.free[g]) >= t.Milli; g++ {
+		if g > 0 && s.free[g] == s.free[g-1] {
+			continue
+		}
+		o := next
+		o.free[g] -= int16(t.Milli)
+		o.sort()
+		out = append(out, o)
+	}
+	return out
+}
+
+func (s *state) sort() {
+	slices.SortFunc(s.free[:s.gpus], func(a, b int16) int { return int(b) - int(a) })
+}
+
+// scorer rates what a placement does to a node: less is better.
+type scorer func(before, after *state) float64
+
+// greedy takes for every task the placement with the least score. Equal scores
+// go to the fuller node, then to the earlier one.
+func greedy(make func(nodes []Node, list []Task) scorer) Policy {
+	return func(nodes []Node, list, arrivals []Task, _ uint64) Result {
+		score := make(nodes, list)
+		type choice struct {
+			known, fits bool
+			score       float64
+			after       state
+		}
+		states := begin(nodes)
+		memo := map[Task][]choice{} // by node, until it changes
+		start, placed := time.Now(), int64(0)
+		for i := range arrivals {
+			t := arrivals[i]
+			row := memo[t]
+			if row == nil {
+				row = append(row, slices.Repeat([]choice{{}}, len(states))...)
+				memo[t] = row
+			}
+			best := -1
+			for n := range states {
+				c := &row[n]
+				if !c.known {
+					*c = choice{known: true}
+					for _, o := range states[n].options(&t) {
+						if v := score(&states[n], &o); !c.fits || v < c.score {
+							*c = choice{true, true, v, o}
+						}
+					}
+				}
+				if c.fits && (best < 0 || c.score < row[best].score || c.score == row[best].score && c.after.left() < row[best].after.left()) {
+					best = n
+				}
+			}
+			if best < 0 {
+				continue
+			}
+			placed += t.GPU()
+			states[best] = row[best].after
+			for _, r := range memo {
+				r[best].known = false
+			}
+		}
+		return result(nodes, placed, len(arrivals), start)
+	}
+}
+
+// FGD is fragmentation gradient descent: the placement after which the GPUs
+// that a random task of the list could not use grow least. Its order among
+// equal nodes is not published; see greedy.
+var FGD = greedy(func(_ []Node, list []Task) scorer {
+	types := GivenTypes(list)
+	known := map[state]float64{}
+	fragments := func(s *state) float64 {
+		if f, ok := known[*s]; ok {
+			return f
+		}
+		f := 0.0
+		for i := range types {
+			f += types[i].Share * float64(types[i].fragment(s))
+		}
+		known[*s] = f
+		return f
+	}
+	return func(before, after *state) float64 {
+		return (fragments(after)-fragments(before))/1000 + 0.01*float64(after.left())/8000
+	}
+})
+
+// Type is a distinct task of a list and its share in it.
+type Type struct {
+	Task
+	Share float64
+}
+
+// GivenTypes are the distinct tasks of a list in the order of their occurrence.
+func GivenTypes(list []Task) []Type {
+	at := map[Task]int{}
+	var types []Type
+	for _, t := range list {
+		n, ok := at[t]
+		if !ok {
+			n = len(types)
+			at[t] = n
+			types = append(types, Type{Task: t})
+		}
+		types[n].Share += 1 / float64(len(list))
+	}
+	return types
+}
+
+// fragment is what of a node's free GPUs the task cannot use.
+func (t *Type) fragment(s *state) (sum int64) {
+	able := 0
+	for _, f := range s.free[:s.gpus] {
+		if int64(f) >= t.Milli {
+			able++
+		} else {
+			sum += int64(f)
+		}
+	}
+	if t.GPUs == 0 || able < t.GPUs || !s.allows(&t.Task) {
+		return s.left()
+	}
+	return sum
+}
+
+// BestFit leaves the least of cpu and GPUs, both in parts of the largest node.
+var BestFit = greedy(func(nodes []Node, _ []Task) scorer {
+	var cpu, gpus float64
+	for i := range nodes {
+		cpu, gpus = max(cpu, float64(nodes[i].CPU)), max(gpus, 1000*float64(nodes[i].GPUs))
+	}
+	return func(_, after *state) float64 {
+		tightest := 0.0 // greatest when the GPU with the least room was taken
+		for _, f := range after.free[:after.gpus] {
+			tightest += float64(f) * float64(f)
+		}
+		return float64(after.cpu)/cpu + float64(after.left())/gpus - 1e-12*tightest
+	}
+})
+
+// Random takes any node that has room, and any GPU there.
+func Random(nodes []Node, _, arrivals []Task, seed uint64) Result {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	states := begin(nodes)
+	start, placed := time.Now(), int64(0)
+	for i := range arrivals {
+		var able []int
+		for n := range states {
+			if t := &arrivals[i]; states[n].allows(t) && (t.GPUs == 0 || t.GPUs <= states[n].gpus && int64(states[n].free[t.GPUs-1]) >= t.Milli) {
+				able = append(able, n)
+			}
+		}
+		if len(able) == 0 {
+			continue
+		}
+		n := able[rng.IntN(len(able))]
+		options := states[n].options(&arrivals[i])
+		states[n] = options[rng.IntN(len(options))]
+		placed += arrivals[i].GPU()
+	}
+	return result(nodes, placed, len(arrivals), start)
+}
+
+func begin(nodes []Node) []state {
+	states := make([]state, len(nodes))
+	for i, n := range nodes {
+		states[i] = state{cpu: n.CPU, mem: n.Mem, model: n.Model, gpus: n.GPUs}
+		for g := range n.GPUs {
+			states[i].free[g] = 1000
+		}
+	}
+	return states
+}
+
+func result(nodes []Node, placed int64, decisions int, start time.Time) Result {
+	return Result{
+		Unallocated: 100 * (1 - float64(placed)/float64(capacity(nodes))),
+		Decisions:   decisions, Seconds: time.Since(start).Seconds(),
+	}
+}
