@@ -1,6 +1,7 @@
 package openb
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ func (s *state) allows(t *Task) bool {
 }
 
 // options are the states after the task has been placed, one for every GPU
-// that differs.
+// that differs, the one with the least room first.
 func (s *state) options(t *Task) []state {
 	if !s.allows(t) || t.GPUs > s.gpus || t.GPUs > 0 && int64(s.free[t.GPUs-1]) < t.Milli {
 		return nil
@@ -45,8 +46,8 @@ func (s *state) options(t *Task) []state {
 		return []state{next}
 	}
 	var out []state
-	for g := 0; g < s.gpus && int64(s.free[g]) >= t.Milli; g++ {
-		if g > 0 && s.free[g] == s.free[g-1] {
+	for g := s.gpus - 1; g >= 0; g-- {
+		if int64(s.free[g]) < t.Milli || g > 0 && s.free[g] == s.free[g-1] {
 			continue
 		}
 		o := next
@@ -64,8 +65,8 @@ func (s *state) sort() {
 // scorer rates what a placement does to a node: less is better.
 type scorer func(before, after *state) float64
 
-// greedy takes for every task the placement with the least score. Equal scores
-// go to the fuller node, then to the earlier one.
+// greedy takes for every task the placement with the least score; equal scores
+// go to the earlier node, and there to the GPU with the least room.
 func greedy(make func(nodes []Node, list []Task) scorer) Policy {
 	return func(nodes []Node, list, arrivals []Task, _ uint64) Result {
 		score := make(nodes, list)
@@ -95,7 +96,7 @@ func greedy(make func(nodes []Node, list []Task) scorer) Policy {
 						}
 					}
 				}
-				if c.fits && (best < 0 || c.score < row[best].score || c.score == row[best].score && c.after.left() < row[best].after.left()) {
+				if c.fits && (best < 0 || c.score < row[best].score) {
 					best = n
 				}
 			}
@@ -113,8 +114,9 @@ func greedy(make func(nodes []Node, list []Task) scorer) Policy {
 }
 
 // FGD is fragmentation gradient descent: the placement after which the GPUs
-// that a random task of the list could not use grow least. Its order among
-// equal nodes is not published; see greedy.
+// that a random task of the list could not use grow least. The published one
+// goes by the order of node names among nearly equal ones; here the fuller node
+// wins, by a hundredth of the part of eight GPUs that it has left.
 var FGD = greedy(func(_ []Node, list []Task) scorer {
 	types := GivenTypes(list)
 	known := map[state]float64{}
@@ -172,18 +174,16 @@ func (t *Type) fragment(s *state) (sum int64) {
 	return sum
 }
 
-// BestFit leaves the least of cpu and GPUs, both in parts of the largest node.
+// BestFit leaves the least of cpu and GPUs, in parts of the largest node. As in
+// the published one the score is in whole percent, and equal ones go to the
+// earlier node.
 var BestFit = greedy(func(nodes []Node, _ []Task) scorer {
 	var cpu, gpus float64
 	for i := range nodes {
 		cpu, gpus = max(cpu, float64(nodes[i].CPU)), max(gpus, 1000*float64(nodes[i].GPUs))
 	}
 	return func(_, after *state) float64 {
-		tightest := 0.0 // greatest when the GPU with the least room was taken
-		for _, f := range after.free[:after.gpus] {
-			tightest += float64(f) * float64(f)
-		}
-		return float64(after.cpu)/cpu + float64(after.left())/gpus - 1e-12*tightest
+		return math.Ceil(50 * (float64(after.cpu)/cpu + float64(after.left())/gpus))
 	}
 })
 
