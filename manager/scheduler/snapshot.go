@@ -44,6 +44,12 @@ func (s *Scheduler) snapshot(ctx context.Context) (*plan.Snapshot, error) {
 	if err := s.readPending(ctx, snap); err != nil {
 		return nil, fmt.Errorf("read pending sessions: %w", err)
 	}
+	if err := s.readDemand(ctx, snap); err != nil {
+		return nil, fmt.Errorf("read recent demand: %w", err)
+	}
+	if err := s.readTurns(ctx, snap); err != nil {
+		return nil, fmt.Errorf("read when agents were last used: %w", err)
+	}
 	if snap.Limits, err = s.readLimits(ctx, s.client); err != nil {
 		return nil, fmt.Errorf("read limits: %w", err)
 	}

@@ -1,0 +1,78 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"entgo.io/ent/dialect"
+	"entgo.io/ent/dialect/sql"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/scheduler/plan"
+)
+
+// recentSessions is how many of the latest tell what is asked for.
+const recentSessions = 5000
+
+// readDemand counts the shapes of the latest sessions, whatever became of them.
+func (s *Scheduler) readDemand(ctx context.Context, snap *plan.Snapshot) error {
+	var rows []struct {
+		Group        uuid.UUID `json:"group"`
+		Architecture string    `json:"architecture"`
+		Slots        string    `json:"slots"`
+		Count        int       `json:"count"`
+	}
+	err := s.client.Kernel.Query().Modify(func(k *sql.Selector) {
+		t := sql.Table(session.Table)
+		latest := sql.Dialect(dialect.Postgres).
+			Select(t.C(session.FieldID), t.C(session.FieldResourceGroupID), t.C(session.FieldImageID)).From(t).
+			OrderBy(sql.Desc(t.C(session.FieldCreatedAt))).Limit(recentSessions).As("latest")
+		i := sql.Table(image.Table).As("i")
+		k.Join(latest).On(k.C(kernel.FieldSessionID), latest.C(session.FieldID)).
+			Join(i).On(latest.C(session.FieldImageID), i.C(image.FieldID))
+		group, architecture, slots := latest.C(session.FieldResourceGroupID), i.C(image.FieldArchitecture), k.C(kernel.FieldSlots)
+		k.Select(sql.As(group, "group"), sql.As(architecture, "architecture"), sql.As(slots+"::text", "slots"), sql.As("COUNT(*)", "count")).
+			GroupBy(group, architecture, slots)
+	}).Scan(ctx, &rows)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		d := plan.Demand{Group: r.Group, Architecture: r.Architecture, Weight: float64(r.Count), Slots: resource.Slots{}}
+		if err := json.Unmarshal([]byte(r.Slots), &d.Slots); err != nil {
+			return fmt.Errorf("slots of recent sessions: %w", err)
+		}
+		snap.Demand = append(snap.Demand, d)
+	}
+	return nil
+}
+
+// readTurns tells when each agent got the last kernel that it still has.
+func (s *Scheduler) readTurns(ctx context.Context, snap *plan.Snapshot) error {
+	var rows []struct {
+		Agent uuid.UUID `json:"agent"`
+		Last  time.Time `json:"last"`
+	}
+	err := s.client.Allocation.Query().Where(allocation.FreedAtIsNil()).Modify(func(a *sql.Selector) {
+		a.Select(sql.As(a.C(allocation.FieldAgentID), "agent"), sql.As(sql.Max(a.C(allocation.FieldCreatedAt)), "last")).
+			GroupBy(a.C(allocation.FieldAgentID))
+	}).Scan(ctx, &rows)
+	if err != nil {
+		return err
+	}
+	last := make(map[uuid.UUID]time.Time, len(rows))
+	for _, r := range rows {
+		last[r.Agent] = r.Last
+	}
+	for i := range snap.Agents {
+		snap.Agents[i].LastUsed = last[snap.Agents[i].ID]
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package scheduler
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/identity/identitytest"
+	"github.com/berthhq/berth/manager/scheduler/plan"
+)
+
+// TestDemandCountsRecentShapes has three sessions of two shapes, one ended, and
+// an agent that holds the last of them.
+func TestDemandCountsRecentShapes(t *testing.T) {
+	w := identitytest.New(t)
+	ctx := viewer.SystemContext(t.Context())
+	c := w.Client
+	group := c.ResourceGroup.Create().SetName("default").SaveX(ctx)
+	registry := c.Registry.Create().SetName("test").SetHost("registry.test").SaveX(ctx)
+	image := c.Image.Create().SetReference("registry.test/prog:latest").SetName("prog:latest").SetArchitecture("arm64").
+		SetDigest("sha256:1").SetRegistry(registry).SaveX(ctx)
+	busy := c.Agent.Create().SetName("busy").SetResourceGroup(group).SaveX(ctx)
+	idle := c.Agent.Create().SetName("idle").SetResourceGroup(group).SaveX(ctx)
+	device := c.Device.Create().SetAgent(busy).SetDeviceID("gpu").SetCapacity(resource.Slots{"cuda.shares": 1000}).SaveX(ctx)
+	half, one := resource.Slots{"cpu": 1000, "cuda.shares": 500}, resource.Slots{"cpu": 2000, "cuda.shares": 1000}
+	for i, x := range []struct {
+		slots  resource.Slots
+		status lifecycle.Status
+	}{{half, lifecycle.Running}, {one, lifecycle.Pending}, {half, lifecycle.Terminated}} {
+		s := c.Session.Create().SetName(string(rune('a' + i))).SetType("batch").SetSlots(x.slots).SetStatus(x.status).
+			SetDomainID(w.A.ID).SetProject(w.A.Project).SetOwner(w.A.Member).SetResourceGroup(group).SetImage(image).SaveX(ctx)
+		k := c.Kernel.Create().SetSession(s).SetSlots(x.slots).SetDomainID(w.A.ID).SetProjectID(w.A.Project.ID).SetOwnerID(w.A.Member.ID).SaveX(ctx)
+		if x.status == lifecycle.Running {
+			c.Allocation.Create().SetSlot("cuda.shares").SetAmount(500).SetSessionID(s.ID).SetKernel(k).SetAgentID(busy.ID).SetDeviceID(device.ID).
+				SetDomainID(w.A.ID).SetProjectID(w.A.Project.ID).SetOwnerID(w.A.Member.ID).ExecX(ctx)
+		}
+	}
+	s := &Scheduler{client: c}
+	snap := &plan.Snapshot{Agents: []plan.Agent{{ID: busy.ID}, {ID: idle.ID}}}
+	if err := s.readDemand(ctx, snap); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(snap.Demand, func(a, b plan.Demand) int { return cmp.Compare(b.Weight, a.Weight) })
+	want := []plan.Demand{
+		{Group: group.ID, Slots: half, Architecture: "arm64", Weight: 2},
+		{Group: group.ID, Slots: one, Architecture: "arm64", Weight: 1},
+	}
+	if diff := gocmp.Diff(want, snap.Demand); diff != "" {
+		t.Error(diff)
+	}
+	if err := s.readTurns(ctx, snap); err != nil {
+		t.Fatal(err)
+	}
+	if snap.Agents[0].LastUsed.IsZero() || !snap.Agents[1].LastUsed.IsZero() {
+		t.Errorf("turns of the busy and the idle agent: %v, %v", snap.Agents[0].LastUsed, snap.Agents[1].LastUsed)
+	}
+}
