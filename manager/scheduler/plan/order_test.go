@@ -25,7 +25,7 @@ func pool(id uuid.UUID, order plan.Order, capacity resource.Slots) (plan.Group, 
 			Capacity: resource.Slots{name: capacity[name]},
 		})
 	}
-	return plan.Group{ID: id, Name: "pool", HoldAfter: -1, Order: order}, a
+	return plan.Group{ID: id, Name: "pool", HoldAfter: -1, Order: order, Strategy: plan.StrategyConcentrated}, a
 }
 
 // queueOf has one pool; requests are written "user" or "user!" (with priority),

@@ -35,11 +35,13 @@ type holder struct {
 	children map[uuid.UUID]*holder
 	weight   float64
 	past     float64 // usage up to now
-	usage    float64 // and by what is held
 	held     resource.Slots
-	waiting  holders    // children with requests, a heap
-	requests []*Request // of a leaf, the oldest first
-	first    *Request   // what it sends next
+	share    float64         // dominant, of held
+	usage    float64         // past, and what the share counts
+	standing report.Standing // without scope: to be made anew
+	waiting  holders         // children with requests, a heap
+	requests []*Request      // of a leaf, the oldest first
+	first    *Request        // what it sends next
 }
 
 func newTree(s *Snapshot, g *Group) *tree {
@@ -139,24 +141,18 @@ func (t *tree) newHolder(scope string, id uuid.UUID, parent *holder) *holder {
 }
 
 // charge adds slots to a leaf and all holders above it. The caller restores
-// the heaps.
+// the heaps. What has no capacity now is in nobody's way and counts nothing.
 func (t *tree) charge(leaf *holder, slots resource.Slots) {
 	for n := leaf; n.parent != nil; n = n.parent {
-		n.held.Add(slots)
-		n.usage = n.past + t.ahead*dominant(n.held, t.capacity)
-	}
-}
-
-// dominant is the dominant share of slots in a capacity; what has no capacity
-// now is in nobody's way.
-func dominant(slots, capacity resource.Slots) float64 {
-	most := 0.0
-	for name, amount := range slots {
-		if has := capacity[name]; has > 0 {
-			most = max(most, float64(amount)/float64(has))
+		for name, amount := range slots {
+			n.held[name] += amount
+			if has := t.capacity[name]; has > 0 {
+				n.share = max(n.share, float64(n.held[name])/float64(has))
+			}
 		}
+		n.usage = n.past + t.ahead*n.share
+		n.standing.Scope = ""
 	}
-	return most
 }
 
 // fill takes requests of one priority, the oldest first, into an empty tree.
@@ -185,22 +181,16 @@ func (n *holder) arrange() {
 	n.first = n.waiting[0].first
 }
 
-// path lists the holders above the first request from the outermost in.
-func (t *tree) path() []*holder {
-	var list []*holder
-	for n := t.root; len(n.waiting) > 0; {
-		n = n.waiting[0]
-		list = append(list, n)
-	}
-	return list
-}
-
 // pass takes the first request out, and charges it if it was placed.
 func (t *tree) pass(placed bool) {
-	path := t.path()
-	n := path[len(path)-1]
+	n := t.root
+	for len(n.waiting) > 0 {
+		n = n.waiting[0]
+	}
 	if placed {
-		t.charge(n, totalOf(n.first))
+		for i := range n.first.Kernels {
+			t.charge(n, n.first.Kernels[i].Slots)
+		}
 	}
 	n.requests = n.requests[1:]
 	n.first = nil
@@ -220,18 +210,26 @@ func (t *tree) pass(placed bool) {
 	}
 }
 
-// standings tell where the holders of the first request stand. They are rounded
-// so that a report does not change with every second.
+// standings tell where the holders of the first request stand, from the
+// outermost in.
 func (t *tree) standings() []report.Standing {
-	var list []report.Standing
-	for _, n := range t.path() {
-		list = append(list, report.Standing{
-			Scope: n.scope, Weight: n.weight,
-			Usage:  rounded(n.usage),
-			Factor: rounded(math.Exp2(-n.usage / n.weight)),
-		})
+	list := make([]report.Standing, 0, len(t.levels))
+	for n := t.root; len(n.waiting) > 0; {
+		n = n.waiting[0]
+		if n.standing.Scope == "" {
+			n.standing = n.stands()
+		}
+		list = append(list, n.standing)
 	}
 	return list
+}
+
+// stands is rounded so that a report does not change with every second.
+func (n *holder) stands() report.Standing {
+	return report.Standing{
+		Scope: n.scope, Weight: n.weight, Usage: rounded(n.usage),
+		Factor: rounded(math.Exp2(-n.usage / n.weight)),
+	}
 }
 
 // rounded keeps three digits.
