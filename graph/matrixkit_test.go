@@ -235,7 +235,7 @@ func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Dom
 		SetQuotaScopeID(k["QuotaScope+project"]).SaveX(ctx).ID
 	s := c.Session.Create().SetName(name).SetType("batch").SetStatus(lifecycle.Running).SetSlots(resource.Slots{"cpu": 1}).
 		SetDomainID(d.ID).SetProject(p).SetOwner(u).SetResourceGroupID(k["ResourceGroup"]).SetImageID(k["Image"]).
-		SetPending(&report.Pending{DecidedAt: time.Now(), Dropped: []report.DroppedAgents{{Check: "cpu"}}, Limits: []report.LimitReached{{What: "cpu"}}, Nearest: &report.NearestFit{}}).
+		SetPending(&report.Pending{DecidedAt: time.Now(), Dropped: []report.DroppedAgents{{Check: "cpu"}}, Limits: []report.LimitReached{{What: "cpu"}}, Nearest: &report.NearestFit{}, Order: &report.Ordering{Levels: []report.Standing{{}}}}).
 		SaveX(ctx)
 	k["Session"] = s.ID
 	kernel := c.Kernel.Create().SetSession(s).SetSlots(resource.Slots{"cpu": 1}).SetStatus(lifecycle.Running).SetAgentID(k["Agent"]).

@@ -712,14 +712,27 @@ type ComplexityRoot struct {
 		StartCursor     func(childComplexity int) int
 	}
 
+	PendingOrder struct {
+		Levels func(childComplexity int) int
+		Order  func(childComplexity int) int
+	}
+
 	PendingReport struct {
 		Agents    func(childComplexity int) int
 		DecidedAt func(childComplexity int) int
 		Dropped   func(childComplexity int) int
 		Limits    func(childComplexity int) int
 		Nearest   func(childComplexity int) int
+		Order     func(childComplexity int) int
 		Position  func(childComplexity int) int
 		Summary   func(childComplexity int) int
+	}
+
+	PendingStanding struct {
+		Factor func(childComplexity int) int
+		Scope  func(childComplexity int) int
+		Usage  func(childComplexity int) int
+		Weight func(childComplexity int) int
 	}
 
 	PolicyAttachment struct {
@@ -4355,6 +4368,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.PageInfo.StartCursor(childComplexity), true
 
+	case "PendingOrder.levels":
+		if e.ComplexityRoot.PendingOrder.Levels == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PendingOrder.Levels(childComplexity), true
+	case "PendingOrder.order":
+		if e.ComplexityRoot.PendingOrder.Order == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PendingOrder.Order(childComplexity), true
+
 	case "PendingReport.agents":
 		if e.ComplexityRoot.PendingReport.Agents == nil {
 			break
@@ -4385,6 +4411,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.PendingReport.Nearest(childComplexity), true
+	case "PendingReport.order":
+		if e.ComplexityRoot.PendingReport.Order == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PendingReport.Order(childComplexity), true
 	case "PendingReport.position":
 		if e.ComplexityRoot.PendingReport.Position == nil {
 			break
@@ -4397,6 +4429,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.PendingReport.Summary(childComplexity), true
+
+	case "PendingStanding.factor":
+		if e.ComplexityRoot.PendingStanding.Factor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PendingStanding.Factor(childComplexity), true
+	case "PendingStanding.scope":
+		if e.ComplexityRoot.PendingStanding.Scope == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PendingStanding.Scope(childComplexity), true
+	case "PendingStanding.usage":
+		if e.ComplexityRoot.PendingStanding.Usage == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PendingStanding.Usage(childComplexity), true
+	case "PendingStanding.weight":
+		if e.ComplexityRoot.PendingStanding.Weight == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PendingStanding.Weight(childComplexity), true
 
 	case "PolicyAttachment.createdAt":
 		if e.ComplexityRoot.PolicyAttachment.CreatedAt == nil {
@@ -8532,10 +8589,30 @@ type PendingReport @allow(to: USER) {
   limits: [LimitReached!]!
   "The nearest fit: what is missing on the agent that lacks least."
   nearest: NearestFit
+  "Why it has its place among those of its priority; null where that is its age."
+  order: PendingOrder
+}
+
+type PendingOrder @allow(to: USER) {
+  "lifo, drf or fair_share."
+  order: String!
+  "Those that the session counts for, from the outermost in; empty for lifo."
+  levels: [PendingStanding!]!
+}
+
+"How a holder stands among its like; the highest factor goes first."
+type PendingStanding @allow(to: USER) {
+  "domain, project or user."
+  scope: String!
+  "1 is all there is."
+  usage: Float!
+  weight: Float!
+  "2^(-usage/weight)."
+  factor: Float!
 }
 
 type DroppedAgents @allow(to: USER) {
-  "not_schedulable, architecture, volume_missing, slot_missing, cpu, mem, slot_total, slot_contiguity, reserved."
+  "not_asked_for, not_schedulable, architecture, volume_missing, slot_missing, cpu, mem, slot_total, slot_contiguity, reserved."
   check: String!
   "Slot the check was about, if any."
   slot: String!
@@ -10044,6 +10121,16 @@ func (ec *executionContext) childFields_PageInfo(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type PageInfo", field.Name)
 }
 
+func (ec *executionContext) childFields_PendingOrder(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_PendingOrder_order(ctx, field)
+	case "levels":
+		return ec.fieldContext_PendingOrder_levels(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PendingOrder", field.Name)
+}
+
 func (ec *executionContext) childFields_PendingReport(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "position":
@@ -10060,8 +10147,24 @@ func (ec *executionContext) childFields_PendingReport(ctx context.Context, field
 		return ec.fieldContext_PendingReport_limits(ctx, field)
 	case "nearest":
 		return ec.fieldContext_PendingReport_nearest(ctx, field)
+	case "order":
+		return ec.fieldContext_PendingReport_order(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PendingReport", field.Name)
+}
+
+func (ec *executionContext) childFields_PendingStanding(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "scope":
+		return ec.fieldContext_PendingStanding_scope(ctx, field)
+	case "usage":
+		return ec.fieldContext_PendingStanding_usage(ctx, field)
+	case "weight":
+		return ec.fieldContext_PendingStanding_weight(ctx, field)
+	case "factor":
+		return ec.fieldContext_PendingStanding_factor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PendingStanding", field.Name)
 }
 
 func (ec *executionContext) childFields_PolicyAttachment(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -25090,6 +25193,61 @@ func (ec *executionContext) fieldContext_PageInfo_endCursor(_ context.Context, f
 	return graphql.NewScalarFieldContext("PageInfo", field, false, false, errors.New("field of type Cursor does not have child fields"))
 }
 
+func (ec *executionContext) _PendingOrder_order(ctx context.Context, field graphql.CollectedField, obj *report.Ordering) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PendingOrder_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Order, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PendingOrder_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PendingOrder", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _PendingOrder_levels(ctx context.Context, field graphql.CollectedField, obj *report.Ordering) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PendingOrder_levels(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Levels, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []report.Standing) graphql.Marshaler {
+			return ec.marshalNPendingStanding2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐStandingᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PendingOrder_levels(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PendingOrder",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PendingStanding(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _PendingReport_position(ctx context.Context, field graphql.CollectedField, obj *report.Pending) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -25276,6 +25434,130 @@ func (ec *executionContext) fieldContext_PendingReport_nearest(_ context.Context
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _PendingReport_order(ctx context.Context, field graphql.CollectedField, obj *report.Pending) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PendingReport_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Order, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *report.Ordering) graphql.Marshaler {
+			return ec.marshalOPendingOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐOrdering(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PendingReport_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PendingReport",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PendingOrder(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PendingStanding_scope(ctx context.Context, field graphql.CollectedField, obj *report.Standing) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PendingStanding_scope(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Scope, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PendingStanding_scope(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PendingStanding", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _PendingStanding_usage(ctx context.Context, field graphql.CollectedField, obj *report.Standing) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PendingStanding_usage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Usage, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PendingStanding_usage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PendingStanding", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _PendingStanding_weight(ctx context.Context, field graphql.CollectedField, obj *report.Standing) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PendingStanding_weight(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Weight, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PendingStanding_weight(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PendingStanding", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _PendingStanding_factor(ctx context.Context, field graphql.CollectedField, obj *report.Standing) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PendingStanding_factor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Factor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PendingStanding_factor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PendingStanding", field, false, false, errors.New("field of type Float does not have child fields"))
 }
 
 func (ec *executionContext) _PolicyAttachment_id(ctx context.Context, field graphql.CollectedField, obj *ent.PolicyAttachment) (ret graphql.Marshaler) {
@@ -48742,6 +49024,49 @@ func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var pendingOrderImplementors = []string{"PendingOrder"}
+
+func (ec *executionContext) _PendingOrder(ctx context.Context, sel ast.SelectionSet, obj *report.Ordering) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, pendingOrderImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PendingOrder")
+		case "order":
+			out.Values[i] = ec._PendingOrder_order(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "levels":
+			out.Values[i] = ec._PendingOrder_levels(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var pendingReportImplementors = []string{"PendingReport"}
 
 func (ec *executionContext) _PendingReport(ctx context.Context, sel ast.SelectionSet, obj *report.Pending) graphql.Marshaler {
@@ -48787,6 +49112,64 @@ func (ec *executionContext) _PendingReport(ctx context.Context, sel ast.Selectio
 		case "nearest":
 			out.Values[i] = ec._PendingReport_nearest(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "order":
+			out.Values[i] = ec._PendingReport_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var pendingStandingImplementors = []string{"PendingStanding"}
+
+func (ec *executionContext) _PendingStanding(ctx context.Context, sel ast.SelectionSet, obj *report.Standing) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, pendingStandingImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PendingStanding")
+		case "scope":
+			out.Values[i] = ec._PendingStanding_scope(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "usage":
+			out.Values[i] = ec._PendingStanding_usage(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "weight":
+			out.Values[i] = ec._PendingStanding_weight(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "factor":
+			out.Values[i] = ec._PendingStanding_factor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -58157,6 +58540,26 @@ func (ec *executionContext) marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPag
 	return ec._PageInfo(ctx, sel, &v)
 }
 
+func (ec *executionContext) marshalNPendingStanding2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐStanding(ctx context.Context, sel ast.SelectionSet, v report.Standing) graphql.Marshaler {
+	return ec._PendingStanding(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNPendingStanding2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐStandingᚄ(ctx context.Context, sel ast.SelectionSet, v []report.Standing) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNPendingStanding2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐStanding(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNPlacementStrategy2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐStrategy(ctx context.Context, v any) (resourcegroup.Strategy, error) {
 	var res resourcegroup.Strategy
 	err := res.UnmarshalGQL(v)
@@ -61004,6 +61407,13 @@ func (ec *executionContext) marshalONode2githubᚗcomᚋberthhqᚋberthᚋentᚐ
 		return graphql.Null
 	}
 	return ec._Node(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOPendingOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐOrdering(ctx context.Context, sel ast.SelectionSet, v *report.Ordering) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._PendingOrder(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOPendingReport2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐPending(ctx context.Context, sel ast.SelectionSet, v *report.Pending) graphql.Marshaler {

@@ -38,6 +38,7 @@ type Scheduler struct {
 	bus      *event.Bus
 	policies *policy.Service
 	log      *slog.Logger
+	past     *past
 
 	// Of the pass in progress.
 	waiting  map[uuid.UUID]*ent.Session
@@ -46,7 +47,7 @@ type Scheduler struct {
 
 // New returns a Scheduler.
 func New(client *ent.Client, bus *event.Bus, policies *policy.Service, log *slog.Logger) *Scheduler {
-	return &Scheduler{client: client, bus: bus, policies: policies, log: log}
+	return &Scheduler{client: client, bus: bus, policies: policies, log: log, past: &past{}}
 }
 
 // Lead schedules until ctx ends.

@@ -44,6 +44,9 @@ func (s *Scheduler) snapshot(ctx context.Context) (*plan.Snapshot, error) {
 	if err := s.readPending(ctx, snap); err != nil {
 		return nil, fmt.Errorf("read pending sessions: %w", err)
 	}
+	if err := s.readShares(ctx, snap); err != nil {
+		return nil, fmt.Errorf("read shares: %w", err)
+	}
 	if err := s.readDemand(ctx, snap); err != nil {
 		return nil, fmt.Errorf("read recent demand: %w", err)
 	}
