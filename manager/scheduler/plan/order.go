@@ -30,8 +30,8 @@ import (
 // DRF is dominant resource fairness by progressive filling (Ghodsi et al.,
 // NSDI 2011, algorithm 1, with the weights of its section 4.3): the usage of a
 // holder is its dominant share, which is max over slots of held/capacity, the
-// capacity being that of the group's usable devices. As requests are not
-// divisible, the properties of the paper hold up to single requests. With
+// capacity being that of the group's usable devices. Every slot counts by
+// itself, also where several are of one device. As requests are not divisible, the properties of the paper hold up to single requests. With
 // weights w that sum to 1 among holders who start with nothing, and d the
 // largest dominant share of a single request of a holder, on a cluster that is
 // one pool:
