@@ -31,10 +31,10 @@ import (
 // NSDI 2011, algorithm 1, with the weights of its section 4.3): the usage of a
 // holder is its dominant share, which is max over slots of held/capacity, the
 // capacity being that of the group's usable devices. Every slot counts by
-// itself, also where several are of one device. As requests are not divisible, the properties of the paper hold up to single requests. With
-// weights w that sum to 1 among holders who start with nothing, and d the
-// largest dominant share of a single request of a holder, on a cluster that is
-// one pool:
+// itself, also where several are of one device. As requests are not divisible,
+// the properties of the paper hold up to single requests. With weights w that
+// sum to 1 among holders who start with nothing, and d the largest dominant
+// share of a single request of a holder, on a cluster that is one pool:
 //
 //   - Share guarantee: a holder of whom a request has no room has a dominant
 //     share above w*(1-sum of all d). In a tree this holds again below each
@@ -42,8 +42,8 @@ import (
 //   - Envy: when the requests of each holder are alike, and i has a request
 //     waiting for room, i could run less than n_i + (w_i/w_j)*(1 + d_j/d_i)
 //     requests with w_i/w_j times what j has, n_i being those it runs.
-//   - Pareto: nothing that waits has room; nobody can get more unless another
-//     gets less.
+//   - Pareto: nothing that waits has room, so that, when the requests of each
+//     holder are alike, nobody can get more unless another gets less.
 //
 // Fair share looks back: the usage of a holder is what it took lately (see
 // Decay), plus what it holds now as if that went on for Sharing.Ahead. The
