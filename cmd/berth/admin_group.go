@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/berthhq/berth/cmd/berth/output"
 	"github.com/berthhq/berth/internal/client"
@@ -63,6 +65,9 @@ func (a *app) groupShow() *cobra.Command {
 			s.fact("State", activity(g.Active).Text)
 			s.fact("Description", g.Description)
 			s.fact("Sessions", strings.Join(g.SessionTypes, ", "))
+			s.fact("Placement", g.Strategy)
+			s.fact("Order", g.Order)
+			s.fact("Hold after", holdText(g.HoldAfter))
 			s.fact("Agents", strconv.Itoa(g.Agents.TotalCount))
 			if g.Public {
 				s.fact("Open to", "everybody")
@@ -92,6 +97,7 @@ func (a *app) groupCreate() *cobra.Command {
 	})
 	cmd.Flags().StringVar(&in.Description, "description", "", "what it is for")
 	cmd.Flags().BoolVar(&in.Public, "public", false, "open to everybody, without grants")
+	groupOptions(cmd, &in.GroupOptions)
 	givenWords(cmd, &types, "session-types", "`types` of sessions that may start in it, with commas between, such as interactive,batch (default: all)")
 	return cmd
 }
@@ -116,8 +122,33 @@ func (a *app) groupUpdate() *cobra.Command {
 	givenText(cmd, &in.Name, "name", "another `name`")
 	givenText(cmd, &in.Description, "description", "what it is for, a `text`")
 	givenBool(cmd, &in.Public, "public", "open to everybody (=false: only to whom it is granted)")
+	groupOptions(cmd, &in.GroupOptions)
 	givenWords(cmd, &in.SessionTypes, "session-types", "`types` of sessions that may start in it, with commas between, such as interactive,batch")
 	return cmd
+}
+
+// groupOptions are the flags of the scheduler's options of a group.
+func groupOptions(cmd *cobra.Command, o *client.GroupOptions) {
+	givenText(cmd, &o.Strategy, "strategy", "which agent is taken among those with room: `pack`, concentrated, dispersed or roundrobin")
+	givenText(cmd, &o.Order, "order", "who comes first at the same priority: `fifo`, lifo, drf or fair_share")
+	given(cmd, &o.HoldAfter, "hold-after", "the `while` after which agents are held for the session at the head, such as 10m; never lets it be passed for ever", func(text string) (int, error) {
+		if text == "never" {
+			return -1, nil
+		}
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return 0, errors.New("write a while such as 10m, or never")
+		}
+		return int(d.Seconds()), nil
+	})
+	sets(cmd, "hold-after", "holdAfter")
+}
+
+func holdText(seconds int) string {
+	if seconds < 0 {
+		return "never"
+	}
+	return (time.Duration(seconds) * time.Second).String()
 }
 
 func (a *app) groupActive(name, short string, active bool) *cobra.Command {

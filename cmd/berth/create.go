@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/berthhq/berth/internal/client"
 	"github.com/berthhq/berth/internal/resource"
@@ -21,6 +22,9 @@ type createFlags struct {
 	priority             int
 	bootstrap, shm       string
 	preset               string
+	start                string
+	after, agents        []string
+	only                 bool
 }
 
 func (f *createFlags) register(cmd *cobra.Command) {
@@ -38,6 +42,14 @@ func (f *createFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.bootstrap, "bootstrap", "", "file with a shell script that runs before the command")
 	flags.StringVar(&f.shm, "shm", "", "size of /dev/shm, for example 1g")
 	flags.StringVar(&f.preset, "preset", "", "preset whose amounts and --shm to take, where no flag says otherwise (see: berth preset ls)")
+	flags.StringVar(&f.start, "start", "", "start a batch session not before a `time`: 2026-01-31T08:00, or a while such as 2h30m from now")
+	flags.StringArrayVar(&f.after, "after", nil, "start only after this `session` has succeeded, by name or id (repeatable)")
+	flags.StringArrayVar(&f.agents, "agent", nil, "prefer this agent, by `name` or id (repeatable)")
+	flags.BoolVar(&f.only, "only-agents", false, "run on an agent named with --agent or wait for one; for administrators")
+	sets(cmd, "start", "startsAt")
+	sets(cmd, "after", "dependsOn")
+	sets(cmd, "agent", "agents")
+	sets(cmd, "only-agents", "strictAgents")
 	sets(cmd, "volume", "mounts")
 	sets(cmd, "env", "environment")
 	sets(cmd, "resource", "slots")
@@ -75,6 +87,9 @@ func (f *createFlags) input(ctx context.Context, a *app, cmd *cobra.Command, c *
 		}
 		in.BootstrapScript = string(script)
 	}
+	if err := f.when(ctx, a, c, &in); err != nil {
+		return in, err
+	}
 	if err := f.fromPreset(ctx, cmd, c, &in); err != nil {
 		return in, err
 	}
@@ -82,6 +97,46 @@ func (f *createFlags) input(ctx context.Context, a *app, cmd *cobra.Command, c *
 		return in, err
 	}
 	return in, f.place(ctx, c, &in)
+}
+
+// when finds what the session waits for, and the agents it is to run on.
+func (f *createFlags) when(ctx context.Context, a *app, c *client.Client, in *client.CreateSessionInput) error {
+	if f.start != "" {
+		at, err := parseStart(f.start, a.now())
+		if err != nil {
+			return err
+		}
+		in.StartsAt = &at
+	}
+	for _, ref := range f.after {
+		s, err := findSession(ctx, c, ref)
+		if err != nil {
+			return err
+		}
+		in.DependsOn = append(in.DependsOn, s.ID)
+	}
+	for _, ref := range f.agents {
+		agent, err := findAgent(ctx, c, ref)
+		if err != nil {
+			return err
+		}
+		in.Agents = append(in.Agents, agent.ID)
+	}
+	in.StrictAgents = f.only
+	return nil
+}
+
+// parseStart reads a time of the clock here, or a while from now.
+func parseStart(text string, now time.Time) (time.Time, error) {
+	if d, err := time.ParseDuration(text); err == nil {
+		return now.Add(d), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"} {
+		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, usagef("--start %s: not a time such as 2026-01-31T08:00, nor a while such as 2h30m", text)
 }
 
 // fromPreset fills in what no flag says.

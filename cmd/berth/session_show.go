@@ -63,7 +63,11 @@ func (a *app) describeSession(p output.Printer, d *client.SessionDetail) error {
 	s.fact("Owner", d.Owner.Title())
 	s.fact("Project", d.Project.Title()+" (domain "+d.Domain.Title()+")")
 	s.fact("Group", d.ResourceGroup.Title()+", priority "+strconv.Itoa(d.Priority))
+	s.fact("Agents", wantedAgents(d))
 	s.fact("Created", a.moment(&d.CreatedAt))
+	if d.StartsAt != nil {
+		s.fact("Not before", d.StartsAt.Local().Format("2006-01-02 15:04:05"))
+	}
 	s.fact("Started", a.moment(d.StartedAt))
 	s.fact("Ended", a.moment(d.TerminatedAt))
 	for _, k := range slices.Sorted(maps.Keys(d.Environment)) {
@@ -76,6 +80,7 @@ func (a *app) describeSession(p output.Printer, d *client.SessionDetail) error {
 		hours, unit := output.SlotHours(u.Slot, u.SlotSeconds)
 		s.fact("Charged", hours+" "+unit)
 	}
+	s.dependencies(d)
 	if d.Pending != nil {
 		s.fact("Waits", d.Pending.Summary)
 	}
@@ -85,6 +90,42 @@ func (a *app) describeSession(p output.Printer, d *client.SessionDetail) error {
 	}
 	fmt.Fprintln(a.out)
 	return p.Write(a.historyTable(d.History))
+}
+
+func wantedAgents(d *client.SessionDetail) string {
+	var names []string
+	for _, g := range d.Agents {
+		names = append(names, g.Name)
+	}
+	text := strings.Join(names, ", ")
+	switch {
+	case d.StrictAgents && text == "":
+		return "only some out of sight"
+	case d.StrictAgents:
+		return "only " + text
+	case text != "":
+		return text + ", if they have room"
+	}
+	return ""
+}
+
+// dependencies are what a session starts after, and what starts after it.
+func (s sheet) dependencies(d *client.SessionDetail) {
+	for _, on := range d.DependsOn {
+		how := "out of sight or gone"
+		if on.Needed != nil {
+			how = on.Needed.Status
+		}
+		if on.Satisfied {
+			how = "succeeded"
+		}
+		s.fact("After", on.Name+" ("+how+")")
+	}
+	for _, by := range d.Dependents {
+		if by.Session != nil {
+			s.fact("Before", by.Session.Name+" ("+by.Session.Status+")")
+		}
+	}
 }
 
 func mountText(m client.Mount) string {
@@ -180,9 +221,11 @@ func (a *app) sessionWhy() *cobra.Command {
 			Status            string                `json:"status"`
 			StatusMessage     string                `json:"statusMessage"`
 			TerminationReason *string               `json:"terminationReason"`
+			StartsAt          *time.Time            `json:"startsAt"`
+			DependsOn         []client.Dependency   `json:"dependsOn"`
 			Pending           *client.PendingReport `json:"pending"`
 		}
-		return p.Print(why{d.ID, d.Name, d.Status, d.StatusMessage, d.TerminationReason, d.Pending}, func() error {
+		return p.Print(why{d.ID, d.Name, d.Status, d.StatusMessage, d.TerminationReason, d.StartsAt, d.DependsOn, d.Pending}, func() error {
 			return a.explain(d)
 		})
 	})
@@ -203,24 +246,72 @@ func (a *app) explain(d *client.SessionDetail) error {
 	}
 	fmt.Fprintf(a.out, "%s\n\n", output.Clean(r.Summary))
 	s := sheet{a.out}
-	s.fact("Position", fmt.Sprintf("%d in resource group %s", r.Position, d.ResourceGroup.Title()))
+	s.fact("Position", inQueue(r.Position, d.ResourceGroup.Title()))
+	if r.Order != nil {
+		s.fact("Order", orderWords[r.Order.Order])
+		for _, l := range r.Order.Levels {
+			s.fact("Standing", fmt.Sprintf("the %s: factor %.3g, usage %.3g, weight %.3g", l.Scope, l.Factor, l.Usage, l.Weight))
+		}
+	}
+	s.dependencies(d)
+	s.fact("Agents", wantedAgents(d))
 	s.fact("Asked for", output.Slots(d.Slots))
 	for _, l := range r.Limits {
 		amount := func(text string) string { return limitAmount(l.What, text) }
 		s.fact("Limit", fmt.Sprintf("%s of %s: %s used, %s more asked for, %s allowed (policy %s)", l.What, limitOf(l.Scope, l.Holder, l.WithinProject, l.ResourceGroup),
 			amount(l.Used), amount(l.Requested), amount(l.Limit), l.Policy))
 	}
-	s.fact("Agents", strconv.Itoa(r.Agents))
+	s.fact("Looked at", strconv.Itoa(r.Agents)+" agents")
 	for _, dropped := range r.Dropped {
-		check := dropped.Check
-		if dropped.Slot != "" {
-			check += " " + dropped.Slot
-		}
-		s.fact("Dropped", fmt.Sprintf("%d by %s", dropped.Count, check))
+		s.fact("Dropped", fmt.Sprintf("%d: %s", dropped.Count, droppedBy(dropped.Check, dropped.Slot)))
 	}
 	if n := r.Nearest; n != nil {
 		s.fact("Nearest", fmt.Sprintf("%s has %s %s free, %s asked for", n.Agent, n.Free, n.Slot, n.Requested))
 	}
 	s.fact("Decided", a.moment(&r.DecidedAt))
 	return nil
+}
+
+// inQueue is a position in a queue; who is ahead is nobody's business.
+func inQueue(position int, group string) string {
+	ahead := "nobody waits before it"
+	switch {
+	case position == 2:
+		ahead = "one session waits before it"
+	case position > 2:
+		ahead = fmt.Sprintf("%d sessions wait before it", position-1)
+	}
+	return fmt.Sprintf("%d in resource group %s: %s", position, group, ahead)
+}
+
+// orderWords say how a queue is ordered where that is not by age.
+var orderWords = map[string]string{
+	"lifo":       "the newest first",
+	"drf":        "whose user holds the smallest share goes first",
+	"fair_share": "who has used least lately goes first",
+}
+
+// checkWords say what agents lack that a check dropped.
+var checkWords = map[string]string{
+	"not_asked_for":   "not among the agents asked for",
+	"not_schedulable": "closed or out of reach",
+	"architecture":    "of another architecture",
+	"volume_missing":  "without a folder's volume",
+	"slot_missing":    "without %s",
+	"cpu":             "too few cores free",
+	"mem":             "too little memory free",
+	"slot_total":      "too little %s free",
+	"slot_contiguity": "enough %s free, but in pieces on several devices",
+	"reserved":        "room, but held for a session that has waited longer",
+}
+
+func droppedBy(check, slot string) string {
+	words, known := checkWords[check]
+	switch {
+	case !known:
+		return strings.TrimSpace(check + " " + slot)
+	case strings.Contains(words, "%s"):
+		return fmt.Sprintf(words, slot)
+	}
+	return words
 }

@@ -13,6 +13,9 @@ type Group struct {
 	Active       bool         `json:"active"`
 	Public       bool         `json:"public"`
 	SessionTypes []string     `json:"sessionTypes"`
+	Strategy     string       `json:"strategy"`
+	Order        string       `json:"order"`
+	HoldAfter    int          `json:"holdAfter"` // seconds, -1 for never
 	CreatedAt    time.Time    `json:"createdAt"`
 	Grants       []GroupGrant `json:"grants"`
 	Agents       struct {
@@ -29,7 +32,7 @@ type GroupGrant struct {
 }
 
 const groupFields = `fragment groupFields on ResourceGroup {
-  id name description active public sessionTypes createdAt
+  id name description active public sessionTypes strategy order holdAfter createdAt
   grants { id domain { id name } project { id name } user { id email } } agents { totalCount }
 }`
 
@@ -59,6 +62,15 @@ type CreateGroupInput struct {
 	Description  string   `json:"description,omitempty"`
 	Public       bool     `json:"public"`
 	SessionTypes []string `json:"sessionTypes,omitempty"`
+	GroupOptions
+}
+
+// GroupOptions say how the scheduler treats a group's queue; what is nil is as it
+// was. HoldAfter is in seconds, or -1 for never.
+type GroupOptions struct {
+	Strategy  *string `json:"strategy,omitempty"`
+	Order     *string `json:"order,omitempty"`
+	HoldAfter *int    `json:"holdAfter,omitempty"`
 }
 
 var createGroup = define[payload[groupPayload]](`mutation CreateResourceGroup($input: CreateResourceGroupInput!) {
@@ -79,6 +91,7 @@ type UpdateGroupInput struct {
 	Active       *bool     `json:"active,omitempty"`
 	Public       *bool     `json:"public,omitempty"`
 	SessionTypes *[]string `json:"sessionTypes,omitempty"`
+	GroupOptions
 }
 
 var updateGroup = define[payload[groupPayload]](`mutation UpdateResourceGroup($input: UpdateResourceGroupInput!) {

@@ -63,6 +63,29 @@ type SessionDetail struct {
 	History     []SessionEvent    `json:"history"`
 	Pending     *PendingReport    `json:"pending"`
 	Usage       []UsageEntry      `json:"usage"`
+
+	StartsAt     *time.Time   `json:"startsAt"`
+	Agents       []Ref        `json:"agents"`
+	StrictAgents bool         `json:"strictAgents"`
+	DependsOn    []Dependency `json:"dependsOn"`
+	Dependents   []Dependency `json:"dependents"`
+}
+
+// Dependency says that a session starts only after another has succeeded. Needed
+// is nil when that one is out of sight or gone.
+type Dependency struct {
+	ID        string      `json:"id"`
+	Name      string      `json:"name"` // of the needed session
+	Satisfied bool        `json:"satisfied"`
+	Session   *SessionRef `json:"session"`
+	Needed    *SessionRef `json:"needed"`
+}
+
+// SessionRef names a session and says how it is.
+type SessionRef struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Status string `json:"status"`
 }
 
 // Kernel is one container of a session.
@@ -159,6 +182,19 @@ type PendingReport struct {
 		Requested string `json:"requested"`
 		Free      string `json:"free"`
 	} `json:"nearest"`
+	Order *struct {
+		Order  string     `json:"order"`
+		Levels []Standing `json:"levels"`
+	} `json:"order"`
+}
+
+// Standing is how one of those that a session counts for stands in the queue;
+// the highest factor goes first.
+type Standing struct {
+	Scope  string  `json:"scope"`
+	Usage  float64 `json:"usage"`
+	Weight float64 `json:"weight"`
+	Factor float64 `json:"factor"`
 }
 
 // UsageEntry is what has been charged for one slot.
@@ -273,9 +309,15 @@ var showSession = define[struct {
     pending {
       position decidedAt summary agents dropped { check slot count }
       limits { scope holder resourceGroup withinProject policy what used requested limit } nearest { agent slot requested free }
+      order { order levels { scope usage weight factor } }
     }
     usage { slot slotSeconds }
+    startsAt agents { id name } strictAgents
+    dependsOn { ...dependencyFields } dependents { ...dependencyFields }
   } }
+}
+fragment dependencyFields on SessionDependency {
+  id name satisfied session { id name status } needed { id name status }
 }`, sessionFields, metricFields)
 
 // Session reads one session by id.
@@ -312,6 +354,10 @@ type CreateSessionInput struct {
 	ResourceGroup   string            `json:"resourceGroup,omitempty"`
 	Priority        *int              `json:"priority,omitempty"`
 	ShmBytes        int64             `json:"shmBytes,omitempty"`
+	StartsAt        *time.Time        `json:"startsAt,omitempty"`
+	DependsOn       []string          `json:"dependsOn,omitempty"`
+	Agents          []string          `json:"agents,omitempty"`
+	StrictAgents    bool              `json:"strictAgents,omitempty"`
 	IdempotencyKey  string            `json:"idempotencyKey"`
 }
 
