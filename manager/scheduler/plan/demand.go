@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/google/uuid"
@@ -23,19 +22,19 @@ type Demand struct {
 const (
 	// maxDemands bounds the shapes that a score looks at: the heaviest.
 	maxDemands = 256
-	// wholePrior is the weight, beside that of the pending requests, of one
-	// that asks for a whole device: a queue says little about what will come.
+	// wholePrior is the weight, beside that of the pending requests for parts,
+	// of one for a whole device: a queue says little about what will come.
 	wholePrior = 0.25
 )
 
-// The weights of the score, fitted on the list `default` of openb alone.
+// The weights of the score, fitted on the list `default` of openb alone (seeds
+// other than those reported) and rounded.
 const (
 	weightCapacity  = 1.0    // of stranded capacity
-	weightThreshold = 0.5    // of FGD's measure of it
-	weightPrice     = 0.5    // of the packing value of devices
-	weightShare     = 3.0    // of requests for a part of a device
-	weightSize      = 0.0    // exponent of the size of a request
-	tieLeft         = 0.0003 // per device left: fuller agents first
+	weightThreshold = 0.65   // of FGD's measure of it
+	weightPrice     = 10.0   // of the packing value of devices
+	weightShare     = 18.0   // of requests for a part of a device, in the mixture
+	tieLeft         = 0.0014 // per device left: fuller agents first
 )
 
 // mixture is the demand of a group, ready for scoring.
@@ -90,7 +89,7 @@ func (q *queue) demandOf(g *group) []Demand {
 			}
 		}
 	}
-	prior := wholePrior * float64(len(list))
+	prior := wholePrior * weightShare * float64(len(list))
 	for n := range q.c.slots {
 		if s := &q.c.slots[n]; s.family != "" && s.rule != pooled {
 			if most := q.largest(g, n); most > 0 {
@@ -138,7 +137,7 @@ func (c *cluster) mixture(list []Demand) *mixture {
 	sum := 0.0
 	for i := range m.kinds {
 		k := &m.kinds[i]
-		k.weight = k.rate * math.Pow(k.per, weightSize)
+		k.weight = k.rate
 		if !k.whole && k.unit[0].amount < c.slots[k.unit[0].slot].most {
 			k.weight *= weightShare
 		}

@@ -9,7 +9,7 @@ import (
 const (
 	grains     = 100 // a device in steps of a hundredth
 	maxSizes   = 24  // sizes that get a price: the most frequent
-	priceSteps = 1500
+	priceSteps = 60  // for each size
 )
 
 // sized is a demand for a part of a device: grains, and how many come.
@@ -69,7 +69,8 @@ func prices(rates map[int]float64) []sized {
 		price[i] = sized{list[i].grains, float64(list[i].grains) / grains}
 		mean[i].grains = list[i].grains
 	}
-	for step := range priceSteps {
+	steps := priceSteps * len(list)
+	for step := range steps {
 		best, pattern := knapsack(price)
 		sum := 0.0
 		for i := range price {
@@ -78,15 +79,17 @@ func prices(rates map[int]float64) []sized {
 		}
 		length := 0.05 / math.Sqrt(float64(step+1))
 		for i := range price {
-			if step >= priceSteps/2 {
+			if step >= steps/2 {
 				mean[i].rate += price[i].rate
 			}
 			price[i].rate = max(0, price[i].rate+length*(list[i].rate/sum-float64(pattern[i])))
 		}
 	}
-	best, _ := knapsack(mean)
-	for i := range mean {
-		mean[i].rate /= best[grains]
+	if len(mean) > 0 {
+		best, _ := knapsack(mean)
+		for i := range mean {
+			mean[i].rate /= best[grains]
+		}
 	}
 	return mean
 }
