@@ -23,6 +23,7 @@ export async function open(url) {
     viewport: { width: 1360, height: 860 },
     acceptDownloads: true,
     colorScheme: "light",
+    reducedMotion: "reduce", // what fades in has half the contrast
   });
   const page = context.pages()[0] ?? (await context.newPage());
   page.setDefaultTimeout(20_000);
