@@ -3,19 +3,21 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
+	"entgo.io/ent/dialect/sql"
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/device"
-	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/event"
-	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	msession "github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/stats"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // commit places a batch in one transaction. It is refused as a whole when the
@@ -35,9 +37,9 @@ func (s *Scheduler) commit(ctx context.Context, epoch int64, batch []plan.Decisi
 	for i, d := range batch {
 		ids[i] = d.SessionID
 	}
-	still, err := tx.Session.Query().Where(session.IDIn(ids...), session.StatusEQ(lifecycle.Pending)).ForUpdate().All(ctx)
+	still, err := msession.LockPending(ctx, tx, ids)
 	if err != nil {
-		return fmt.Errorf("lock sessions: %w", err)
+		return err
 	}
 	byID := map[uuid.UUID]*ent.Session{}
 	for _, w := range still {
@@ -49,6 +51,7 @@ func (s *Scheduler) commit(ctx context.Context, epoch int64, batch []plan.Decisi
 	}
 	ledger := plan.NewLedger(limits)
 	touched := map[uuid.UUID]bool{}
+	var places []msession.Place
 	for _, d := range batch {
 		w := byID[d.SessionID]
 		r := s.requests[d.SessionID]
@@ -56,9 +59,10 @@ func (s *Scheduler) commit(ctx context.Context, epoch int64, batch []plan.Decisi
 			continue
 		}
 		ledger.Charge(r)
-		if err := msession.Place(ctx, tx, w, placements(d, touched)); err != nil {
-			return err
-		}
+		places = append(places, msession.Place{Session: w, Kernels: placements(d, touched)})
+	}
+	if err := msession.Schedule(ctx, tx, places); err != nil {
+		return err
 	}
 	if err := verify(ctx, tx, touched); err != nil {
 		return err
@@ -66,15 +70,22 @@ func (s *Scheduler) commit(ctx context.Context, epoch int64, batch []plan.Decisi
 	if err := tx.Commit(); err != nil {
 		return err
 	}
-	for id := range byID {
-		s.bus.Publish(ctx, event.Event{Topic: event.Session, ID: id})
-	}
-	for _, d := range batch {
-		for _, a := range d.Assignments {
-			s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: a.AgentID})
+	s.tell(ctx, places)
+	return nil
+}
+
+// tell publishes what was placed: every session, and every agent once.
+func (s *Scheduler) tell(ctx context.Context, places []msession.Place) {
+	agents := map[uuid.UUID]bool{}
+	for _, p := range places {
+		s.bus.Publish(ctx, event.Event{Topic: event.Session, ID: p.Session.ID})
+		for _, k := range p.Kernels {
+			agents[k.Agent] = true
 		}
 	}
-	return nil
+	for id := range agents {
+		s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
+	}
 }
 
 func placements(d plan.Decision, touched map[uuid.UUID]bool) []msession.Placement {
@@ -93,11 +104,10 @@ func placements(d plan.Decision, touched map[uuid.UUID]bool) []msession.Placemen
 // verify compares the sums on every device of the batch with its capacity, in
 // the transaction: whatever the planner believed, no device is given twice.
 func verify(ctx context.Context, tx *ent.Tx, touched map[uuid.UUID]bool) error {
-	var ids []uuid.UUID
-	for id := range touched {
-		ids = append(ids, id)
-	}
-	devices, err := tx.Device.Query().Where(device.IDIn(ids...)).All(ctx)
+	ids := slices.Collect(maps.Keys(touched))
+	q := tx.Device.Query().Where(func(s *sql.Selector) { s.Where(store.In(s.C(device.FieldID), ids)) })
+	q.Select(device.FieldID, device.FieldDeviceID, device.FieldCapacity)
+	devices, err := q.All(ctx)
 	if err != nil {
 		return fmt.Errorf("read devices: %w", err)
 	}

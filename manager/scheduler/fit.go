@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -19,20 +21,87 @@ import (
 // puts it. Only the agents in only count, if there are any.
 func (s *Scheduler) Choose(ctx context.Context, groups, only []uuid.UUID, architecture string, slots resource.Slots) (uuid.UUID, error) {
 	ctx = viewer.SystemContext(ctx)
-	snap := &plan.Snapshot{}
-	if err := s.readAgents(ctx, snap); err != nil {
-		return uuid.Nil, fmt.Errorf("read agents: %w", err)
-	}
-	if err := s.readSlotTypes(ctx, snap); err != nil {
-		return uuid.Nil, fmt.Errorf("read slot types: %w", err)
-	}
-	group, never := choose(snap, groups, plan.Request{
+	r := plan.Request{
 		Architecture: architecture, Kernels: []plan.KernelRequest{{Slots: slots}}, Agents: only, Strict: len(only) > 0,
-	})
+	}
+	asked := fmt.Sprint(groups, only, architecture, slots)
+	if group, ok := s.roster.known(asked); ok {
+		return group, nil
+	}
+	snap, err := s.roster.get(ctx, s, rosterAge)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	if group, never := choose(snap, groups, r); len(never) == 0 && peopled(snap, group) {
+		s.roster.note(snap, asked, group)
+		return group, nil
+	}
+	if snap, err = s.roster.get(ctx, s, 0); err != nil {
+		return uuid.Nil, err
+	}
+	group, never := choose(snap, groups, r)
 	if len(never) > 0 {
 		return uuid.Nil, problem.Invalid(never[0].Field, "%s", never[0].Reason).WithLimit(never[0].Limit)
 	}
 	return group, nil
+}
+
+// rosterAge is how old the agents may be that a request is compared with. Those
+// that may have joined meanwhile are looked for before anything is refused.
+const rosterAge = 2 * time.Second
+
+// roster is the agents as they were a moment ago, for requests that only ask
+// what they could ever get.
+type roster struct {
+	mu   sync.Mutex
+	snap *plan.Snapshot
+	read time.Time
+	fits map[string]uuid.UUID // what was found to fit, by request
+}
+
+// known returns the group that was found for the same request a moment ago.
+func (r *roster) known(asked string) (uuid.UUID, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.read) >= rosterAge {
+		return uuid.Nil, false
+	}
+	group, ok := r.fits[asked]
+	return group, ok
+}
+
+// note remembers what was found among the agents of snap.
+func (r *roster) note(snap *plan.Snapshot, asked string, group uuid.UUID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.snap == snap {
+		r.fits[asked] = group
+	}
+}
+
+// get returns agents not older than age. Who comes while they are read waits
+// for that, rather than reading too.
+func (r *roster) get(ctx context.Context, s *Scheduler, age time.Duration) (*plan.Snapshot, error) {
+	asked := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.snap != nil && asked.Sub(r.read) < age {
+		return r.snap, nil
+	}
+	begun, snap := time.Now(), &plan.Snapshot{}
+	if err := s.readAgents(ctx, snap); err != nil {
+		return nil, fmt.Errorf("read agents: %w", err)
+	}
+	if err := s.readSlotTypes(ctx, snap); err != nil {
+		return nil, fmt.Errorf("read slot types: %w", err)
+	}
+	r.snap, r.read, r.fits = snap, begun, map[string]uuid.UUID{}
+	return snap, nil
+}
+
+// peopled tells whether a group has agents.
+func peopled(snap *plan.Snapshot, group uuid.UUID) bool {
+	return slices.ContainsFunc(snap.Agents, func(a plan.Agent) bool { return a.Group == group })
 }
 
 func choose(snap *plan.Snapshot, groups []uuid.UUID, r plan.Request) (group uuid.UUID, refused []plan.Impossible) {
@@ -43,7 +112,7 @@ func choose(snap *plan.Snapshot, groups []uuid.UUID, r plan.Request) (group uuid
 		case len(never) > 0 && refused == nil:
 			refused = never
 		case len(never) > 0:
-		case slices.ContainsFunc(snap.Agents, func(a plan.Agent) bool { return a.Group == g }):
+		case peopled(snap, g):
 			return g, nil
 		case group == uuid.Nil:
 			group = g

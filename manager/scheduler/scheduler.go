@@ -27,9 +27,9 @@ const (
 	// lost and for sessions whose retry time has come.
 	passEvery = 2 * time.Second
 	// maxPending bounds one pass; the rest of a longer queue waits for its turn.
-	maxPending = 2000
+	maxPending = 20_000
 	// maxBatch bounds one transaction.
-	maxBatch = 100
+	maxBatch = 500
 )
 
 // Scheduler is the loop around the planner.
@@ -39,6 +39,7 @@ type Scheduler struct {
 	policies *policy.Service
 	log      *slog.Logger
 	past     *past
+	roster   roster
 
 	// Of the pass in progress.
 	waiting  map[uuid.UUID]*ent.Session
@@ -140,10 +141,12 @@ func (s *Scheduler) explain(ctx context.Context, epoch int64, batch []plan.Decis
 	if err := session.Fence(ctx, tx, epoch); err != nil {
 		return err
 	}
-	for _, d := range batch {
-		if err := session.Explain(ctx, tx, s.waiting[d.SessionID], d.Waiting); err != nil {
-			return err
-		}
+	waits := make([]session.Wait, len(batch))
+	for i, d := range batch {
+		waits[i] = session.Wait{Session: s.waiting[d.SessionID], Why: d.Waiting}
+	}
+	if err := session.Explain(ctx, tx, waits); err != nil {
+		return err
 	}
 	if err := tx.Commit(); err != nil {
 		return err

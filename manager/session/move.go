@@ -144,31 +144,6 @@ func moveKernels(ctx context.Context, tx *ent.Tx, id uuid.UUID, m move, now time
 	return nil
 }
 
-// entry is one line of a session's history.
-type entry struct {
-	session uuid.UUID
-	phase   string
-	from    *lifecycle.Status
-	to      lifecycle.Status
-	result  sessionevent.Result
-	attempt int
-	code    string
-	message string
-	steps   []report.Step
-}
-
-func record(ctx context.Context, tx *ent.Tx, e entry) error {
-	c := tx.SessionEvent.Create().SetSessionID(e.session).SetPhase(e.phase).SetNillableFromStatus(e.from).
-		SetToStatus(e.to).SetResult(e.result).SetAttempt(e.attempt).SetCode(e.code).SetMessage(e.message)
-	if e.steps != nil {
-		c.SetSteps(e.steps)
-	}
-	if err := c.Exec(ctx); err != nil {
-		return fmt.Errorf("record history of session %s: %w", e.session, err)
-	}
-	return nil
-}
-
 // apply runs one fenced move in its own transaction and tells listeners.
 func (s *Service) apply(ctx context.Context, epoch int64, sess *ent.Session, m move) error {
 	tx, err := s.Client.Tx(ctx)

@@ -2,17 +2,27 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
+	"entgo.io/ent/dialect/sql"
+	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/manager/store"
 )
+
+// Place is where the kernels of one waiting session go.
+type Place struct {
+	Session *ent.Session
+	Kernels []Placement
+}
 
 // Placement is where one kernel goes and what it holds there.
 type Placement struct {
@@ -28,41 +38,152 @@ type Hold struct {
 	Amount int64
 }
 
-// Place moves a waiting session to scheduled and gives its kernels what they
-// hold, in the caller's transaction.
-func Place(ctx context.Context, tx *ent.Tx, s *ent.Session, where []Placement) error {
-	var rows []*ent.AllocationCreate
-	for _, p := range where {
-		err := tx.Kernel.Update().Where(kernel.ID(p.Kernel)).SetAgentID(p.Agent).AddLaunchEpoch(1).Exec(ctx)
-		if err != nil {
-			return fmt.Errorf("place kernel %s: %w", p.Kernel, err)
-		}
-		for _, h := range p.Holds {
-			rows = append(rows, tx.Allocation.Create().SetSessionID(s.ID).SetKernelID(p.Kernel).SetAgentID(p.Agent).
-				SetDeviceID(h.Device).SetSlot(h.Slot).SetAmount(h.Amount).
-				SetDomainID(s.DomainID).SetProjectID(s.ProjectID).SetOwnerID(s.OwnerID))
-		}
+// LockPending returns those of the sessions that wait still, and keeps them so
+// until the transaction ends. Of each it has what Schedule needs.
+func LockPending(ctx context.Context, tx *ent.Tx, ids []uuid.UUID) ([]*ent.Session, error) {
+	q := tx.Session.Query().Where(session.StatusEQ(lifecycle.Pending), func(s *sql.Selector) {
+		s.Where(store.In(s.C(session.FieldID), ids))
+	}).Order(session.ByID()).ForUpdate()
+	q.Select(session.FieldID, session.FieldStatus, session.FieldAttempt, session.FieldDomainID, session.FieldProjectID, session.FieldOwnerID)
+	held, err := q.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lock waiting sessions: %w", err)
 	}
-	if err := tx.Allocation.CreateBulk(rows...).Exec(ctx); err != nil {
-		return fmt.Errorf("allocate devices of session %s: %w", s.ID, err)
-	}
-	return Move(ctx, tx, s, move{to: lifecycle.Scheduled, result: sessionevent.ResultSuccess, phase: "schedule", message: "placed"})
+	return held, nil
 }
 
-// Explain stores why a session waits, in the caller's transaction. The first
-// reason, and every change of its kind, becomes an entry of the history.
-func Explain(ctx context.Context, tx *ent.Tx, s *ent.Session, why *report.Pending) error {
-	n, err := tx.Session.Update().Where(session.ID(s.ID), session.StatusEQ(lifecycle.Pending)).
-		SetPending(why).SetStatusMessage(why.Summary).AddVersion(1).Save(ctx)
+// Schedule moves waiting sessions to scheduled and gives their kernels what
+// they hold, in the caller's transaction. Its statements do not grow in number
+// with the sessions: this is where many are placed at once.
+func Schedule(ctx context.Context, tx *ent.Tx, places []Place) error {
+	var sessions, kernels, agents []string
+	var a allocations
+	history := make([]entry, 0, len(places))
+	pending := lifecycle.Pending
+	for _, p := range places {
+		sessions = append(sessions, p.Session.ID.String())
+		history = append(history, entry{session: p.Session.ID, phase: "schedule", from: &pending, to: lifecycle.Scheduled,
+			result: sessionevent.ResultSuccess, attempt: p.Session.Attempt, message: placed})
+		for _, k := range p.Kernels {
+			kernels, agents = append(kernels, k.Kernel.String()), append(agents, k.Agent.String())
+			for _, h := range k.Holds {
+				if err := a.add(p.Session, k, h); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	now := stamp()
+	err := exactly(ctx, tx, len(kernels), `UPDATE kernels k SET agent_id = w.agent, launch_epoch = k.launch_epoch + 1, status = $3
+FROM unnest($1::text[]::uuid[], $2::text[]::uuid[]) AS w(id, agent) WHERE k.id = w.id AND k.terminated_at IS NULL`,
+		kernels, agents, string(lifecycle.Scheduled))
 	if err != nil {
-		return fmt.Errorf("explain session %s: %w", s.ID, err)
+		return fmt.Errorf("place kernels: %w", err)
 	}
-	if n == 0 {
-		return nil // it moved on
+	err = exactly(ctx, tx, len(a.ids), `INSERT INTO allocations
+  (id, created_at, domain_id, project_id, owner_id, session_id, kernel_id, agent_id, device_id, slot, amount)
+SELECT w.id, $2, w.domain, w.project, w.owner, w.session, w.kernel, w.agent, w.device, w.slot, w.amount
+FROM unnest($1::text[]::uuid[], $3::text[]::uuid[], $4::text[]::uuid[], $5::text[]::uuid[], $6::text[]::uuid[], $7::text[]::uuid[],
+  $8::text[]::uuid[], $9::text[]::uuid[], $10::text[], $11::bigint[])
+  AS w(id, domain, project, owner, session, kernel, agent, device, slot, amount)`,
+		a.ids, now, a.domains, a.projects, a.owners, a.sessions, a.kernels, a.agents, a.devices, a.slots, a.amounts)
+	if err != nil {
+		return fmt.Errorf("allocate devices: %w", err)
 	}
-	if s.Pending != nil && s.Pending.Summary == why.Summary {
-		return nil
+	err = exactly(ctx, tx, len(sessions), `UPDATE sessions SET status = $2, version = version + 1, status_message = $3,
+  deadline_at = $4, scheduled_at = $5, pending = NULL, retry_at = NULL
+WHERE id = ANY($1::text[]::uuid[]) AND status = $6`,
+		sessions, string(lifecycle.Scheduled), placed, now.Add(lifecycle.Deadline(lifecycle.Scheduled)), now, string(lifecycle.Pending))
+	if err != nil {
+		return fmt.Errorf("move sessions to %s: %w", lifecycle.Scheduled, err)
 	}
-	return record(ctx, tx, entry{session: s.ID, phase: "schedule", from: &s.Status, to: lifecycle.Pending,
-		result: sessionevent.ResultRetry, attempt: s.Attempt, code: "waiting", message: why.Summary})
+	return record(ctx, tx, history...)
+}
+
+const placed = "placed"
+
+// allocations are the columns of the rows to make.
+type allocations struct {
+	ids, domains, projects, owners, sessions, kernels, agents, devices, slots []string
+	amounts                                                                   []int64
+}
+
+func (a *allocations) add(s *ent.Session, k Placement, h Hold) error {
+	if h.Amount <= 0 {
+		return fmt.Errorf("session %s would hold %d %s: %w", s.ID, h.Amount, h.Slot, errdefs.ErrInvalidArgument)
+	}
+	for _, one := range []struct {
+		to    *[]string
+		value uuid.UUID
+	}{
+		{&a.ids, id.New(id.Allocation)}, {&a.domains, s.DomainID}, {&a.projects, s.ProjectID}, {&a.owners, s.OwnerID},
+		{&a.sessions, s.ID}, {&a.kernels, k.Kernel}, {&a.agents, k.Agent}, {&a.devices, h.Device},
+	} {
+		*one.to = append(*one.to, one.value.String())
+	}
+	a.slots, a.amounts = append(a.slots, h.Slot), append(a.amounts, h.Amount)
+	return nil
+}
+
+// exactly fails with Aborted unless the statement changes n rows.
+func exactly(ctx context.Context, tx *ent.Tx, n int, query string, args ...any) error {
+	res, err := tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	switch changed, err := res.RowsAffected(); {
+	case err != nil:
+		return err
+	case changed != int64(n):
+		return fmt.Errorf("%d of %d rows: %w", changed, n, errdefs.ErrAborted)
+	}
+	return nil
+}
+
+// Wait is why a session waits, as it was decided now.
+type Wait struct {
+	Session *ent.Session // as it was read for the decision
+	Why     *report.Pending
+}
+
+// Explain stores why sessions wait, in the caller's transaction, and leaves
+// out those that moved on. The first reason, and every change of its kind,
+// becomes an entry of the history.
+func Explain(ctx context.Context, tx *ent.Tx, waits []Wait) error {
+	byID := make(map[uuid.UUID]Wait, len(waits))
+	var ids, whys, summaries []string
+	for _, w := range waits {
+		why, err := json.Marshal(w.Why)
+		if err != nil {
+			return fmt.Errorf("explain session %s: %w", w.Session.ID, err)
+		}
+		byID[w.Session.ID] = w
+		ids, whys, summaries = append(ids, w.Session.ID.String()), append(whys, string(why)), append(summaries, w.Why.Summary)
+	}
+	rows, err := tx.QueryContext(ctx, `UPDATE sessions s SET pending = w.why, status_message = w.summary, version = s.version + 1
+FROM unnest($1::text[]::uuid[], $2::text[]::jsonb[], $3::text[]) AS w(id, why, summary) WHERE s.id = w.id AND s.status = $4 RETURNING s.id`,
+		ids, whys, summaries, string(lifecycle.Pending))
+	if err != nil {
+		return fmt.Errorf("explain sessions: %w", err)
+	}
+	defer rows.Close()
+	var history []entry
+	pending := lifecycle.Pending
+	for rows.Next() {
+		var id uuid.UUID
+		if err := rows.Scan(&id); err != nil {
+			return fmt.Errorf("explain sessions: %w", err)
+		}
+		w := byID[id]
+		if w.Session.Pending != nil && w.Session.Pending.Summary == w.Why.Summary {
+			continue
+		}
+		history = append(history, entry{session: id, phase: "schedule", from: &pending, to: pending,
+			result: sessionevent.ResultRetry, attempt: w.Session.Attempt, code: "waiting", message: w.Why.Summary})
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("explain sessions: %w", err)
+	}
+	rows.Close()
+	return record(ctx, tx, history...)
 }

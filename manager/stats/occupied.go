@@ -10,6 +10,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // Occupied sums live allocations in the viewer's sight, grouped by one of the
@@ -20,12 +21,8 @@ func Occupied(ctx context.Context, client *ent.Client, column string, ids []uuid
 		Slot   string
 		Amount int64
 	}
-	in := make([]any, len(ids))
-	for i, id := range ids {
-		in[i] = id
-	}
 	err := client.Allocation.Query().
-		Where(allocation.FreedAtIsNil(), func(s *sql.Selector) { s.Where(sql.In(s.C(column), in...)) }).
+		Where(allocation.FreedAtIsNil(), func(s *sql.Selector) { s.Where(store.In(s.C(column), ids)) }).
 		Modify(func(s *sql.Selector) {
 			s.Select(sql.As(s.C(column), "key"), s.C(allocation.FieldSlot), sql.As("SUM("+s.C(allocation.FieldAmount)+")::bigint", "amount")).
 				GroupBy(s.C(column), s.C(allocation.FieldSlot))

@@ -1,0 +1,163 @@
+package scheduler_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/berthhq/berth/internal/resource"
+)
+
+const (
+	creators = 32
+	clients  = 16
+	turn     = 4 * time.Second
+)
+
+// BenchmarkDurable takes, in turn, on one PostgreSQL that syncs every commit:
+// single-row inserts by pgbench; creators that call createSession as fast as it
+// answers while the scheduler places; and the placing alone, of a queue that is
+// there. A placement counts when its transaction has committed.
+func BenchmarkDurable(b *testing.B) {
+	dsn, client, db := lasting(b)
+	bed := newBed(b, client, db)
+	bed.agents(b, 500, 64, 2)
+	if _, err := db.ExecContext(b.Context(), `CREATE TABLE floor (id bigserial PRIMARY KEY, at timestamptz NOT NULL DEFAULT now(), a uuid, b text)`); err != nil {
+		b.Fatal(err)
+	}
+	var fsync string
+	if err := db.QueryRowContext(b.Context(), "SHOW fsync").Scan(&fsync); err != nil || fsync != "on" {
+		b.Fatalf("fsync is %s, %v", fsync, err)
+	}
+	var floor, created, placed, drained []float64
+	for b.Loop() {
+		floor = append(floor, inserts(b, dsn))
+		c, p := bed.createAndPlace(b)
+		created, placed = append(created, c), append(placed, p)
+		drained = append(drained, bed.drain(b))
+		bed.clear(b)
+	}
+	b.ReportMetric(0, "ns/op") // the sum of four things says nothing
+	b.ReportMetric(median(floor), "inserts/s")
+	b.ReportMetric(median(created), "creates/s")
+	b.ReportMetric(median(placed), "placements/s")
+	b.ReportMetric(median(drained), "drained/s")
+	b.ReportMetric(median(placed)/median(floor), "x-inserts")
+	b.ReportMetric(median(drained)/median(floor), "drained-x-inserts")
+}
+
+var smallSlots = resource.Slots{resource.CPU: 100, resource.Mem: 64 << 20}
+
+// createAndPlace returns the rates of sessions made and of sessions placed
+// while all creators were at work.
+func (d *bed) createAndPlace(b *testing.B) (created, placed float64) {
+	stop := d.lead(b)
+	defer stop()
+	ctx, cancel := context.WithTimeout(d.As(b, d.A.Member), turn)
+	defer cancel()
+	var made atomic.Int64
+	var wg sync.WaitGroup
+	begin := time.Now()
+	for range creators {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := d.create(ctx, smallSlots); err == nil {
+					made.Add(1)
+				} else if ctx.Err() == nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	<-ctx.Done()
+	there := d.count(b, "scheduled")
+	took := time.Since(begin).Seconds()
+	wg.Wait()
+	eventually(b, "all are placed", func() bool { return d.count(b, "pending") == 0 })
+	return float64(made.Load()) / took, float64(there) / took
+}
+
+// drain returns the rate at which a queue of 5,000 is placed.
+func (d *bed) drain(b *testing.B) float64 {
+	const queued = 5000
+	d.enqueue(b, queued, smallSlots)
+	before := d.count(b, "scheduled")
+	begin := time.Now()
+	stop := d.lead(b)
+	defer stop()
+	eventually(b, "the queue is placed", func() bool { return d.count(b, "scheduled") == before+queued })
+	return queued / time.Since(begin).Seconds()
+}
+
+// enqueue stores n pending sessions at once.
+func (d *bed) enqueue(b testing.TB, n int, slots resource.Slots) {
+	ctx := d.As(b, d.A.Member)
+	var left atomic.Int64
+	left.Store(int64(n))
+	var wg sync.WaitGroup
+	for range creators {
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				if _, err := d.create(ctx, slots); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// clear forgets all sessions, so that every turn begins alike.
+func (d *bed) clear(b testing.TB) {
+	for _, table := range []string{"allocations", "session_events", "kernels", "sessions", "floor"} {
+		if _, err := d.db.ExecContext(b.Context(), "DELETE FROM "+table); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if _, err := d.db.ExecContext(b.Context(), "VACUUM ANALYZE"); err != nil {
+		b.Fatal(err)
+	}
+}
+
+var tps = regexp.MustCompile(`tps = ([0-9.]+)`)
+
+// inserts returns pgbench's rate of transactions of one inserted row.
+func inserts(b *testing.B, dsn string) float64 {
+	b.Helper()
+	at, err := url.Parse(dsn)
+	if err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.CommandContext(b.Context(), "pgbench", "-n", "-M", "prepared", "-c", strconv.Itoa(clients), "-j", "2",
+		"-T", fmt.Sprint(int(turn.Seconds())), "-f", "/dev/stdin", "-h", at.Query().Get("host"), "-U", at.Query().Get("user"), at.Path[1:])
+	cmd.Stdin = bytes.NewBufferString("INSERT INTO floor (a, b) VALUES (gen_random_uuid(), 'a row');\n")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		b.Skipf("pgbench: %v: %s", err, out)
+	}
+	found := tps.FindSubmatch(out)
+	if found == nil {
+		b.Fatalf("no rate in %s", out)
+	}
+	rate, err := strconv.ParseFloat(string(found[1]), 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return rate
+}
+
+func median(list []float64) float64 {
+	slices.Sort(list)
+	return list[len(list)/2]
+}

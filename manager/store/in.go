@@ -1,0 +1,18 @@
+package store
+
+import (
+	"entgo.io/ent/dialect/sql"
+	"github.com/google/uuid"
+)
+
+// In is sql.In with one argument however many ids there are: PostgreSQL takes
+// 65,535 arguments, and a statement of another length is another statement.
+func In(column string, ids []uuid.UUID) *sql.Predicate {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id.String()
+	}
+	return sql.P(func(b *sql.Builder) {
+		b.WriteString(column).WriteString(" = ANY(").Arg(texts).WriteString("::text[]::uuid[])")
+	})
+}
