@@ -99,6 +99,7 @@ race: setup build ## the concurrent packages under the race detector
 .PHONY: bench
 bench: setup build images ## measure beside bare engines; ratios, no pass or fail
 	$(GO) test -count 1 -timeout 30m -run '^$$' -bench . ./e2e/bench/...
+	$(GO) test -count 1 -timeout 30m -run '^$$' -bench . -benchtime 1x ./manager/scheduler/plan/openb # skips without BERTH_OPENB
 
 .PHONY: gen
 gen: bin/tools/protoc-gen-go bin/tools/protoc-gen-go-grpc web/node_modules/.package-lock.json ## regenerate protobuf, ent, gqlgen, schema.graphql, web types
