@@ -8,7 +8,7 @@ import { Confirm } from "../../Confirm";
 import { Part, SidePanel } from "../Panel";
 import { GroupGrants } from "./GroupGrants";
 import { WhoMay } from "./WhoMay";
-import { type Group, openTo, sessionTypes } from "./group";
+import { type Group, holdText, openTo, orders, sessionTypes, strategies } from "./group";
 
 const DeleteGroup = graphql(`mutation DeleteGroup($input: DeleteResourceGroupInput!) { deleteResourceGroup(input: $input) { id } }`);
 
@@ -42,6 +42,12 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
           <dd>{t(...openTo(group))}</dd>
           <dt>{t("Types of sessions")}</dt>
           <dd>{sessionTypes.filter((s) => group.sessionTypes.includes(s.value)).map((s) => t(s.label)).join(", ")}</dd>
+          <dt>{t("Placement")}</dt>
+          <dd>{strategies.filter((s) => s.value === group.strategy).map((s) => t(s.label))}</dd>
+          <dt>{t("Order of the queue")}</dt>
+          <dd>{orders.filter((o) => o.value === group.order).map((o) => t(o.label))}</dd>
+          <dt>{t("Hold agents for the first")}</dt>
+          <dd>{t(...holdText(group.holdAfter))}</dd>
           <dt>{t("Agents")}</dt>
           <dd>{group.agents.totalCount > 0 ? <Link to="/admin/agents">{group.agents.totalCount}</Link> : t("none: nothing can start in it")}</dd>
         </dl>

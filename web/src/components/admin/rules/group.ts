@@ -2,7 +2,7 @@ import { type ResultOf, graphql } from "../../../api/graphql";
 
 export const GroupFields = graphql(`
   fragment GroupFields on ResourceGroup {
-    id name description active public sessionTypes permissions
+    id name description active public sessionTypes strategy order holdAfter permissions
     agents(first: 1) { totalCount }
     grants { id domain { id name } project { id name } user { id email } keypairID keypair { id accessKey } }
   }
@@ -15,6 +15,29 @@ export const sessionTypes = [
   { value: "batch", label: "Batch" },
   { value: "inference", label: "Inference" },
 ] as const;
+
+/** How an agent is chosen among those that have room. */
+export const strategies = [
+  { value: "pack", label: "Pack", help: "Leaves what is free in pieces that others can still use. Best where devices are shared." },
+  { value: "concentrated", label: "Concentrated", help: "Fills one agent before the next, so that whole machines stay free." },
+  { value: "dispersed", label: "Dispersed", help: "Takes the emptiest agent, so that sessions disturb each other least." },
+  { value: "roundrobin", label: "In turn", help: "Takes one agent after the other." },
+] as const;
+
+/** Who comes first among sessions of one priority. */
+export const orders = [
+  { value: "fifo", label: "Oldest first", help: "First come, first served." },
+  { value: "lifo", label: "Newest first", help: "Who came last goes first; the oldest may wait long." },
+  { value: "drf", label: "Smallest share first", help: "Who holds the smallest part of what is scarcest to him goes first." },
+  { value: "fair_share", label: "Fair share", help: "Who has used least in the last weeks goes first, among domains, projects and users." },
+] as const;
+
+/** How long the session at the head is passed, as a phrase to translate. */
+export function holdText(seconds: number): Phrase {
+  if (seconds < 0) return ["never"];
+  if (seconds === 0) return ["at once"];
+  return seconds % 60 === 0 ? ["after {{count}} minutes", { count: seconds / 60 }] : ["after {{count}} seconds", { count: seconds }];
+}
 
 type Phrase = [key: string, values?: Record<string, string | number>];
 
