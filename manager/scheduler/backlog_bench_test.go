@@ -1,0 +1,102 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// BenchmarkBacklog has 5,000 agents and 10,000 sessions that wait for what no
+// agent has free, and submits 200 a second that fit. It reports when those were
+// decided, from the answer of createSession to the commit of the placement, as
+// their rows have it, and the memory of this process: manager and clients.
+func BenchmarkBacklog(b *testing.B) {
+	_, client, db := lasting(b)
+	bed := newBed(b, client, db)
+	bed.agents(b, 5000, 16, 2)
+	// Every agent's accelerators are in use by half, so that whole ones wait.
+	owner := bed.A.Member
+	blocker := resource.Slots{"cuda.shares": 2000, resource.CPU: 100, resource.Mem: 1 << 20}
+	bed.enqueue(b, 1, resource.Slots{resource.CPU: 100, resource.Mem: 1 << 20})
+	if _, err := db.ExecContext(b.Context(), `INSERT INTO allocations (id, created_at, domain_id, project_id, owner_id, slot, amount, session_id, agent_id, device_id, kernel_id)
+SELECT gen_random_uuid(), now(), k.domain_id, k.project_id, k.owner_id, 'cuda.shares', 500, k.session_id, d.agent_id, d.id, k.id
+FROM devices d, (SELECT * FROM kernels LIMIT 1) k WHERE d.device_id LIKE 'gpu-%'`); err != nil {
+		b.Fatal(err)
+	}
+	bed.enqueue(b, 10_000, blocker)
+	stop := bed.lead(b)
+	defer stop()
+	eventually(b, "the backlog is explained", func() bool {
+		var n int
+		err := db.QueryRowContext(b.Context(), "SELECT count(*) FROM sessions WHERE pending IS NOT NULL").Scan(&n)
+		return err == nil && n == 10_000
+	})
+	ctx := bed.As(b, owner)
+	var all []float64
+	for b.Loop() {
+		var mu sync.Mutex
+		asked := map[uuid.UUID]time.Time{}
+		var wg sync.WaitGroup
+		tick := time.NewTicker(5 * time.Millisecond)
+		for range 2000 {
+			<-tick.C
+			wg.Go(func() {
+				id, err := bed.create(ctx, smallSlots)
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				asked[id] = time.Now()
+			})
+		}
+		tick.Stop()
+		wg.Wait()
+		eventually(b, "all that fit are placed", func() bool { return bed.count(b, "pending") == 10_000 })
+		rows, err := db.QueryContext(b.Context(), "SELECT id, scheduled_at FROM sessions WHERE scheduled_at IS NOT NULL")
+		if err != nil {
+			b.Fatal(err)
+		}
+		for rows.Next() {
+			var id uuid.UUID
+			var at time.Time
+			if err := rows.Scan(&id, &at); err != nil {
+				b.Fatal(err)
+			}
+			if from, ok := asked[id]; ok {
+				all = append(all, float64(max(at.Sub(from), 0).Microseconds())/1000)
+			}
+		}
+		rows.Close()
+	}
+	slices.Sort(all)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(all[len(all)/2], "p50-ms")
+	b.ReportMetric(all[len(all)*99/100], "p99-ms")
+	b.ReportMetric(resident(b), "RSS-MiB")
+}
+
+// resident is the memory of this process.
+func resident(b *testing.B) float64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var kb float64
+		if n, _ := fmt.Sscanf(line, "VmRSS: %f kB", &kb); n == 1 {
+			return kb / 1024
+		}
+	}
+	b.Fatal("no VmRSS")
+	return 0
+}
