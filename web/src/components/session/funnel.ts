@@ -30,6 +30,8 @@ const slotWords = (slot: string) =>
 export function checkWords(check: string, slot: string): string {
   const what = slotWords(slot);
   switch (check) {
+    case "not_asked_for":
+      return "not among the agents that were asked for";
     case "not_schedulable":
       return "closed to new sessions or not alive";
     case "architecture":
