@@ -37,6 +37,7 @@ var rules = []rule{
 	{"agent", []string{"agent", "plugins/accelerator", "internal/"}, "an agent runs where there is no database"},
 	{"storage", []string{"storage", "plugins/volume", "internal/"}, "a storage proxy runs where there is no database"},
 	{"ent", []string{"ent", "internal/resource", "internal/viewer", "internal/access", "internal/id", "internal/lifecycle", "internal/report"}, "the data layer knows no service"},
+	{"manager/scheduler/plan/openb", []string{"manager/scheduler/plan", "internal/resource"}, "the trace is given to the planner alone"},
 	{"manager/scheduler/plan", []string{"internal/resource", "internal/report"}, "the planner is pure"},
 	{"manager/permit", downhill("manager/permit"), "services import siblings only downhill"},
 	{"manager/store", []string{"ent"}, "how services write knows no service"},
