@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/kernel"
@@ -21,15 +23,28 @@ import (
 // recentSessions is how many of the latest tell what is asked for.
 const recentSessions = 5000
 
-// readDemand counts the shapes of the latest sessions, whatever became of them.
-func (s *Scheduler) readDemand(ctx context.Context, snap *plan.Snapshot) error {
+// asked is what the latest sessions asked for, as last read. A minute changes
+// little of it.
+type asked struct {
+	mu   sync.Mutex
+	at   time.Time
+	list []plan.Demand
+}
+
+// read counts the shapes of the latest sessions, whatever became of them.
+func (a *asked) read(ctx context.Context, client *ent.Client, now time.Time) ([]plan.Demand, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.at.IsZero() && now.Sub(a.at) < pastEvery {
+		return a.list, nil
+	}
 	var rows []struct {
 		Group        uuid.UUID `json:"group"`
 		Architecture string    `json:"architecture"`
 		Slots        string    `json:"slots"`
 		Count        int       `json:"count"`
 	}
-	err := s.client.Kernel.Query().Modify(func(k *sql.Selector) {
+	err := client.Kernel.Query().Modify(func(k *sql.Selector) {
 		t := sql.Table(session.Table)
 		latest := sql.Dialect(dialect.Postgres).
 			Select(t.C(session.FieldID), t.C(session.FieldResourceGroupID), t.C(session.FieldImageID)).From(t).
@@ -42,16 +57,18 @@ func (s *Scheduler) readDemand(ctx context.Context, snap *plan.Snapshot) error {
 			GroupBy(group, architecture, slots)
 	}).Scan(ctx, &rows)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var list []plan.Demand
 	for _, r := range rows {
 		d := plan.Demand{Group: r.Group, Architecture: r.Architecture, Weight: float64(r.Count), Slots: resource.Slots{}}
 		if err := json.Unmarshal([]byte(r.Slots), &d.Slots); err != nil {
-			return fmt.Errorf("slots of recent sessions: %w", err)
+			return nil, fmt.Errorf("slots of recent sessions: %w", err)
 		}
-		snap.Demand = append(snap.Demand, d)
+		list = append(list, d)
 	}
-	return nil
+	a.at, a.list = now, list
+	return list, nil
 }
 
 // readTurns tells when each agent got the last kernel that it still has.

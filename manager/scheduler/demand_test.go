@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // TestDemandCountsRecentShapes has three sessions of two shapes, one ended, and
-// an agent that holds the last of them.
+// an agent that holds one of them. The shapes are read once a minute.
 func TestDemandCountsRecentShapes(t *testing.T) {
 	w := identitytest.New(t)
 	ctx := viewer.SystemContext(t.Context())
@@ -40,9 +41,10 @@ func TestDemandCountsRecentShapes(t *testing.T) {
 				SetDomainID(w.A.ID).SetProjectID(w.A.Project.ID).SetOwnerID(w.A.Member.ID).ExecX(ctx)
 		}
 	}
-	s := &Scheduler{client: c}
+	s := &Scheduler{client: c, asked: &asked{}}
 	snap := &plan.Snapshot{Agents: []plan.Agent{{ID: busy.ID}, {ID: idle.ID}}}
-	if err := s.readDemand(ctx, snap); err != nil {
+	now, err := time.Now(), error(nil)
+	if snap.Demand, err = s.asked.read(ctx, c, now); err != nil {
 		t.Fatal(err)
 	}
 	slices.SortFunc(snap.Demand, func(a, b plan.Demand) int { return cmp.Compare(b.Weight, a.Weight) })
@@ -58,5 +60,14 @@ func TestDemandCountsRecentShapes(t *testing.T) {
 	}
 	if snap.Agents[0].LastUsed.IsZero() || !snap.Agents[1].LastUsed.IsZero() {
 		t.Errorf("turns of the busy and the idle agent: %v, %v", snap.Agents[0].LastUsed, snap.Agents[1].LastUsed)
+	}
+
+	c.Allocation.Delete().ExecX(ctx)
+	c.Kernel.Delete().ExecX(ctx)
+	if again, err := s.asked.read(ctx, c, now.Add(pastEvery/2)); err != nil || len(again) != len(snap.Demand) {
+		t.Errorf("half a minute later: %v, %v", again, err)
+	}
+	if later, err := s.asked.read(ctx, c, now.Add(pastEvery)); err != nil || len(later) != 0 {
+		t.Errorf("a minute later: %v, %v", later, err)
 	}
 }

@@ -23,7 +23,7 @@ type Outcome struct {
 
 // Trial reads the cluster. The pass in progress, if any, is not disturbed.
 func (s *Scheduler) Trial(ctx context.Context) (*Trial, error) {
-	apart := &Scheduler{client: s.client, policies: s.policies, log: s.log, past: s.past}
+	apart := &Scheduler{client: s.client, policies: s.policies, log: s.log, past: s.past, asked: s.asked}
 	snap, err := apart.snapshot(viewer.SystemContext(ctx))
 	return &Trial{snap: snap}, err
 }

@@ -39,6 +39,7 @@ type Scheduler struct {
 	policies *policy.Service
 	log      *slog.Logger
 	past     *past
+	asked    *asked
 	roster   roster
 
 	// Of the pass in progress.
@@ -48,7 +49,7 @@ type Scheduler struct {
 
 // New returns a Scheduler.
 func New(client *ent.Client, bus *event.Bus, policies *policy.Service, log *slog.Logger) *Scheduler {
-	return &Scheduler{client: client, bus: bus, policies: policies, log: log, past: &past{}}
+	return &Scheduler{client: client, bus: bus, policies: policies, log: log, past: &past{}, asked: &asked{}}
 }
 
 // Lead schedules until ctx ends.

@@ -46,20 +46,8 @@ func (s *Scheduler) readShares(ctx context.Context, snap *plan.Snapshot) error {
 		return nil
 	}
 	home := map[uuid.UUID]uuid.UUID{}
-	capacity := map[uuid.UUID]resource.Slots{}
 	for _, a := range snap.Agents {
 		home[a.ID] = a.Group
-		if capacity[a.Group] == nil {
-			capacity[a.Group] = resource.Slots{}
-		}
-		for _, d := range a.Devices {
-			if !d.Allocatable || !d.Healthy {
-				continue
-			}
-			for slot, amount := range d.Capacity {
-				capacity[a.Group][slot] += amount
-			}
-		}
 	}
 	if err := s.readHoldings(ctx, snap, home); err != nil || !fair {
 		return err
@@ -70,7 +58,7 @@ func (s *Scheduler) readShares(ctx context.Context, snap *plan.Snapshot) error {
 	}
 	for i := range snap.Groups {
 		if g := &snap.Groups[i]; g.Order == plan.OrderFairShare {
-			snap.Shares = append(snap.Shares, plan.Decay(usages, g, capacity[g.ID], snap.Now)...)
+			snap.Shares = append(snap.Shares, plan.Decay(usages, g, plan.Capacity(snap, g.ID), snap.Now)...)
 		}
 	}
 	return nil

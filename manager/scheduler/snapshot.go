@@ -47,7 +47,7 @@ func (s *Scheduler) snapshot(ctx context.Context) (*plan.Snapshot, error) {
 	if err := s.readShares(ctx, snap); err != nil {
 		return nil, fmt.Errorf("read shares: %w", err)
 	}
-	if err := s.readDemand(ctx, snap); err != nil {
+	if snap.Demand, err = s.asked.read(ctx, s.client, snap.Now); err != nil {
 		return nil, fmt.Errorf("read recent demand: %w", err)
 	}
 	if err := s.readTurns(ctx, snap); err != nil {
