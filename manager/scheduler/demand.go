@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
-	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/kernel"
@@ -23,28 +21,15 @@ import (
 // recentSessions is how many of the latest tell what is asked for.
 const recentSessions = 5000
 
-// asked is what the latest sessions asked for, as last read. A minute changes
-// little of it.
-type asked struct {
-	mu   sync.Mutex
-	at   time.Time
-	list []plan.Demand
-}
-
-// read counts the shapes of the latest sessions, whatever became of them.
-func (a *asked) read(ctx context.Context, client *ent.Client, now time.Time) ([]plan.Demand, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.at.IsZero() && now.Sub(a.at) < pastEvery {
-		return a.list, nil
-	}
+// readDemand counts the shapes of the latest sessions, whatever became of them.
+func (s *Scheduler) readDemand(ctx context.Context) ([]plan.Demand, error) {
 	var rows []struct {
 		Group        uuid.UUID `json:"group"`
 		Architecture string    `json:"architecture"`
 		Slots        string    `json:"slots"`
 		Count        int       `json:"count"`
 	}
-	err := client.Kernel.Query().Modify(func(k *sql.Selector) {
+	err := s.client.Kernel.Query().Modify(func(k *sql.Selector) {
 		t := sql.Table(session.Table)
 		latest := sql.Dialect(dialect.Postgres).
 			Select(t.C(session.FieldID), t.C(session.FieldResourceGroupID), t.C(session.FieldImageID)).From(t).
@@ -67,7 +52,6 @@ func (a *asked) read(ctx context.Context, client *ent.Client, now time.Time) ([]
 		}
 		list = append(list, d)
 	}
-	a.at, a.list = now, list
 	return list, nil
 }
 

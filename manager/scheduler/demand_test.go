@@ -41,10 +41,11 @@ func TestDemandCountsRecentShapes(t *testing.T) {
 				SetDomainID(w.A.ID).SetProjectID(w.A.Project.ID).SetOwnerID(w.A.Member.ID).ExecX(ctx)
 		}
 	}
-	s := &Scheduler{client: c, asked: &asked{}}
+	s := New(c, nil, nil, nil)
+	read := func() ([]plan.Demand, error) { return s.readDemand(ctx) }
 	snap := &plan.Snapshot{Agents: []plan.Agent{{ID: busy.ID}, {ID: idle.ID}}}
 	now, err := time.Now(), error(nil)
-	if snap.Demand, err = s.asked.read(ctx, c, now); err != nil {
+	if snap.Demand, err = s.asked.get(now, read); err != nil {
 		t.Fatal(err)
 	}
 	slices.SortFunc(snap.Demand, func(a, b plan.Demand) int { return cmp.Compare(b.Weight, a.Weight) })
@@ -64,10 +65,10 @@ func TestDemandCountsRecentShapes(t *testing.T) {
 
 	c.Allocation.Delete().ExecX(ctx)
 	c.Kernel.Delete().ExecX(ctx)
-	if again, err := s.asked.read(ctx, c, now.Add(pastEvery/2)); err != nil || len(again) != len(snap.Demand) {
+	if again, err := s.asked.get(now.Add(latelyAge/2), read); err != nil || len(again) != len(snap.Demand) {
 		t.Errorf("half a minute later: %v, %v", again, err)
 	}
-	if later, err := s.asked.read(ctx, c, now.Add(pastEvery)); err != nil || len(later) != 0 {
+	if later, err := s.asked.get(now.Add(latelyAge), read); err != nil || len(later) != 0 {
 		t.Errorf("a minute later: %v, %v", later, err)
 	}
 }

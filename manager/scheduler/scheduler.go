@@ -38,8 +38,8 @@ type Scheduler struct {
 	bus      *event.Bus
 	policies *policy.Service
 	log      *slog.Logger
-	past     *past
-	asked    *asked
+	past     *lately[[]plan.Usage]  // what holders took
+	asked    *lately[[]plan.Demand] // what the latest sessions asked for
 	roster   roster
 
 	// Of the pass in progress.
@@ -49,7 +49,7 @@ type Scheduler struct {
 
 // New returns a Scheduler.
 func New(client *ent.Client, bus *event.Bus, policies *policy.Service, log *slog.Logger) *Scheduler {
-	return &Scheduler{client: client, bus: bus, policies: policies, log: log, past: &past{}, asked: &asked{}}
+	return &Scheduler{client: client, bus: bus, policies: policies, log: log, past: &lately[[]plan.Usage]{}, asked: &lately[[]plan.Demand]{}}
 }
 
 // Lead schedules until ctx ends.

@@ -3,28 +3,15 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
-	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
-
-// pastEvery is how old the sums of the past may be: next to weeks of it that is
-// nothing, and what is held now is read each time.
-const pastEvery = time.Minute
-
-// past is what holders took lately, as last read.
-type past struct {
-	mu     sync.Mutex
-	at     time.Time
-	usages []plan.Usage
-}
 
 // Holder is whom an allocation is charged to, and where.
 type Holder struct {
@@ -35,7 +22,7 @@ type Holder struct {
 }
 
 // readShares reads what the orders of the groups go by; for fifo and lifo that
-// is nothing.
+// is nothing. What is held now is read each time, the past once in a while.
 func (s *Scheduler) readShares(ctx context.Context, snap *plan.Snapshot) error {
 	var shared, fair bool
 	for _, g := range snap.Groups {
@@ -52,7 +39,7 @@ func (s *Scheduler) readShares(ctx context.Context, snap *plan.Snapshot) error {
 	if err := s.readHoldings(ctx, snap, home); err != nil || !fair {
 		return err
 	}
-	usages, err := s.past.read(ctx, s.client, snap.Now, home)
+	usages, err := s.past.get(snap.Now, func() ([]plan.Usage, error) { return s.readPast(ctx, snap.Now, home) })
 	if err != nil {
 		return err
 	}
@@ -86,21 +73,16 @@ func (s *Scheduler) readHoldings(ctx context.Context, snap *plan.Snapshot, home 
 	return nil
 }
 
-// read sums what was taken over the lookback. Allocations that began on one day
+// readPast sums what was taken over the lookback. Allocations that began on one day
 // and ended on one day count together, as if they had been even in between.
-func (p *past) read(ctx context.Context, client *ent.Client, now time.Time, home map[uuid.UUID]uuid.UUID) ([]plan.Usage, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.at.IsZero() && now.Sub(p.at) < pastEvery {
-		return p.usages, nil
-	}
+func (s *Scheduler) readPast(ctx context.Context, now time.Time, home map[uuid.UUID]uuid.UUID) ([]plan.Usage, error) {
 	var rows []struct {
 		Holder
 		Slot     string
 		From, To time.Time
 		Seconds  float64
 	}
-	err := client.Allocation.Query().
+	err := s.client.Allocation.Query().
 		Where(allocation.Or(allocation.FreedAtIsNil(), allocation.FreedAtGT(now.Add(-plan.DefaultLookback)))).
 		Modify(byHolder(func(s *sql.Selector) []string {
 			begin, end := s.C(allocation.FieldCreatedAt), "COALESCE("+s.C(allocation.FieldFreedAt)+", now())"
@@ -113,15 +95,14 @@ func (p *past) read(ctx context.Context, client *ent.Client, now time.Time, home
 	if err != nil {
 		return nil, fmt.Errorf("sum what was taken: %w", err)
 	}
-	p.usages = p.usages[:0:0]
+	var usages []plan.Usage
 	for _, r := range rows {
-		p.usages = append(p.usages, plan.Usage{
+		usages = append(usages, plan.Usage{
 			Group: home[r.AgentID], Domain: r.DomainID, Project: r.ProjectID, Owner: r.OwnerID,
 			From: r.From, To: r.To, Seconds: map[string]float64{r.Slot: r.Seconds},
 		})
 	}
-	p.at = now
-	return p.usages, nil
+	return usages, nil
 }
 
 // byHolder groups allocations by whom they are charged to, where, and slot.

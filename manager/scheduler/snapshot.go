@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"entgo.io/ent/dialect/sql"
@@ -47,16 +48,26 @@ func (s *Scheduler) snapshot(ctx context.Context) (*plan.Snapshot, error) {
 	if err := s.readShares(ctx, snap); err != nil {
 		return nil, fmt.Errorf("read shares: %w", err)
 	}
-	if snap.Demand, err = s.asked.read(ctx, s.client, snap.Now); err != nil {
-		return nil, fmt.Errorf("read recent demand: %w", err)
+	if placed(snap, plan.StrategyPack) {
+		if snap.Demand, err = s.asked.get(snap.Now, func() ([]plan.Demand, error) { return s.readDemand(ctx) }); err != nil {
+			return nil, fmt.Errorf("read recent demand: %w", err)
+		}
 	}
-	if err := s.readTurns(ctx, snap); err != nil {
-		return nil, fmt.Errorf("read when agents were last used: %w", err)
+	if placed(snap, plan.StrategyRoundRobin) {
+		if err := s.readTurns(ctx, snap); err != nil {
+			return nil, fmt.Errorf("read when agents were last used: %w", err)
+		}
 	}
 	if snap.Limits, err = s.readLimits(ctx, s.client); err != nil {
 		return nil, fmt.Errorf("read limits: %w", err)
 	}
 	return snap, nil
+}
+
+// placed tells whether a group places its sessions by the strategy, and so needs
+// what that goes by.
+func placed(snap *plan.Snapshot, by plan.Strategy) bool {
+	return slices.ContainsFunc(snap.Groups, func(g plan.Group) bool { return g.Strategy == by })
 }
 
 func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot) error {
