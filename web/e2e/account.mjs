@@ -5,10 +5,9 @@ import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Api, Authenticator, secret, signed } from "./account/api.mjs";
-import { album, looker, open } from "./browser.mjs";
+import { album, given, looker, open, step } from "./browser.mjs";
 
-const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = process.env;
-for (const [name, value] of Object.entries({ BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD })) assert(value, `${name} is not set`);
+const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = given();
 
 const run = Math.random().toString(36).slice(2, 8);
 const domain = `acc-${run}`;
@@ -24,12 +23,6 @@ const barriers = [];
 const look = looker(page, shoot, barriers);
 const admin = new Api(BERTH_URL);
 const made = {};
-
-async function step(name, act) {
-  const from = Date.now();
-  await act();
-  console.log(`ok  ${name} (${Date.now() - from} ms)`);
-}
 
 const heading = (name) => page.getByRole("heading", { level: 1, name }).waitFor();
 const button = (name) => page.getByRole("button", { name, exact: true });

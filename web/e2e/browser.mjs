@@ -1,4 +1,5 @@
-// What the browser tests share: a quiet Chromium, accessibility checks, pictures.
+// What the browser tests share: where to walk, a quiet Chromium, accessibility checks, pictures.
+import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -12,6 +13,19 @@ const quiet = [
   "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 ];
+
+/** Where to walk and as whom, from the environment. */
+export function given() {
+  for (const name of ["BERTH_URL", "BERTH_EMAIL", "BERTH_PASSWORD"]) assert(process.env[name], `${name} is not set`);
+  return process.env;
+}
+
+/** One step of a walk; it is told when it went well. */
+export async function step(name, act) {
+  const from = Date.now();
+  await act();
+  console.log(`ok  ${name} (${Date.now() - from} ms)`);
+}
 
 export async function open(url) {
   const profile = mkdtempSync(join(tmpdir(), "berth-browser-"));

@@ -4,10 +4,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { Api, secret } from "./account/api.mjs";
-import { album, looker, open } from "./browser.mjs";
+import { album, given, looker, open, step } from "./browser.mjs";
 
-const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = process.env;
-for (const [name, value] of Object.entries({ BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD })) assert(value, `${name} is not set`);
+const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = given();
 
 const run = Math.random().toString(36).slice(2, 8);
 const domain = `lab-${run}`;
@@ -19,12 +18,6 @@ const shoot = album(BERTH_SHOTS);
 const barriers = [];
 const browsers = [];
 const api = await new Api(BERTH_URL).login(BERTH_EMAIL, BERTH_PASSWORD);
-
-async function step(name, act) {
-  const from = Date.now();
-  await act();
-  console.log(`ok  ${name} (${Date.now() - from} ms)`);
-}
 
 /** One person at a browser of his own. */
 async function sit() {

@@ -2,10 +2,9 @@
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node e2e/walk.mjs
 // BERTH_SHOTS names a directory for pictures; BERTH_IMAGE an image to launch.
 import assert from "node:assert/strict";
-import { album, open, violations } from "./browser.mjs";
+import { album, given, open, step, violations } from "./browser.mjs";
 
-const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS, BERTH_IMAGE } = process.env;
-for (const [name, value] of Object.entries({ BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD })) assert(value, `${name} is not set`);
+const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS, BERTH_IMAGE } = given();
 
 const run = Math.random().toString(36).slice(2, 8);
 const folder = `walk-${run}`;
@@ -15,12 +14,6 @@ const shoot = album(BERTH_SHOTS);
 const { page, context, faults, close } = await open(BERTH_URL);
 const barriers = [];
 let clicks = 0;
-
-async function step(name, act) {
-  const from = Date.now();
-  await act();
-  console.log(`ok  ${name} (${Date.now() - from} ms)`);
-}
 
 /** Checks a page in both themes, and keeps its picture. */
 async function look(name) {
