@@ -25,13 +25,21 @@ import (
 // and so is one that limits as they are now do not admit any more. Only the
 // holder of the epoch adds to what is used, so nobody passes a limit meanwhile.
 func (s *Scheduler) commit(ctx context.Context, epoch int64, batch []plan.Decision) error {
-	tx, err := s.client.Tx(ctx)
-	if err != nil {
+	var places []msession.Place
+	err := store.InTx(ctx, s.client, func(tx *ent.Tx) (err error) {
+		places, err = s.place(ctx, tx, epoch, batch)
 		return err
+	})
+	if err == nil {
+		s.tell(ctx, places)
 	}
-	defer func() { _ = tx.Rollback() }()
+	return err
+}
+
+// place writes what of a batch may still start, and returns it.
+func (s *Scheduler) place(ctx context.Context, tx *ent.Tx, epoch int64, batch []plan.Decision) ([]msession.Place, error) {
 	if err := msession.Fence(ctx, tx, epoch); err != nil {
-		return err
+		return nil, err
 	}
 	ids := make([]uuid.UUID, len(batch))
 	for i, d := range batch {
@@ -39,7 +47,7 @@ func (s *Scheduler) commit(ctx context.Context, epoch int64, batch []plan.Decisi
 	}
 	still, err := msession.LockPending(ctx, tx, ids)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	byID := map[uuid.UUID]*ent.Session{}
 	for _, w := range still {
@@ -47,7 +55,7 @@ func (s *Scheduler) commit(ctx context.Context, epoch int64, batch []plan.Decisi
 	}
 	limits, err := s.readLimits(ctx, tx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ledger := plan.NewLedger(limits)
 	touched := map[uuid.UUID]bool{}
@@ -62,16 +70,9 @@ func (s *Scheduler) commit(ctx context.Context, epoch int64, batch []plan.Decisi
 		places = append(places, msession.Place{Session: w, Kernels: placements(d, touched)})
 	}
 	if err := msession.Schedule(ctx, tx, places); err != nil {
-		return err
+		return nil, err
 	}
-	if err := verify(ctx, tx, touched); err != nil {
-		return err
-	}
-	if err := tx.Commit(); err != nil {
-		return err
-	}
-	s.tell(ctx, places)
-	return nil
+	return places, verify(ctx, tx, touched)
 }
 
 // tell publishes what was placed: every session, and every agent once.

@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/store"
 )
 
 const (
@@ -134,22 +135,17 @@ func (s *Scheduler) news(d plan.Decision) bool {
 
 // explain stores why sessions wait.
 func (s *Scheduler) explain(ctx context.Context, epoch int64, batch []plan.Decision) error {
-	tx, err := s.client.Tx(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }()
-	if err := session.Fence(ctx, tx, epoch); err != nil {
-		return err
-	}
 	waits := make([]session.Wait, len(batch))
 	for i, d := range batch {
 		waits[i] = session.Wait{Session: s.waiting[d.SessionID], Why: d.Waiting}
 	}
-	if err := session.Explain(ctx, tx, waits); err != nil {
-		return err
-	}
-	if err := tx.Commit(); err != nil {
+	err := store.InTx(ctx, s.client, func(tx *ent.Tx) error {
+		if err := session.Fence(ctx, tx, epoch); err != nil {
+			return err
+		}
+		return session.Explain(ctx, tx, waits)
+	})
+	if err != nil {
 		return err
 	}
 	for _, d := range batch {

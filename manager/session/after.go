@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
@@ -31,7 +32,7 @@ func (s *Service) checkWhen(ctx context.Context, _ *viewer.Viewer, in CreateSess
 		if w.kind != session.TypeBatch {
 			return problem.Invalid("startsAt", "only a batch session can start later")
 		}
-		now := stamp()
+		now := clock.Now()
 		if !in.StartsAt.After(now) || in.StartsAt.After(now.Add(maxAhead)) {
 			return problem.Invalid("startsAt", "must be in the future, at most 365 days ahead").WithLimit(now.Add(maxAhead).Format(time.RFC3339))
 		}

@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -233,6 +232,3 @@ func checkTarget(field, target string) error {
 	}
 	return nil
 }
-
-// stamp is now as PostgreSQL keeps it.
-func stamp() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

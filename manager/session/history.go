@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
@@ -56,7 +57,7 @@ func record(ctx context.Context, tx *ent.Tx, entries ...entry) error {
 SELECT w.id, w.session, $1, w.phase, nullif(w.from_status, ''), w.to_status, w.result, w.attempt, w.code, w.message, w.steps
 FROM unnest($2::text[]::uuid[], $3::text[]::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::text[], $11::text[]::jsonb[])
   AS w(id, session, phase, from_status, to_status, result, attempt, code, message, steps)`,
-		stamp(), ids, sessions, phases, froms, tos, results, attempts, codes, messages, steps)
+		clock.Now(), ids, sessions, phases, froms, tos, results, attempts, codes, messages, steps)
 	if err != nil {
 		return fmt.Errorf("record history of session %s and others: %w", entries[0].session, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
 )
@@ -74,7 +75,7 @@ func Move(ctx context.Context, tx *ent.Tx, s *ent.Session, m move) error {
 	if !lifecycle.CanMove(s.Status, m.to) {
 		return fmt.Errorf("session %s cannot go from %s to %s: %w", s.ID, s.Status, m.to, errdefs.ErrFailedPrecondition)
 	}
-	now := stamp()
+	now := clock.Now()
 	u := tx.Session.Update().Where(session.ID(s.ID), session.StatusEQ(s.Status)).
 		SetStatus(m.to).AddVersion(1).SetStatusMessage(m.message)
 	if d := cmp.Or(m.within, lifecycle.Deadline(m.to)); d > 0 && lifecycle.Deadline(m.to) > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
@@ -73,7 +74,7 @@ func Schedule(ctx context.Context, tx *ent.Tx, places []Place) error {
 			}
 		}
 	}
-	now := stamp()
+	now := clock.Now()
 	err := exactly(ctx, tx, len(kernels), `UPDATE kernels k SET agent_id = w.agent, launch_epoch = k.launch_epoch + 1, status = $3
 FROM unnest($1::text[]::uuid[], $2::text[]::uuid[]) AS w(id, agent) WHERE k.id = w.id AND k.terminated_at IS NULL`,
 		kernels, agents, string(lifecycle.Scheduled))

@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/viewer"
@@ -202,7 +203,7 @@ func (s step) move(ctx context.Context, m move) error {
 	if err := s.apply(ctx, s.epoch, s.sess, m); err != nil {
 		return err
 	}
-	now := stamp()
+	now := clock.Now()
 	s.sess.Status, s.sess.StatusMessage, s.sess.DeadlineAt = m.to, m.message, nil
 	if d := lifecycle.Deadline(m.to); d > 0 {
 		d := now.Add(d)
@@ -234,7 +235,7 @@ func (s step) tryAgain(ctx context.Context, reason session.TerminationReason, co
 		return s.giveUp(ctx, reason, code, text)
 	}
 	s.stopKernels(ctx, time.Millisecond)
-	later := stamp().Add(time.Duration(s.sess.Attempt) * backoff)
+	later := clock.Now().Add(time.Duration(s.sess.Attempt) * backoff)
 	return s.move(ctx, move{to: lifecycle.Pending, phase: phaseOf(s.sess.Status), result: sessionevent.ResultRetry,
 		code: code, message: text, retryAt: &later})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 )
@@ -44,7 +45,7 @@ func force(in TerminateSessionInput) bool { return in.Force != nil && *in.Force 
 // needs, so that no grace is left.
 func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, force bool) error {
 	if sess.Status == lifecycle.Terminating {
-		soon := stamp().Add(killTime)
+		soon := clock.Now().Add(killTime)
 		err := s.Client.Session.Update().AddVersion(1).SetDeadlineAt(soon).
 			Where(session.ID(sess.ID), session.StatusEQ(lifecycle.Terminating), session.DeadlineAtGT(soon)).Exec(ctx)
 		if err != nil {
