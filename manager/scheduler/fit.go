@@ -25,10 +25,13 @@ func (s *Scheduler) Choose(ctx context.Context, groups, only []uuid.UUID, archit
 		Architecture: architecture, Kernels: []plan.KernelRequest{{Slots: slots}}, Agents: only, Strict: len(only) > 0,
 	}
 	asked := fmt.Sprint(groups, only, architecture, slots)
-	if group, ok := s.roster.known(asked); ok {
+	age := rosterAge
+	if len(groups) > 1 {
+		age = 0 // an agent that has just left a group must not lead there
+	} else if group, ok := s.roster.known(asked); ok {
 		return group, nil
 	}
-	snap, err := s.roster.get(ctx, s, rosterAge)
+	snap, err := s.roster.get(ctx, s, age)
 	if err != nil {
 		return uuid.Nil, err
 	}
