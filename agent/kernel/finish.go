@@ -65,7 +65,8 @@ func (k *Kernel) exited(e end) error {
 	k.m.cfg.Devices.Release(k.AllocationID())
 	err := k.change(func(s *agentpb.KernelState) {
 		s.Phase, s.ExitCode, s.Reason, s.Message = agentpb.KernelState_EXITED, int32(e.code), e.reason, e.message
-		s.ExitedUnixMs = e.at.UnixMilli()
+		// A start is noted once it has returned, when a short process may have ended.
+		s.ExitedUnixMs = max(e.at.UnixMilli(), s.StartedUnixMs)
 	}, func() { close(k.done) })
 	if err != nil {
 		return err
