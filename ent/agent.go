@@ -27,6 +27,14 @@ type Agent struct {
 	Status agent.Status `json:"status,omitempty"`
 	// Schedulable holds the value of the "schedulable" field.
 	Schedulable bool `json:"schedulable,omitempty"`
+	// CordonReason holds the value of the "cordon_reason" field.
+	CordonReason string `json:"cordon_reason,omitempty"`
+	// DrainDeadline holds the value of the "drain_deadline" field.
+	DrainDeadline *time.Time `json:"drain_deadline,omitempty"`
+	// DrainAction holds the value of the "drain_action" field.
+	DrainAction *agent.DrainAction `json:"drain_action,omitempty"`
+	// LostAt holds the value of the "lost_at" field.
+	LostAt *time.Time `json:"lost_at,omitempty"`
 	// Incarnation holds the value of the "incarnation" field.
 	Incarnation string `json:"incarnation,omitempty"`
 	// Version holds the value of the "version" field.
@@ -41,6 +49,10 @@ type Agent struct {
 	Probes []report.Probe `json:"probes,omitempty"`
 	// Volumes holds the value of the "volumes" field.
 	Volumes []string `json:"volumes,omitempty"`
+	// Counters holds the value of the "counters" field.
+	Counters report.Counters `json:"counters,omitempty"`
+	// Links holds the value of the "links" field.
+	Links []report.Link `json:"links,omitempty"`
 	// FirstSeenAt holds the value of the "first_seen_at" field.
 	FirstSeenAt time.Time `json:"first_seen_at,omitempty"`
 	// LastSeenAt holds the value of the "last_seen_at" field.
@@ -105,13 +117,13 @@ func (*Agent) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case agent.FieldPlugins, agent.FieldProbes, agent.FieldVolumes:
+		case agent.FieldPlugins, agent.FieldProbes, agent.FieldVolumes, agent.FieldCounters, agent.FieldLinks:
 			values[i] = new([]byte)
 		case agent.FieldSchedulable:
 			values[i] = new(sql.NullBool)
-		case agent.FieldName, agent.FieldStatus, agent.FieldIncarnation, agent.FieldVersion, agent.FieldArchitecture, agent.FieldAddress:
+		case agent.FieldName, agent.FieldStatus, agent.FieldCordonReason, agent.FieldDrainAction, agent.FieldIncarnation, agent.FieldVersion, agent.FieldArchitecture, agent.FieldAddress:
 			values[i] = new(sql.NullString)
-		case agent.FieldFirstSeenAt, agent.FieldLastSeenAt:
+		case agent.FieldDrainDeadline, agent.FieldLostAt, agent.FieldFirstSeenAt, agent.FieldLastSeenAt:
 			values[i] = new(sql.NullTime)
 		case agent.FieldID, agent.FieldResourceGroupID:
 			values[i] = new(uuid.UUID)
@@ -153,6 +165,33 @@ func (_m *Agent) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field schedulable", values[i])
 			} else if value.Valid {
 				_m.Schedulable = value.Bool
+			}
+		case agent.FieldCordonReason:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field cordon_reason", values[i])
+			} else if value.Valid {
+				_m.CordonReason = value.String
+			}
+		case agent.FieldDrainDeadline:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field drain_deadline", values[i])
+			} else if value.Valid {
+				_m.DrainDeadline = new(time.Time)
+				*_m.DrainDeadline = value.Time
+			}
+		case agent.FieldDrainAction:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field drain_action", values[i])
+			} else if value.Valid {
+				_m.DrainAction = new(agent.DrainAction)
+				*_m.DrainAction = agent.DrainAction(value.String)
+			}
+		case agent.FieldLostAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field lost_at", values[i])
+			} else if value.Valid {
+				_m.LostAt = new(time.Time)
+				*_m.LostAt = value.Time
 			}
 		case agent.FieldIncarnation:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -200,6 +239,22 @@ func (_m *Agent) assignValues(columns []string, values []any) error {
 			} else if value != nil && len(*value) > 0 {
 				if err := json.Unmarshal(*value, &_m.Volumes); err != nil {
 					return fmt.Errorf("unmarshal field volumes: %w", err)
+				}
+			}
+		case agent.FieldCounters:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field counters", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Counters); err != nil {
+					return fmt.Errorf("unmarshal field counters: %w", err)
+				}
+			}
+		case agent.FieldLinks:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field links", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Links); err != nil {
+					return fmt.Errorf("unmarshal field links: %w", err)
 				}
 			}
 		case agent.FieldFirstSeenAt:
@@ -280,6 +335,24 @@ func (_m *Agent) String() string {
 	builder.WriteString("schedulable=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Schedulable))
 	builder.WriteString(", ")
+	builder.WriteString("cordon_reason=")
+	builder.WriteString(_m.CordonReason)
+	builder.WriteString(", ")
+	if v := _m.DrainDeadline; v != nil {
+		builder.WriteString("drain_deadline=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.DrainAction; v != nil {
+		builder.WriteString("drain_action=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.LostAt; v != nil {
+		builder.WriteString("lost_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
 	builder.WriteString("incarnation=")
 	builder.WriteString(_m.Incarnation)
 	builder.WriteString(", ")
@@ -300,6 +373,12 @@ func (_m *Agent) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("volumes=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Volumes))
+	builder.WriteString(", ")
+	builder.WriteString("counters=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Counters))
+	builder.WriteString(", ")
+	builder.WriteString("links=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Links))
 	builder.WriteString(", ")
 	builder.WriteString("first_seen_at=")
 	builder.WriteString(_m.FirstSeenAt.Format(time.ANSIC))

@@ -62,6 +62,62 @@ func (_c *AgentCreate) SetNillableSchedulable(v *bool) *AgentCreate {
 	return _c
 }
 
+// SetCordonReason sets the "cordon_reason" field.
+func (_c *AgentCreate) SetCordonReason(v string) *AgentCreate {
+	_c.mutation.SetCordonReason(v)
+	return _c
+}
+
+// SetNillableCordonReason sets the "cordon_reason" field if the given value is not nil.
+func (_c *AgentCreate) SetNillableCordonReason(v *string) *AgentCreate {
+	if v != nil {
+		_c.SetCordonReason(*v)
+	}
+	return _c
+}
+
+// SetDrainDeadline sets the "drain_deadline" field.
+func (_c *AgentCreate) SetDrainDeadline(v time.Time) *AgentCreate {
+	_c.mutation.SetDrainDeadline(v)
+	return _c
+}
+
+// SetNillableDrainDeadline sets the "drain_deadline" field if the given value is not nil.
+func (_c *AgentCreate) SetNillableDrainDeadline(v *time.Time) *AgentCreate {
+	if v != nil {
+		_c.SetDrainDeadline(*v)
+	}
+	return _c
+}
+
+// SetDrainAction sets the "drain_action" field.
+func (_c *AgentCreate) SetDrainAction(v agent.DrainAction) *AgentCreate {
+	_c.mutation.SetDrainAction(v)
+	return _c
+}
+
+// SetNillableDrainAction sets the "drain_action" field if the given value is not nil.
+func (_c *AgentCreate) SetNillableDrainAction(v *agent.DrainAction) *AgentCreate {
+	if v != nil {
+		_c.SetDrainAction(*v)
+	}
+	return _c
+}
+
+// SetLostAt sets the "lost_at" field.
+func (_c *AgentCreate) SetLostAt(v time.Time) *AgentCreate {
+	_c.mutation.SetLostAt(v)
+	return _c
+}
+
+// SetNillableLostAt sets the "lost_at" field if the given value is not nil.
+func (_c *AgentCreate) SetNillableLostAt(v *time.Time) *AgentCreate {
+	if v != nil {
+		_c.SetLostAt(*v)
+	}
+	return _c
+}
+
 // SetIncarnation sets the "incarnation" field.
 func (_c *AgentCreate) SetIncarnation(v string) *AgentCreate {
 	_c.mutation.SetIncarnation(v)
@@ -133,6 +189,18 @@ func (_c *AgentCreate) SetProbes(v []report.Probe) *AgentCreate {
 // SetVolumes sets the "volumes" field.
 func (_c *AgentCreate) SetVolumes(v []string) *AgentCreate {
 	_c.mutation.SetVolumes(v)
+	return _c
+}
+
+// SetCounters sets the "counters" field.
+func (_c *AgentCreate) SetCounters(v report.Counters) *AgentCreate {
+	_c.mutation.SetCounters(v)
+	return _c
+}
+
+// SetLinks sets the "links" field.
+func (_c *AgentCreate) SetLinks(v []report.Link) *AgentCreate {
+	_c.mutation.SetLinks(v)
 	return _c
 }
 
@@ -262,6 +330,10 @@ func (_c *AgentCreate) defaults() {
 		v := agent.DefaultSchedulable
 		_c.mutation.SetSchedulable(v)
 	}
+	if _, ok := _c.mutation.CordonReason(); !ok {
+		v := agent.DefaultCordonReason
+		_c.mutation.SetCordonReason(v)
+	}
 	if _, ok := _c.mutation.Incarnation(); !ok {
 		v := agent.DefaultIncarnation
 		_c.mutation.SetIncarnation(v)
@@ -289,6 +361,14 @@ func (_c *AgentCreate) defaults() {
 	if _, ok := _c.mutation.Volumes(); !ok {
 		v := agent.DefaultVolumes
 		_c.mutation.SetVolumes(v)
+	}
+	if _, ok := _c.mutation.Counters(); !ok {
+		v := agent.DefaultCounters
+		_c.mutation.SetCounters(v)
+	}
+	if _, ok := _c.mutation.Links(); !ok {
+		v := agent.DefaultLinks
+		_c.mutation.SetLinks(v)
 	}
 	if _, ok := _c.mutation.FirstSeenAt(); !ok {
 		v := agent.DefaultFirstSeenAt()
@@ -325,6 +405,14 @@ func (_c *AgentCreate) check() error {
 	if _, ok := _c.mutation.Schedulable(); !ok {
 		return &ValidationError{Name: "schedulable", err: errors.New(`ent: missing required field "Agent.schedulable"`)}
 	}
+	if _, ok := _c.mutation.CordonReason(); !ok {
+		return &ValidationError{Name: "cordon_reason", err: errors.New(`ent: missing required field "Agent.cordon_reason"`)}
+	}
+	if v, ok := _c.mutation.DrainAction(); ok {
+		if err := agent.DrainActionValidator(v); err != nil {
+			return &ValidationError{Name: "drain_action", err: fmt.Errorf(`ent: validator failed for field "Agent.drain_action": %w`, err)}
+		}
+	}
 	if _, ok := _c.mutation.Incarnation(); !ok {
 		return &ValidationError{Name: "incarnation", err: errors.New(`ent: missing required field "Agent.incarnation"`)}
 	}
@@ -345,6 +433,12 @@ func (_c *AgentCreate) check() error {
 	}
 	if _, ok := _c.mutation.Volumes(); !ok {
 		return &ValidationError{Name: "volumes", err: errors.New(`ent: missing required field "Agent.volumes"`)}
+	}
+	if _, ok := _c.mutation.Counters(); !ok {
+		return &ValidationError{Name: "counters", err: errors.New(`ent: missing required field "Agent.counters"`)}
+	}
+	if _, ok := _c.mutation.Links(); !ok {
+		return &ValidationError{Name: "links", err: errors.New(`ent: missing required field "Agent.links"`)}
 	}
 	if _, ok := _c.mutation.FirstSeenAt(); !ok {
 		return &ValidationError{Name: "first_seen_at", err: errors.New(`ent: missing required field "Agent.first_seen_at"`)}
@@ -406,6 +500,22 @@ func (_c *AgentCreate) createSpec() (*Agent, *sqlgraph.CreateSpec) {
 		_spec.SetField(agent.FieldSchedulable, field.TypeBool, value)
 		_node.Schedulable = value
 	}
+	if value, ok := _c.mutation.CordonReason(); ok {
+		_spec.SetField(agent.FieldCordonReason, field.TypeString, value)
+		_node.CordonReason = value
+	}
+	if value, ok := _c.mutation.DrainDeadline(); ok {
+		_spec.SetField(agent.FieldDrainDeadline, field.TypeTime, value)
+		_node.DrainDeadline = &value
+	}
+	if value, ok := _c.mutation.DrainAction(); ok {
+		_spec.SetField(agent.FieldDrainAction, field.TypeEnum, value)
+		_node.DrainAction = &value
+	}
+	if value, ok := _c.mutation.LostAt(); ok {
+		_spec.SetField(agent.FieldLostAt, field.TypeTime, value)
+		_node.LostAt = &value
+	}
 	if value, ok := _c.mutation.Incarnation(); ok {
 		_spec.SetField(agent.FieldIncarnation, field.TypeString, value)
 		_node.Incarnation = value
@@ -433,6 +543,14 @@ func (_c *AgentCreate) createSpec() (*Agent, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Volumes(); ok {
 		_spec.SetField(agent.FieldVolumes, field.TypeJSON, value)
 		_node.Volumes = value
+	}
+	if value, ok := _c.mutation.Counters(); ok {
+		_spec.SetField(agent.FieldCounters, field.TypeJSON, value)
+		_node.Counters = value
+	}
+	if value, ok := _c.mutation.Links(); ok {
+		_spec.SetField(agent.FieldLinks, field.TypeJSON, value)
+		_node.Links = value
 	}
 	if value, ok := _c.mutation.FirstSeenAt(); ok {
 		_spec.SetField(agent.FieldFirstSeenAt, field.TypeTime, value)
@@ -579,6 +697,72 @@ func (u *AgentUpsert) UpdateSchedulable() *AgentUpsert {
 	return u
 }
 
+// SetCordonReason sets the "cordon_reason" field.
+func (u *AgentUpsert) SetCordonReason(v string) *AgentUpsert {
+	u.Set(agent.FieldCordonReason, v)
+	return u
+}
+
+// UpdateCordonReason sets the "cordon_reason" field to the value that was provided on create.
+func (u *AgentUpsert) UpdateCordonReason() *AgentUpsert {
+	u.SetExcluded(agent.FieldCordonReason)
+	return u
+}
+
+// SetDrainDeadline sets the "drain_deadline" field.
+func (u *AgentUpsert) SetDrainDeadline(v time.Time) *AgentUpsert {
+	u.Set(agent.FieldDrainDeadline, v)
+	return u
+}
+
+// UpdateDrainDeadline sets the "drain_deadline" field to the value that was provided on create.
+func (u *AgentUpsert) UpdateDrainDeadline() *AgentUpsert {
+	u.SetExcluded(agent.FieldDrainDeadline)
+	return u
+}
+
+// ClearDrainDeadline clears the value of the "drain_deadline" field.
+func (u *AgentUpsert) ClearDrainDeadline() *AgentUpsert {
+	u.SetNull(agent.FieldDrainDeadline)
+	return u
+}
+
+// SetDrainAction sets the "drain_action" field.
+func (u *AgentUpsert) SetDrainAction(v agent.DrainAction) *AgentUpsert {
+	u.Set(agent.FieldDrainAction, v)
+	return u
+}
+
+// UpdateDrainAction sets the "drain_action" field to the value that was provided on create.
+func (u *AgentUpsert) UpdateDrainAction() *AgentUpsert {
+	u.SetExcluded(agent.FieldDrainAction)
+	return u
+}
+
+// ClearDrainAction clears the value of the "drain_action" field.
+func (u *AgentUpsert) ClearDrainAction() *AgentUpsert {
+	u.SetNull(agent.FieldDrainAction)
+	return u
+}
+
+// SetLostAt sets the "lost_at" field.
+func (u *AgentUpsert) SetLostAt(v time.Time) *AgentUpsert {
+	u.Set(agent.FieldLostAt, v)
+	return u
+}
+
+// UpdateLostAt sets the "lost_at" field to the value that was provided on create.
+func (u *AgentUpsert) UpdateLostAt() *AgentUpsert {
+	u.SetExcluded(agent.FieldLostAt)
+	return u
+}
+
+// ClearLostAt clears the value of the "lost_at" field.
+func (u *AgentUpsert) ClearLostAt() *AgentUpsert {
+	u.SetNull(agent.FieldLostAt)
+	return u
+}
+
 // SetIncarnation sets the "incarnation" field.
 func (u *AgentUpsert) SetIncarnation(v string) *AgentUpsert {
 	u.Set(agent.FieldIncarnation, v)
@@ -660,6 +844,30 @@ func (u *AgentUpsert) SetVolumes(v []string) *AgentUpsert {
 // UpdateVolumes sets the "volumes" field to the value that was provided on create.
 func (u *AgentUpsert) UpdateVolumes() *AgentUpsert {
 	u.SetExcluded(agent.FieldVolumes)
+	return u
+}
+
+// SetCounters sets the "counters" field.
+func (u *AgentUpsert) SetCounters(v report.Counters) *AgentUpsert {
+	u.Set(agent.FieldCounters, v)
+	return u
+}
+
+// UpdateCounters sets the "counters" field to the value that was provided on create.
+func (u *AgentUpsert) UpdateCounters() *AgentUpsert {
+	u.SetExcluded(agent.FieldCounters)
+	return u
+}
+
+// SetLinks sets the "links" field.
+func (u *AgentUpsert) SetLinks(v []report.Link) *AgentUpsert {
+	u.Set(agent.FieldLinks, v)
+	return u
+}
+
+// UpdateLinks sets the "links" field to the value that was provided on create.
+func (u *AgentUpsert) UpdateLinks() *AgentUpsert {
+	u.SetExcluded(agent.FieldLinks)
 	return u
 }
 
@@ -780,6 +988,83 @@ func (u *AgentUpsertOne) UpdateSchedulable() *AgentUpsertOne {
 	})
 }
 
+// SetCordonReason sets the "cordon_reason" field.
+func (u *AgentUpsertOne) SetCordonReason(v string) *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetCordonReason(v)
+	})
+}
+
+// UpdateCordonReason sets the "cordon_reason" field to the value that was provided on create.
+func (u *AgentUpsertOne) UpdateCordonReason() *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateCordonReason()
+	})
+}
+
+// SetDrainDeadline sets the "drain_deadline" field.
+func (u *AgentUpsertOne) SetDrainDeadline(v time.Time) *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetDrainDeadline(v)
+	})
+}
+
+// UpdateDrainDeadline sets the "drain_deadline" field to the value that was provided on create.
+func (u *AgentUpsertOne) UpdateDrainDeadline() *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateDrainDeadline()
+	})
+}
+
+// ClearDrainDeadline clears the value of the "drain_deadline" field.
+func (u *AgentUpsertOne) ClearDrainDeadline() *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.ClearDrainDeadline()
+	})
+}
+
+// SetDrainAction sets the "drain_action" field.
+func (u *AgentUpsertOne) SetDrainAction(v agent.DrainAction) *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetDrainAction(v)
+	})
+}
+
+// UpdateDrainAction sets the "drain_action" field to the value that was provided on create.
+func (u *AgentUpsertOne) UpdateDrainAction() *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateDrainAction()
+	})
+}
+
+// ClearDrainAction clears the value of the "drain_action" field.
+func (u *AgentUpsertOne) ClearDrainAction() *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.ClearDrainAction()
+	})
+}
+
+// SetLostAt sets the "lost_at" field.
+func (u *AgentUpsertOne) SetLostAt(v time.Time) *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetLostAt(v)
+	})
+}
+
+// UpdateLostAt sets the "lost_at" field to the value that was provided on create.
+func (u *AgentUpsertOne) UpdateLostAt() *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateLostAt()
+	})
+}
+
+// ClearLostAt clears the value of the "lost_at" field.
+func (u *AgentUpsertOne) ClearLostAt() *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.ClearLostAt()
+	})
+}
+
 // SetIncarnation sets the "incarnation" field.
 func (u *AgentUpsertOne) SetIncarnation(v string) *AgentUpsertOne {
 	return u.Update(func(s *AgentUpsert) {
@@ -875,6 +1160,34 @@ func (u *AgentUpsertOne) SetVolumes(v []string) *AgentUpsertOne {
 func (u *AgentUpsertOne) UpdateVolumes() *AgentUpsertOne {
 	return u.Update(func(s *AgentUpsert) {
 		s.UpdateVolumes()
+	})
+}
+
+// SetCounters sets the "counters" field.
+func (u *AgentUpsertOne) SetCounters(v report.Counters) *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetCounters(v)
+	})
+}
+
+// UpdateCounters sets the "counters" field to the value that was provided on create.
+func (u *AgentUpsertOne) UpdateCounters() *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateCounters()
+	})
+}
+
+// SetLinks sets the "links" field.
+func (u *AgentUpsertOne) SetLinks(v []report.Link) *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetLinks(v)
+	})
+}
+
+// UpdateLinks sets the "links" field to the value that was provided on create.
+func (u *AgentUpsertOne) UpdateLinks() *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateLinks()
 	})
 }
 
@@ -1166,6 +1479,83 @@ func (u *AgentUpsertBulk) UpdateSchedulable() *AgentUpsertBulk {
 	})
 }
 
+// SetCordonReason sets the "cordon_reason" field.
+func (u *AgentUpsertBulk) SetCordonReason(v string) *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetCordonReason(v)
+	})
+}
+
+// UpdateCordonReason sets the "cordon_reason" field to the value that was provided on create.
+func (u *AgentUpsertBulk) UpdateCordonReason() *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateCordonReason()
+	})
+}
+
+// SetDrainDeadline sets the "drain_deadline" field.
+func (u *AgentUpsertBulk) SetDrainDeadline(v time.Time) *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetDrainDeadline(v)
+	})
+}
+
+// UpdateDrainDeadline sets the "drain_deadline" field to the value that was provided on create.
+func (u *AgentUpsertBulk) UpdateDrainDeadline() *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateDrainDeadline()
+	})
+}
+
+// ClearDrainDeadline clears the value of the "drain_deadline" field.
+func (u *AgentUpsertBulk) ClearDrainDeadline() *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.ClearDrainDeadline()
+	})
+}
+
+// SetDrainAction sets the "drain_action" field.
+func (u *AgentUpsertBulk) SetDrainAction(v agent.DrainAction) *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetDrainAction(v)
+	})
+}
+
+// UpdateDrainAction sets the "drain_action" field to the value that was provided on create.
+func (u *AgentUpsertBulk) UpdateDrainAction() *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateDrainAction()
+	})
+}
+
+// ClearDrainAction clears the value of the "drain_action" field.
+func (u *AgentUpsertBulk) ClearDrainAction() *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.ClearDrainAction()
+	})
+}
+
+// SetLostAt sets the "lost_at" field.
+func (u *AgentUpsertBulk) SetLostAt(v time.Time) *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetLostAt(v)
+	})
+}
+
+// UpdateLostAt sets the "lost_at" field to the value that was provided on create.
+func (u *AgentUpsertBulk) UpdateLostAt() *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateLostAt()
+	})
+}
+
+// ClearLostAt clears the value of the "lost_at" field.
+func (u *AgentUpsertBulk) ClearLostAt() *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.ClearLostAt()
+	})
+}
+
 // SetIncarnation sets the "incarnation" field.
 func (u *AgentUpsertBulk) SetIncarnation(v string) *AgentUpsertBulk {
 	return u.Update(func(s *AgentUpsert) {
@@ -1261,6 +1651,34 @@ func (u *AgentUpsertBulk) SetVolumes(v []string) *AgentUpsertBulk {
 func (u *AgentUpsertBulk) UpdateVolumes() *AgentUpsertBulk {
 	return u.Update(func(s *AgentUpsert) {
 		s.UpdateVolumes()
+	})
+}
+
+// SetCounters sets the "counters" field.
+func (u *AgentUpsertBulk) SetCounters(v report.Counters) *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetCounters(v)
+	})
+}
+
+// UpdateCounters sets the "counters" field to the value that was provided on create.
+func (u *AgentUpsertBulk) UpdateCounters() *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateCounters()
+	})
+}
+
+// SetLinks sets the "links" field.
+func (u *AgentUpsertBulk) SetLinks(v []report.Link) *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetLinks(v)
+	})
+}
+
+// UpdateLinks sets the "links" field to the value that was provided on create.
+func (u *AgentUpsertBulk) UpdateLinks() *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateLinks()
 	})
 }
 

@@ -77,6 +77,80 @@ func (_u *AgentUpdate) SetNillableSchedulable(v *bool) *AgentUpdate {
 	return _u
 }
 
+// SetCordonReason sets the "cordon_reason" field.
+func (_u *AgentUpdate) SetCordonReason(v string) *AgentUpdate {
+	_u.mutation.SetCordonReason(v)
+	return _u
+}
+
+// SetNillableCordonReason sets the "cordon_reason" field if the given value is not nil.
+func (_u *AgentUpdate) SetNillableCordonReason(v *string) *AgentUpdate {
+	if v != nil {
+		_u.SetCordonReason(*v)
+	}
+	return _u
+}
+
+// SetDrainDeadline sets the "drain_deadline" field.
+func (_u *AgentUpdate) SetDrainDeadline(v time.Time) *AgentUpdate {
+	_u.mutation.SetDrainDeadline(v)
+	return _u
+}
+
+// SetNillableDrainDeadline sets the "drain_deadline" field if the given value is not nil.
+func (_u *AgentUpdate) SetNillableDrainDeadline(v *time.Time) *AgentUpdate {
+	if v != nil {
+		_u.SetDrainDeadline(*v)
+	}
+	return _u
+}
+
+// ClearDrainDeadline clears the value of the "drain_deadline" field.
+func (_u *AgentUpdate) ClearDrainDeadline() *AgentUpdate {
+	_u.mutation.ClearDrainDeadline()
+	return _u
+}
+
+// SetDrainAction sets the "drain_action" field.
+func (_u *AgentUpdate) SetDrainAction(v agent.DrainAction) *AgentUpdate {
+	_u.mutation.SetDrainAction(v)
+	return _u
+}
+
+// SetNillableDrainAction sets the "drain_action" field if the given value is not nil.
+func (_u *AgentUpdate) SetNillableDrainAction(v *agent.DrainAction) *AgentUpdate {
+	if v != nil {
+		_u.SetDrainAction(*v)
+	}
+	return _u
+}
+
+// ClearDrainAction clears the value of the "drain_action" field.
+func (_u *AgentUpdate) ClearDrainAction() *AgentUpdate {
+	_u.mutation.ClearDrainAction()
+	return _u
+}
+
+// SetLostAt sets the "lost_at" field.
+func (_u *AgentUpdate) SetLostAt(v time.Time) *AgentUpdate {
+	_u.mutation.SetLostAt(v)
+	return _u
+}
+
+// SetNillableLostAt sets the "lost_at" field if the given value is not nil.
+func (_u *AgentUpdate) SetNillableLostAt(v *time.Time) *AgentUpdate {
+	if v != nil {
+		_u.SetLostAt(*v)
+	}
+	return _u
+}
+
+// ClearLostAt clears the value of the "lost_at" field.
+func (_u *AgentUpdate) ClearLostAt() *AgentUpdate {
+	_u.mutation.ClearLostAt()
+	return _u
+}
+
 // SetIncarnation sets the "incarnation" field.
 func (_u *AgentUpdate) SetIncarnation(v string) *AgentUpdate {
 	_u.mutation.SetIncarnation(v)
@@ -166,6 +240,24 @@ func (_u *AgentUpdate) SetVolumes(v []string) *AgentUpdate {
 // AppendVolumes appends value to the "volumes" field.
 func (_u *AgentUpdate) AppendVolumes(v []string) *AgentUpdate {
 	_u.mutation.AppendVolumes(v)
+	return _u
+}
+
+// SetCounters sets the "counters" field.
+func (_u *AgentUpdate) SetCounters(v report.Counters) *AgentUpdate {
+	_u.mutation.SetCounters(v)
+	return _u
+}
+
+// SetLinks sets the "links" field.
+func (_u *AgentUpdate) SetLinks(v []report.Link) *AgentUpdate {
+	_u.mutation.SetLinks(v)
+	return _u
+}
+
+// AppendLinks appends value to the "links" field.
+func (_u *AgentUpdate) AppendLinks(v []report.Link) *AgentUpdate {
+	_u.mutation.AppendLinks(v)
 	return _u
 }
 
@@ -324,6 +416,11 @@ func (_u *AgentUpdate) check() error {
 			return &ValidationError{Name: "status", err: fmt.Errorf(`ent: validator failed for field "Agent.status": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.DrainAction(); ok {
+		if err := agent.DrainActionValidator(v); err != nil {
+			return &ValidationError{Name: "drain_action", err: fmt.Errorf(`ent: validator failed for field "Agent.drain_action": %w`, err)}
+		}
+	}
 	if _u.mutation.ResourceGroupCleared() && len(_u.mutation.ResourceGroupIDs()) > 0 {
 		return errors.New(`ent: clearing a required unique edge "Agent.resource_group"`)
 	}
@@ -356,6 +453,27 @@ func (_u *AgentUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.Schedulable(); ok {
 		_spec.SetField(agent.FieldSchedulable, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.CordonReason(); ok {
+		_spec.SetField(agent.FieldCordonReason, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.DrainDeadline(); ok {
+		_spec.SetField(agent.FieldDrainDeadline, field.TypeTime, value)
+	}
+	if _u.mutation.DrainDeadlineCleared() {
+		_spec.ClearField(agent.FieldDrainDeadline, field.TypeTime)
+	}
+	if value, ok := _u.mutation.DrainAction(); ok {
+		_spec.SetField(agent.FieldDrainAction, field.TypeEnum, value)
+	}
+	if _u.mutation.DrainActionCleared() {
+		_spec.ClearField(agent.FieldDrainAction, field.TypeEnum)
+	}
+	if value, ok := _u.mutation.LostAt(); ok {
+		_spec.SetField(agent.FieldLostAt, field.TypeTime, value)
+	}
+	if _u.mutation.LostAtCleared() {
+		_spec.ClearField(agent.FieldLostAt, field.TypeTime)
 	}
 	if value, ok := _u.mutation.Incarnation(); ok {
 		_spec.SetField(agent.FieldIncarnation, field.TypeString, value)
@@ -391,6 +509,17 @@ func (_u *AgentUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.AppendedVolumes(); ok {
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, agent.FieldVolumes, value)
+		})
+	}
+	if value, ok := _u.mutation.Counters(); ok {
+		_spec.SetField(agent.FieldCounters, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.Links(); ok {
+		_spec.SetField(agent.FieldLinks, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedLinks(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, agent.FieldLinks, value)
 		})
 	}
 	if value, ok := _u.mutation.LastSeenAt(); ok {
@@ -579,6 +708,80 @@ func (_u *AgentUpdateOne) SetNillableSchedulable(v *bool) *AgentUpdateOne {
 	return _u
 }
 
+// SetCordonReason sets the "cordon_reason" field.
+func (_u *AgentUpdateOne) SetCordonReason(v string) *AgentUpdateOne {
+	_u.mutation.SetCordonReason(v)
+	return _u
+}
+
+// SetNillableCordonReason sets the "cordon_reason" field if the given value is not nil.
+func (_u *AgentUpdateOne) SetNillableCordonReason(v *string) *AgentUpdateOne {
+	if v != nil {
+		_u.SetCordonReason(*v)
+	}
+	return _u
+}
+
+// SetDrainDeadline sets the "drain_deadline" field.
+func (_u *AgentUpdateOne) SetDrainDeadline(v time.Time) *AgentUpdateOne {
+	_u.mutation.SetDrainDeadline(v)
+	return _u
+}
+
+// SetNillableDrainDeadline sets the "drain_deadline" field if the given value is not nil.
+func (_u *AgentUpdateOne) SetNillableDrainDeadline(v *time.Time) *AgentUpdateOne {
+	if v != nil {
+		_u.SetDrainDeadline(*v)
+	}
+	return _u
+}
+
+// ClearDrainDeadline clears the value of the "drain_deadline" field.
+func (_u *AgentUpdateOne) ClearDrainDeadline() *AgentUpdateOne {
+	_u.mutation.ClearDrainDeadline()
+	return _u
+}
+
+// SetDrainAction sets the "drain_action" field.
+func (_u *AgentUpdateOne) SetDrainAction(v agent.DrainAction) *AgentUpdateOne {
+	_u.mutation.SetDrainAction(v)
+	return _u
+}
+
+// SetNillableDrainAction sets the "drain_action" field if the given value is not nil.
+func (_u *AgentUpdateOne) SetNillableDrainAction(v *agent.DrainAction) *AgentUpdateOne {
+	if v != nil {
+		_u.SetDrainAction(*v)
+	}
+	return _u
+}
+
+// ClearDrainAction clears the value of the "drain_action" field.
+func (_u *AgentUpdateOne) ClearDrainAction() *AgentUpdateOne {
+	_u.mutation.ClearDrainAction()
+	return _u
+}
+
+// SetLostAt sets the "lost_at" field.
+func (_u *AgentUpdateOne) SetLostAt(v time.Time) *AgentUpdateOne {
+	_u.mutation.SetLostAt(v)
+	return _u
+}
+
+// SetNillableLostAt sets the "lost_at" field if the given value is not nil.
+func (_u *AgentUpdateOne) SetNillableLostAt(v *time.Time) *AgentUpdateOne {
+	if v != nil {
+		_u.SetLostAt(*v)
+	}
+	return _u
+}
+
+// ClearLostAt clears the value of the "lost_at" field.
+func (_u *AgentUpdateOne) ClearLostAt() *AgentUpdateOne {
+	_u.mutation.ClearLostAt()
+	return _u
+}
+
 // SetIncarnation sets the "incarnation" field.
 func (_u *AgentUpdateOne) SetIncarnation(v string) *AgentUpdateOne {
 	_u.mutation.SetIncarnation(v)
@@ -668,6 +871,24 @@ func (_u *AgentUpdateOne) SetVolumes(v []string) *AgentUpdateOne {
 // AppendVolumes appends value to the "volumes" field.
 func (_u *AgentUpdateOne) AppendVolumes(v []string) *AgentUpdateOne {
 	_u.mutation.AppendVolumes(v)
+	return _u
+}
+
+// SetCounters sets the "counters" field.
+func (_u *AgentUpdateOne) SetCounters(v report.Counters) *AgentUpdateOne {
+	_u.mutation.SetCounters(v)
+	return _u
+}
+
+// SetLinks sets the "links" field.
+func (_u *AgentUpdateOne) SetLinks(v []report.Link) *AgentUpdateOne {
+	_u.mutation.SetLinks(v)
+	return _u
+}
+
+// AppendLinks appends value to the "links" field.
+func (_u *AgentUpdateOne) AppendLinks(v []report.Link) *AgentUpdateOne {
+	_u.mutation.AppendLinks(v)
 	return _u
 }
 
@@ -839,6 +1060,11 @@ func (_u *AgentUpdateOne) check() error {
 			return &ValidationError{Name: "status", err: fmt.Errorf(`ent: validator failed for field "Agent.status": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.DrainAction(); ok {
+		if err := agent.DrainActionValidator(v); err != nil {
+			return &ValidationError{Name: "drain_action", err: fmt.Errorf(`ent: validator failed for field "Agent.drain_action": %w`, err)}
+		}
+	}
 	if _u.mutation.ResourceGroupCleared() && len(_u.mutation.ResourceGroupIDs()) > 0 {
 		return errors.New(`ent: clearing a required unique edge "Agent.resource_group"`)
 	}
@@ -889,6 +1115,27 @@ func (_u *AgentUpdateOne) sqlSave(ctx context.Context) (_node *Agent, err error)
 	if value, ok := _u.mutation.Schedulable(); ok {
 		_spec.SetField(agent.FieldSchedulable, field.TypeBool, value)
 	}
+	if value, ok := _u.mutation.CordonReason(); ok {
+		_spec.SetField(agent.FieldCordonReason, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.DrainDeadline(); ok {
+		_spec.SetField(agent.FieldDrainDeadline, field.TypeTime, value)
+	}
+	if _u.mutation.DrainDeadlineCleared() {
+		_spec.ClearField(agent.FieldDrainDeadline, field.TypeTime)
+	}
+	if value, ok := _u.mutation.DrainAction(); ok {
+		_spec.SetField(agent.FieldDrainAction, field.TypeEnum, value)
+	}
+	if _u.mutation.DrainActionCleared() {
+		_spec.ClearField(agent.FieldDrainAction, field.TypeEnum)
+	}
+	if value, ok := _u.mutation.LostAt(); ok {
+		_spec.SetField(agent.FieldLostAt, field.TypeTime, value)
+	}
+	if _u.mutation.LostAtCleared() {
+		_spec.ClearField(agent.FieldLostAt, field.TypeTime)
+	}
 	if value, ok := _u.mutation.Incarnation(); ok {
 		_spec.SetField(agent.FieldIncarnation, field.TypeString, value)
 	}
@@ -923,6 +1170,17 @@ func (_u *AgentUpdateOne) sqlSave(ctx context.Context) (_node *Agent, err error)
 	if value, ok := _u.mutation.AppendedVolumes(); ok {
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, agent.FieldVolumes, value)
+		})
+	}
+	if value, ok := _u.mutation.Counters(); ok {
+		_spec.SetField(agent.FieldCounters, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.Links(); ok {
+		_spec.SetField(agent.FieldLinks, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedLinks(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, agent.FieldLinks, value)
 		})
 	}
 	if value, ok := _u.mutation.LastSeenAt(); ok {

@@ -26,6 +26,8 @@ import (
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/identityprovider"
+	"github.com/berthhq/berth/ent/idlebinding"
+	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -48,7 +50,9 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
@@ -86,6 +90,10 @@ type Client struct {
 	GroupGrant *GroupGrantClient
 	// IdentityProvider is the client for interacting with the IdentityProvider builders.
 	IdentityProvider *IdentityProviderClient
+	// IdleBinding is the client for interacting with the IdleBinding builders.
+	IdleBinding *IdleBindingClient
+	// IdleChecker is the client for interacting with the IdleChecker builders.
+	IdleChecker *IdleCheckerClient
 	// Image is the client for interacting with the Image builders.
 	Image *ImageClient
 	// Invitation is the client for interacting with the Invitation builders.
@@ -132,8 +140,12 @@ type Client struct {
 	SessionDependency *SessionDependencyClient
 	// SessionEvent is the client for interacting with the SessionEvent builders.
 	SessionEvent *SessionEventClient
+	// SessionGroup is the client for interacting with the SessionGroup builders.
+	SessionGroup *SessionGroupClient
 	// SessionMount is the client for interacting with the SessionMount builders.
 	SessionMount *SessionMountClient
+	// ShareWeight is the client for interacting with the ShareWeight builders.
+	ShareWeight *ShareWeightClient
 	// SlotType is the client for interacting with the SlotType builders.
 	SlotType *SlotTypeClient
 	// StorageProxy is the client for interacting with the StorageProxy builders.
@@ -169,6 +181,8 @@ func (c *Client) init() {
 	c.Fence = NewFenceClient(c.config)
 	c.GroupGrant = NewGroupGrantClient(c.config)
 	c.IdentityProvider = NewIdentityProviderClient(c.config)
+	c.IdleBinding = NewIdleBindingClient(c.config)
+	c.IdleChecker = NewIdleCheckerClient(c.config)
 	c.Image = NewImageClient(c.config)
 	c.Invitation = NewInvitationClient(c.config)
 	c.JoinToken = NewJoinTokenClient(c.config)
@@ -192,7 +206,9 @@ func (c *Client) init() {
 	c.Session = NewSessionClient(c.config)
 	c.SessionDependency = NewSessionDependencyClient(c.config)
 	c.SessionEvent = NewSessionEventClient(c.config)
+	c.SessionGroup = NewSessionGroupClient(c.config)
 	c.SessionMount = NewSessionMountClient(c.config)
+	c.ShareWeight = NewShareWeightClient(c.config)
 	c.SlotType = NewSlotTypeClient(c.config)
 	c.StorageProxy = NewStorageProxyClient(c.config)
 	c.Task = NewTaskClient(c.config)
@@ -302,6 +318,8 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Fence:             NewFenceClient(cfg),
 		GroupGrant:        NewGroupGrantClient(cfg),
 		IdentityProvider:  NewIdentityProviderClient(cfg),
+		IdleBinding:       NewIdleBindingClient(cfg),
+		IdleChecker:       NewIdleCheckerClient(cfg),
 		Image:             NewImageClient(cfg),
 		Invitation:        NewInvitationClient(cfg),
 		JoinToken:         NewJoinTokenClient(cfg),
@@ -325,7 +343,9 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Session:           NewSessionClient(cfg),
 		SessionDependency: NewSessionDependencyClient(cfg),
 		SessionEvent:      NewSessionEventClient(cfg),
+		SessionGroup:      NewSessionGroupClient(cfg),
 		SessionMount:      NewSessionMountClient(cfg),
+		ShareWeight:       NewShareWeightClient(cfg),
 		SlotType:          NewSlotTypeClient(cfg),
 		StorageProxy:      NewStorageProxyClient(cfg),
 		Task:              NewTaskClient(cfg),
@@ -362,6 +382,8 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Fence:             NewFenceClient(cfg),
 		GroupGrant:        NewGroupGrantClient(cfg),
 		IdentityProvider:  NewIdentityProviderClient(cfg),
+		IdleBinding:       NewIdleBindingClient(cfg),
+		IdleChecker:       NewIdleCheckerClient(cfg),
 		Image:             NewImageClient(cfg),
 		Invitation:        NewInvitationClient(cfg),
 		JoinToken:         NewJoinTokenClient(cfg),
@@ -385,7 +407,9 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Session:           NewSessionClient(cfg),
 		SessionDependency: NewSessionDependencyClient(cfg),
 		SessionEvent:      NewSessionEventClient(cfg),
+		SessionGroup:      NewSessionGroupClient(cfg),
 		SessionMount:      NewSessionMountClient(cfg),
+		ShareWeight:       NewShareWeightClient(cfg),
 		SlotType:          NewSlotTypeClient(cfg),
 		StorageProxy:      NewStorageProxyClient(cfg),
 		Task:              NewTaskClient(cfg),
@@ -423,13 +447,14 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.AccessToken, c.Agent, c.Allocation, c.AuditEntry, c.Device, c.Domain,
-		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.Image,
-		c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt, c.LoginSession,
-		c.Membership, c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode,
-		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
-		c.Role, c.RoleGrant, c.SSHKey, c.Session, c.SessionDependency, c.SessionEvent,
-		c.SessionMount, c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder,
-		c.Volume, c.VolumeGrant,
+		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleBinding,
+		c.IdleChecker, c.Image, c.Invitation, c.JoinToken, c.Kernel, c.Keypair,
+		c.LoginAttempt, c.LoginSession, c.Membership, c.PolicyAttachment, c.Project,
+		c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
+		c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey, c.Session,
+		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
+		c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder, c.Volume,
+		c.VolumeGrant,
 	} {
 		n.Use(hooks...)
 	}
@@ -440,13 +465,14 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.AccessToken, c.Agent, c.Allocation, c.AuditEntry, c.Device, c.Domain,
-		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.Image,
-		c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt, c.LoginSession,
-		c.Membership, c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode,
-		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
-		c.Role, c.RoleGrant, c.SSHKey, c.Session, c.SessionDependency, c.SessionEvent,
-		c.SessionMount, c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder,
-		c.Volume, c.VolumeGrant,
+		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleBinding,
+		c.IdleChecker, c.Image, c.Invitation, c.JoinToken, c.Kernel, c.Keypair,
+		c.LoginAttempt, c.LoginSession, c.Membership, c.PolicyAttachment, c.Project,
+		c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
+		c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey, c.Session,
+		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
+		c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder, c.Volume,
+		c.VolumeGrant,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -475,6 +501,10 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.GroupGrant.mutate(ctx, m)
 	case *IdentityProviderMutation:
 		return c.IdentityProvider.mutate(ctx, m)
+	case *IdleBindingMutation:
+		return c.IdleBinding.mutate(ctx, m)
+	case *IdleCheckerMutation:
+		return c.IdleChecker.mutate(ctx, m)
 	case *ImageMutation:
 		return c.Image.mutate(ctx, m)
 	case *InvitationMutation:
@@ -521,8 +551,12 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.SessionDependency.mutate(ctx, m)
 	case *SessionEventMutation:
 		return c.SessionEvent.mutate(ctx, m)
+	case *SessionGroupMutation:
+		return c.SessionGroup.mutate(ctx, m)
 	case *SessionMountMutation:
 		return c.SessionMount.mutate(ctx, m)
+	case *ShareWeightMutation:
+		return c.ShareWeight.mutate(ctx, m)
 	case *SlotTypeMutation:
 		return c.SlotType.mutate(ctx, m)
 	case *StorageProxyMutation:
@@ -2231,6 +2265,354 @@ func (c *IdentityProviderClient) mutate(ctx context.Context, m *IdentityProvider
 		return (&IdentityProviderDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown IdentityProvider mutation op: %q", m.Op())
+	}
+}
+
+// IdleBindingClient is a client for the IdleBinding schema.
+type IdleBindingClient struct {
+	config
+}
+
+// NewIdleBindingClient returns a client for the IdleBinding from the given config.
+func NewIdleBindingClient(c config) *IdleBindingClient {
+	return &IdleBindingClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `idlebinding.Hooks(f(g(h())))`.
+func (c *IdleBindingClient) Use(hooks ...Hook) {
+	c.hooks.IdleBinding = append(c.hooks.IdleBinding, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `idlebinding.Intercept(f(g(h())))`.
+func (c *IdleBindingClient) Intercept(interceptors ...Interceptor) {
+	c.inters.IdleBinding = append(c.inters.IdleBinding, interceptors...)
+}
+
+// Create returns a builder for creating a IdleBinding entity.
+func (c *IdleBindingClient) Create() *IdleBindingCreate {
+	mutation := newIdleBindingMutation(c.config, OpCreate)
+	return &IdleBindingCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of IdleBinding entities.
+func (c *IdleBindingClient) CreateBulk(builders ...*IdleBindingCreate) *IdleBindingCreateBulk {
+	return &IdleBindingCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *IdleBindingClient) MapCreateBulk(slice any, setFunc func(*IdleBindingCreate, int)) *IdleBindingCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &IdleBindingCreateBulk{err: fmt.Errorf("calling to IdleBindingClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*IdleBindingCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &IdleBindingCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for IdleBinding.
+func (c *IdleBindingClient) Update() *IdleBindingUpdate {
+	mutation := newIdleBindingMutation(c.config, OpUpdate)
+	return &IdleBindingUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *IdleBindingClient) UpdateOne(_m *IdleBinding) *IdleBindingUpdateOne {
+	mutation := newIdleBindingMutation(c.config, OpUpdateOne, withIdleBinding(_m))
+	return &IdleBindingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *IdleBindingClient) UpdateOneID(id uuid.UUID) *IdleBindingUpdateOne {
+	mutation := newIdleBindingMutation(c.config, OpUpdateOne, withIdleBindingID(id))
+	return &IdleBindingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for IdleBinding.
+func (c *IdleBindingClient) Delete() *IdleBindingDelete {
+	mutation := newIdleBindingMutation(c.config, OpDelete)
+	return &IdleBindingDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *IdleBindingClient) DeleteOne(_m *IdleBinding) *IdleBindingDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *IdleBindingClient) DeleteOneID(id uuid.UUID) *IdleBindingDeleteOne {
+	builder := c.Delete().Where(idlebinding.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &IdleBindingDeleteOne{builder}
+}
+
+// Query returns a query builder for IdleBinding.
+func (c *IdleBindingClient) Query() *IdleBindingQuery {
+	return &IdleBindingQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeIdleBinding},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a IdleBinding entity by its id.
+func (c *IdleBindingClient) Get(ctx context.Context, id uuid.UUID) (*IdleBinding, error) {
+	return c.Query().Where(idlebinding.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *IdleBindingClient) GetX(ctx context.Context, id uuid.UUID) *IdleBinding {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryChecker queries the checker edge of a IdleBinding.
+func (c *IdleBindingClient) QueryChecker(_m *IdleBinding) *IdleCheckerQuery {
+	query := (&IdleCheckerClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(idlebinding.Table, idlebinding.FieldID, id),
+			sqlgraph.To(idlechecker.Table, idlechecker.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, idlebinding.CheckerTable, idlebinding.CheckerColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryDomain queries the domain edge of a IdleBinding.
+func (c *IdleBindingClient) QueryDomain(_m *IdleBinding) *DomainQuery {
+	query := (&DomainClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(idlebinding.Table, idlebinding.FieldID, id),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, idlebinding.DomainTable, idlebinding.DomainColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryProject queries the project edge of a IdleBinding.
+func (c *IdleBindingClient) QueryProject(_m *IdleBinding) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(idlebinding.Table, idlebinding.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, idlebinding.ProjectTable, idlebinding.ProjectColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryResourceGroup queries the resource_group edge of a IdleBinding.
+func (c *IdleBindingClient) QueryResourceGroup(_m *IdleBinding) *ResourceGroupQuery {
+	query := (&ResourceGroupClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(idlebinding.Table, idlebinding.FieldID, id),
+			sqlgraph.To(resourcegroup.Table, resourcegroup.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, idlebinding.ResourceGroupTable, idlebinding.ResourceGroupColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *IdleBindingClient) Hooks() []Hook {
+	return c.hooks.IdleBinding
+}
+
+// Interceptors returns the client interceptors.
+func (c *IdleBindingClient) Interceptors() []Interceptor {
+	inters := c.inters.IdleBinding
+	return append(inters[:len(inters):len(inters)], idlebinding.Interceptors[:]...)
+}
+
+func (c *IdleBindingClient) mutate(ctx context.Context, m *IdleBindingMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&IdleBindingCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&IdleBindingUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&IdleBindingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&IdleBindingDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown IdleBinding mutation op: %q", m.Op())
+	}
+}
+
+// IdleCheckerClient is a client for the IdleChecker schema.
+type IdleCheckerClient struct {
+	config
+}
+
+// NewIdleCheckerClient returns a client for the IdleChecker from the given config.
+func NewIdleCheckerClient(c config) *IdleCheckerClient {
+	return &IdleCheckerClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `idlechecker.Hooks(f(g(h())))`.
+func (c *IdleCheckerClient) Use(hooks ...Hook) {
+	c.hooks.IdleChecker = append(c.hooks.IdleChecker, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `idlechecker.Intercept(f(g(h())))`.
+func (c *IdleCheckerClient) Intercept(interceptors ...Interceptor) {
+	c.inters.IdleChecker = append(c.inters.IdleChecker, interceptors...)
+}
+
+// Create returns a builder for creating a IdleChecker entity.
+func (c *IdleCheckerClient) Create() *IdleCheckerCreate {
+	mutation := newIdleCheckerMutation(c.config, OpCreate)
+	return &IdleCheckerCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of IdleChecker entities.
+func (c *IdleCheckerClient) CreateBulk(builders ...*IdleCheckerCreate) *IdleCheckerCreateBulk {
+	return &IdleCheckerCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *IdleCheckerClient) MapCreateBulk(slice any, setFunc func(*IdleCheckerCreate, int)) *IdleCheckerCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &IdleCheckerCreateBulk{err: fmt.Errorf("calling to IdleCheckerClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*IdleCheckerCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &IdleCheckerCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for IdleChecker.
+func (c *IdleCheckerClient) Update() *IdleCheckerUpdate {
+	mutation := newIdleCheckerMutation(c.config, OpUpdate)
+	return &IdleCheckerUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *IdleCheckerClient) UpdateOne(_m *IdleChecker) *IdleCheckerUpdateOne {
+	mutation := newIdleCheckerMutation(c.config, OpUpdateOne, withIdleChecker(_m))
+	return &IdleCheckerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *IdleCheckerClient) UpdateOneID(id uuid.UUID) *IdleCheckerUpdateOne {
+	mutation := newIdleCheckerMutation(c.config, OpUpdateOne, withIdleCheckerID(id))
+	return &IdleCheckerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for IdleChecker.
+func (c *IdleCheckerClient) Delete() *IdleCheckerDelete {
+	mutation := newIdleCheckerMutation(c.config, OpDelete)
+	return &IdleCheckerDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *IdleCheckerClient) DeleteOne(_m *IdleChecker) *IdleCheckerDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *IdleCheckerClient) DeleteOneID(id uuid.UUID) *IdleCheckerDeleteOne {
+	builder := c.Delete().Where(idlechecker.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &IdleCheckerDeleteOne{builder}
+}
+
+// Query returns a query builder for IdleChecker.
+func (c *IdleCheckerClient) Query() *IdleCheckerQuery {
+	return &IdleCheckerQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeIdleChecker},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a IdleChecker entity by its id.
+func (c *IdleCheckerClient) Get(ctx context.Context, id uuid.UUID) (*IdleChecker, error) {
+	return c.Query().Where(idlechecker.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *IdleCheckerClient) GetX(ctx context.Context, id uuid.UUID) *IdleChecker {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryBindings queries the bindings edge of a IdleChecker.
+func (c *IdleCheckerClient) QueryBindings(_m *IdleChecker) *IdleBindingQuery {
+	query := (&IdleBindingClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(idlechecker.Table, idlechecker.FieldID, id),
+			sqlgraph.To(idlebinding.Table, idlebinding.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, idlechecker.BindingsTable, idlechecker.BindingsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *IdleCheckerClient) Hooks() []Hook {
+	return c.hooks.IdleChecker
+}
+
+// Interceptors returns the client interceptors.
+func (c *IdleCheckerClient) Interceptors() []Interceptor {
+	inters := c.inters.IdleChecker
+	return append(inters[:len(inters):len(inters)], idlechecker.Interceptors[:]...)
+}
+
+func (c *IdleCheckerClient) mutate(ctx context.Context, m *IdleCheckerMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&IdleCheckerCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&IdleCheckerUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&IdleCheckerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&IdleCheckerDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown IdleChecker mutation op: %q", m.Op())
 	}
 }
 
@@ -4516,6 +4898,38 @@ func (c *ResourceGroupClient) QueryGrants(_m *ResourceGroup) *GroupGrantQuery {
 	return query
 }
 
+// QueryShares queries the shares edge of a ResourceGroup.
+func (c *ResourceGroupClient) QueryShares(_m *ResourceGroup) *ShareWeightQuery {
+	query := (&ShareWeightClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resourcegroup.Table, resourcegroup.FieldID, id),
+			sqlgraph.To(shareweight.Table, shareweight.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, resourcegroup.SharesTable, resourcegroup.SharesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryIdleBindings queries the idle_bindings edge of a ResourceGroup.
+func (c *ResourceGroupClient) QueryIdleBindings(_m *ResourceGroup) *IdleBindingQuery {
+	query := (&IdleBindingClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resourcegroup.Table, resourcegroup.FieldID, id),
+			sqlgraph.To(idlebinding.Table, idlebinding.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, resourcegroup.IdleBindingsTable, resourcegroup.IdleBindingsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryPresets queries the presets edge of a ResourceGroup.
 func (c *ResourceGroupClient) QueryPresets(_m *ResourceGroup) *ResourcePresetQuery {
 	query := (&ResourcePresetClient{config: c.config}).Query()
@@ -5710,6 +6124,22 @@ func (c *SessionClient) QueryAgents(_m *Session) *AgentQuery {
 	return query
 }
 
+// QuerySessionGroup queries the session_group edge of a Session.
+func (c *SessionClient) QuerySessionGroup(_m *Session) *SessionGroupQuery {
+	query := (&SessionGroupClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, id),
+			sqlgraph.To(sessiongroup.Table, sessiongroup.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, session.SessionGroupTable, session.SessionGroupColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryDependsOn queries the depends_on edge of a Session.
 func (c *SessionClient) QueryDependsOn(_m *Session) *SessionDependencyQuery {
 	query := (&SessionDependencyClient{config: c.config}).Query()
@@ -6084,6 +6514,204 @@ func (c *SessionEventClient) mutate(ctx context.Context, m *SessionEventMutation
 	}
 }
 
+// SessionGroupClient is a client for the SessionGroup schema.
+type SessionGroupClient struct {
+	config
+}
+
+// NewSessionGroupClient returns a client for the SessionGroup from the given config.
+func NewSessionGroupClient(c config) *SessionGroupClient {
+	return &SessionGroupClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `sessiongroup.Hooks(f(g(h())))`.
+func (c *SessionGroupClient) Use(hooks ...Hook) {
+	c.hooks.SessionGroup = append(c.hooks.SessionGroup, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `sessiongroup.Intercept(f(g(h())))`.
+func (c *SessionGroupClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SessionGroup = append(c.inters.SessionGroup, interceptors...)
+}
+
+// Create returns a builder for creating a SessionGroup entity.
+func (c *SessionGroupClient) Create() *SessionGroupCreate {
+	mutation := newSessionGroupMutation(c.config, OpCreate)
+	return &SessionGroupCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SessionGroup entities.
+func (c *SessionGroupClient) CreateBulk(builders ...*SessionGroupCreate) *SessionGroupCreateBulk {
+	return &SessionGroupCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SessionGroupClient) MapCreateBulk(slice any, setFunc func(*SessionGroupCreate, int)) *SessionGroupCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SessionGroupCreateBulk{err: fmt.Errorf("calling to SessionGroupClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SessionGroupCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SessionGroupCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SessionGroup.
+func (c *SessionGroupClient) Update() *SessionGroupUpdate {
+	mutation := newSessionGroupMutation(c.config, OpUpdate)
+	return &SessionGroupUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SessionGroupClient) UpdateOne(_m *SessionGroup) *SessionGroupUpdateOne {
+	mutation := newSessionGroupMutation(c.config, OpUpdateOne, withSessionGroup(_m))
+	return &SessionGroupUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SessionGroupClient) UpdateOneID(id uuid.UUID) *SessionGroupUpdateOne {
+	mutation := newSessionGroupMutation(c.config, OpUpdateOne, withSessionGroupID(id))
+	return &SessionGroupUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SessionGroup.
+func (c *SessionGroupClient) Delete() *SessionGroupDelete {
+	mutation := newSessionGroupMutation(c.config, OpDelete)
+	return &SessionGroupDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SessionGroupClient) DeleteOne(_m *SessionGroup) *SessionGroupDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SessionGroupClient) DeleteOneID(id uuid.UUID) *SessionGroupDeleteOne {
+	builder := c.Delete().Where(sessiongroup.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SessionGroupDeleteOne{builder}
+}
+
+// Query returns a query builder for SessionGroup.
+func (c *SessionGroupClient) Query() *SessionGroupQuery {
+	return &SessionGroupQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSessionGroup},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SessionGroup entity by its id.
+func (c *SessionGroupClient) Get(ctx context.Context, id uuid.UUID) (*SessionGroup, error) {
+	return c.Query().Where(sessiongroup.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SessionGroupClient) GetX(ctx context.Context, id uuid.UUID) *SessionGroup {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryDomain queries the domain edge of a SessionGroup.
+func (c *SessionGroupClient) QueryDomain(_m *SessionGroup) *DomainQuery {
+	query := (&DomainClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessiongroup.Table, sessiongroup.FieldID, id),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, sessiongroup.DomainTable, sessiongroup.DomainColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryProject queries the project edge of a SessionGroup.
+func (c *SessionGroupClient) QueryProject(_m *SessionGroup) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessiongroup.Table, sessiongroup.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, sessiongroup.ProjectTable, sessiongroup.ProjectColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryOwner queries the owner edge of a SessionGroup.
+func (c *SessionGroupClient) QueryOwner(_m *SessionGroup) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessiongroup.Table, sessiongroup.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, sessiongroup.OwnerTable, sessiongroup.OwnerColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QuerySessions queries the sessions edge of a SessionGroup.
+func (c *SessionGroupClient) QuerySessions(_m *SessionGroup) *SessionQuery {
+	query := (&SessionClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessiongroup.Table, sessiongroup.FieldID, id),
+			sqlgraph.To(session.Table, session.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, sessiongroup.SessionsTable, sessiongroup.SessionsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *SessionGroupClient) Hooks() []Hook {
+	return c.hooks.SessionGroup
+}
+
+// Interceptors returns the client interceptors.
+func (c *SessionGroupClient) Interceptors() []Interceptor {
+	inters := c.inters.SessionGroup
+	return append(inters[:len(inters):len(inters)], sessiongroup.Interceptors[:]...)
+}
+
+func (c *SessionGroupClient) mutate(ctx context.Context, m *SessionGroupMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SessionGroupCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SessionGroupUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SessionGroupUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SessionGroupDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown SessionGroup mutation op: %q", m.Op())
+	}
+}
+
 // SessionMountClient is a client for the SessionMount schema.
 type SessionMountClient struct {
 	config
@@ -6247,6 +6875,220 @@ func (c *SessionMountClient) mutate(ctx context.Context, m *SessionMountMutation
 		return (&SessionMountDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown SessionMount mutation op: %q", m.Op())
+	}
+}
+
+// ShareWeightClient is a client for the ShareWeight schema.
+type ShareWeightClient struct {
+	config
+}
+
+// NewShareWeightClient returns a client for the ShareWeight from the given config.
+func NewShareWeightClient(c config) *ShareWeightClient {
+	return &ShareWeightClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `shareweight.Hooks(f(g(h())))`.
+func (c *ShareWeightClient) Use(hooks ...Hook) {
+	c.hooks.ShareWeight = append(c.hooks.ShareWeight, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `shareweight.Intercept(f(g(h())))`.
+func (c *ShareWeightClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ShareWeight = append(c.inters.ShareWeight, interceptors...)
+}
+
+// Create returns a builder for creating a ShareWeight entity.
+func (c *ShareWeightClient) Create() *ShareWeightCreate {
+	mutation := newShareWeightMutation(c.config, OpCreate)
+	return &ShareWeightCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ShareWeight entities.
+func (c *ShareWeightClient) CreateBulk(builders ...*ShareWeightCreate) *ShareWeightCreateBulk {
+	return &ShareWeightCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ShareWeightClient) MapCreateBulk(slice any, setFunc func(*ShareWeightCreate, int)) *ShareWeightCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ShareWeightCreateBulk{err: fmt.Errorf("calling to ShareWeightClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ShareWeightCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ShareWeightCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ShareWeight.
+func (c *ShareWeightClient) Update() *ShareWeightUpdate {
+	mutation := newShareWeightMutation(c.config, OpUpdate)
+	return &ShareWeightUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ShareWeightClient) UpdateOne(_m *ShareWeight) *ShareWeightUpdateOne {
+	mutation := newShareWeightMutation(c.config, OpUpdateOne, withShareWeight(_m))
+	return &ShareWeightUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ShareWeightClient) UpdateOneID(id uuid.UUID) *ShareWeightUpdateOne {
+	mutation := newShareWeightMutation(c.config, OpUpdateOne, withShareWeightID(id))
+	return &ShareWeightUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ShareWeight.
+func (c *ShareWeightClient) Delete() *ShareWeightDelete {
+	mutation := newShareWeightMutation(c.config, OpDelete)
+	return &ShareWeightDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ShareWeightClient) DeleteOne(_m *ShareWeight) *ShareWeightDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ShareWeightClient) DeleteOneID(id uuid.UUID) *ShareWeightDeleteOne {
+	builder := c.Delete().Where(shareweight.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ShareWeightDeleteOne{builder}
+}
+
+// Query returns a query builder for ShareWeight.
+func (c *ShareWeightClient) Query() *ShareWeightQuery {
+	return &ShareWeightQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeShareWeight},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ShareWeight entity by its id.
+func (c *ShareWeightClient) Get(ctx context.Context, id uuid.UUID) (*ShareWeight, error) {
+	return c.Query().Where(shareweight.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ShareWeightClient) GetX(ctx context.Context, id uuid.UUID) *ShareWeight {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryResourceGroup queries the resource_group edge of a ShareWeight.
+func (c *ShareWeightClient) QueryResourceGroup(_m *ShareWeight) *ResourceGroupQuery {
+	query := (&ResourceGroupClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(shareweight.Table, shareweight.FieldID, id),
+			sqlgraph.To(resourcegroup.Table, resourcegroup.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, shareweight.ResourceGroupTable, shareweight.ResourceGroupColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryDomain queries the domain edge of a ShareWeight.
+func (c *ShareWeightClient) QueryDomain(_m *ShareWeight) *DomainQuery {
+	query := (&DomainClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(shareweight.Table, shareweight.FieldID, id),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, shareweight.DomainTable, shareweight.DomainColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryProject queries the project edge of a ShareWeight.
+func (c *ShareWeightClient) QueryProject(_m *ShareWeight) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(shareweight.Table, shareweight.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, shareweight.ProjectTable, shareweight.ProjectColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryUser queries the user edge of a ShareWeight.
+func (c *ShareWeightClient) QueryUser(_m *ShareWeight) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(shareweight.Table, shareweight.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, shareweight.UserTable, shareweight.UserColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryWithinProject queries the within_project edge of a ShareWeight.
+func (c *ShareWeightClient) QueryWithinProject(_m *ShareWeight) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(shareweight.Table, shareweight.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, shareweight.WithinProjectTable, shareweight.WithinProjectColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ShareWeightClient) Hooks() []Hook {
+	return c.hooks.ShareWeight
+}
+
+// Interceptors returns the client interceptors.
+func (c *ShareWeightClient) Interceptors() []Interceptor {
+	inters := c.inters.ShareWeight
+	return append(inters[:len(inters):len(inters)], shareweight.Interceptors[:]...)
+}
+
+func (c *ShareWeightClient) mutate(ctx context.Context, m *ShareWeightMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ShareWeightCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ShareWeightUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ShareWeightUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ShareWeightDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ShareWeight mutation op: %q", m.Op())
 	}
 }
 
@@ -7544,21 +8386,22 @@ func (c *VolumeGrantClient) mutate(ctx context.Context, m *VolumeGrantMutation) 
 type (
 	hooks struct {
 		AccessToken, Agent, Allocation, AuditEntry, Device, Domain, ExternalIdentity,
-		Fence, GroupGrant, IdentityProvider, Image, Invitation, JoinToken, Kernel,
-		Keypair, LoginAttempt, LoginSession, Membership, PolicyAttachment, Project,
-		QuotaScope, RecoveryCode, Registry, ResourceGroup, ResourcePolicy,
-		ResourcePreset, Retention, Role, RoleGrant, SSHKey, Session, SessionDependency,
-		SessionEvent, SessionMount, SlotType, StorageProxy, Task, User, Vfolder,
-		Volume, VolumeGrant []ent.Hook
+		Fence, GroupGrant, IdentityProvider, IdleBinding, IdleChecker, Image,
+		Invitation, JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
+		PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry, ResourceGroup,
+		ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant, SSHKey, Session,
+		SessionDependency, SessionEvent, SessionGroup, SessionMount, ShareWeight,
+		SlotType, StorageProxy, Task, User, Vfolder, Volume, VolumeGrant []ent.Hook
 	}
 	inters struct {
 		AccessToken, Agent, Allocation, AuditEntry, Device, Domain, ExternalIdentity,
-		Fence, GroupGrant, IdentityProvider, Image, Invitation, JoinToken, Kernel,
-		Keypair, LoginAttempt, LoginSession, Membership, PolicyAttachment, Project,
-		QuotaScope, RecoveryCode, Registry, ResourceGroup, ResourcePolicy,
-		ResourcePreset, Retention, Role, RoleGrant, SSHKey, Session, SessionDependency,
-		SessionEvent, SessionMount, SlotType, StorageProxy, Task, User, Vfolder,
-		Volume, VolumeGrant []ent.Interceptor
+		Fence, GroupGrant, IdentityProvider, IdleBinding, IdleChecker, Image,
+		Invitation, JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
+		PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry, ResourceGroup,
+		ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant, SSHKey, Session,
+		SessionDependency, SessionEvent, SessionGroup, SessionMount, ShareWeight,
+		SlotType, StorageProxy, Task, User, Vfolder, Volume,
+		VolumeGrant []ent.Interceptor
 	}
 )
 

@@ -11,6 +11,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
 )
@@ -34,6 +35,14 @@ type Device struct {
 	Attributes map[string]string `json:"attributes,omitempty"`
 	// NumaNode holds the value of the "numa_node" field.
 	NumaNode *int `json:"numa_node,omitempty"`
+	// PcieRoot holds the value of the "pcie_root" field.
+	PcieRoot string `json:"pcie_root,omitempty"`
+	// Parent holds the value of the "parent" field.
+	Parent string `json:"parent,omitempty"`
+	// Groups holds the value of the "groups" field.
+	Groups []string `json:"groups,omitempty"`
+	// Consumes holds the value of the "consumes" field.
+	Consumes []report.CounterUse `json:"consumes,omitempty"`
 	// Health holds the value of the "health" field.
 	Health device.Health `json:"health,omitempty"`
 	// HealthMessage holds the value of the "health_message" field.
@@ -77,13 +86,13 @@ func (*Device) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case device.FieldCapacity, device.FieldAttributes, device.FieldRejectReasons:
+		case device.FieldCapacity, device.FieldAttributes, device.FieldGroups, device.FieldConsumes, device.FieldRejectReasons:
 			values[i] = new([]byte)
 		case device.FieldAllocatable:
 			values[i] = new(sql.NullBool)
 		case device.FieldNumaNode:
 			values[i] = new(sql.NullInt64)
-		case device.FieldDeviceID, device.FieldPlugin, device.FieldVendor, device.FieldModel, device.FieldHealth, device.FieldHealthMessage:
+		case device.FieldDeviceID, device.FieldPlugin, device.FieldVendor, device.FieldModel, device.FieldPcieRoot, device.FieldParent, device.FieldHealth, device.FieldHealthMessage:
 			values[i] = new(sql.NullString)
 		case device.FieldID, device.FieldAgentID:
 			values[i] = new(uuid.UUID)
@@ -154,6 +163,34 @@ func (_m *Device) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.NumaNode = new(int)
 				*_m.NumaNode = int(value.Int64)
+			}
+		case device.FieldPcieRoot:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field pcie_root", values[i])
+			} else if value.Valid {
+				_m.PcieRoot = value.String
+			}
+		case device.FieldParent:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field parent", values[i])
+			} else if value.Valid {
+				_m.Parent = value.String
+			}
+		case device.FieldGroups:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field groups", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Groups); err != nil {
+					return fmt.Errorf("unmarshal field groups: %w", err)
+				}
+			}
+		case device.FieldConsumes:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field consumes", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Consumes); err != nil {
+					return fmt.Errorf("unmarshal field consumes: %w", err)
+				}
 			}
 		case device.FieldHealth:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -250,6 +287,18 @@ func (_m *Device) String() string {
 		builder.WriteString("numa_node=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
+	builder.WriteString(", ")
+	builder.WriteString("pcie_root=")
+	builder.WriteString(_m.PcieRoot)
+	builder.WriteString(", ")
+	builder.WriteString("parent=")
+	builder.WriteString(_m.Parent)
+	builder.WriteString(", ")
+	builder.WriteString("groups=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Groups))
+	builder.WriteString(", ")
+	builder.WriteString("consumes=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Consumes))
 	builder.WriteString(", ")
 	builder.WriteString("health=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Health))

@@ -13,6 +13,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
 )
@@ -96,6 +97,46 @@ func (_c *DeviceCreate) SetNillableNumaNode(v *int) *DeviceCreate {
 	if v != nil {
 		_c.SetNumaNode(*v)
 	}
+	return _c
+}
+
+// SetPcieRoot sets the "pcie_root" field.
+func (_c *DeviceCreate) SetPcieRoot(v string) *DeviceCreate {
+	_c.mutation.SetPcieRoot(v)
+	return _c
+}
+
+// SetNillablePcieRoot sets the "pcie_root" field if the given value is not nil.
+func (_c *DeviceCreate) SetNillablePcieRoot(v *string) *DeviceCreate {
+	if v != nil {
+		_c.SetPcieRoot(*v)
+	}
+	return _c
+}
+
+// SetParent sets the "parent" field.
+func (_c *DeviceCreate) SetParent(v string) *DeviceCreate {
+	_c.mutation.SetParent(v)
+	return _c
+}
+
+// SetNillableParent sets the "parent" field if the given value is not nil.
+func (_c *DeviceCreate) SetNillableParent(v *string) *DeviceCreate {
+	if v != nil {
+		_c.SetParent(*v)
+	}
+	return _c
+}
+
+// SetGroups sets the "groups" field.
+func (_c *DeviceCreate) SetGroups(v []string) *DeviceCreate {
+	_c.mutation.SetGroups(v)
+	return _c
+}
+
+// SetConsumes sets the "consumes" field.
+func (_c *DeviceCreate) SetConsumes(v []report.CounterUse) *DeviceCreate {
+	_c.mutation.SetConsumes(v)
 	return _c
 }
 
@@ -227,6 +268,22 @@ func (_c *DeviceCreate) defaults() {
 		v := device.DefaultAttributes
 		_c.mutation.SetAttributes(v)
 	}
+	if _, ok := _c.mutation.PcieRoot(); !ok {
+		v := device.DefaultPcieRoot
+		_c.mutation.SetPcieRoot(v)
+	}
+	if _, ok := _c.mutation.Parent(); !ok {
+		v := device.DefaultParent
+		_c.mutation.SetParent(v)
+	}
+	if _, ok := _c.mutation.Groups(); !ok {
+		v := device.DefaultGroups
+		_c.mutation.SetGroups(v)
+	}
+	if _, ok := _c.mutation.Consumes(); !ok {
+		v := device.DefaultConsumes
+		_c.mutation.SetConsumes(v)
+	}
 	if _, ok := _c.mutation.Health(); !ok {
 		v := device.DefaultHealth
 		_c.mutation.SetHealth(v)
@@ -268,6 +325,18 @@ func (_c *DeviceCreate) check() error {
 	}
 	if _, ok := _c.mutation.Attributes(); !ok {
 		return &ValidationError{Name: "attributes", err: errors.New(`ent: missing required field "Device.attributes"`)}
+	}
+	if _, ok := _c.mutation.PcieRoot(); !ok {
+		return &ValidationError{Name: "pcie_root", err: errors.New(`ent: missing required field "Device.pcie_root"`)}
+	}
+	if _, ok := _c.mutation.Parent(); !ok {
+		return &ValidationError{Name: "parent", err: errors.New(`ent: missing required field "Device.parent"`)}
+	}
+	if _, ok := _c.mutation.Groups(); !ok {
+		return &ValidationError{Name: "groups", err: errors.New(`ent: missing required field "Device.groups"`)}
+	}
+	if _, ok := _c.mutation.Consumes(); !ok {
+		return &ValidationError{Name: "consumes", err: errors.New(`ent: missing required field "Device.consumes"`)}
 	}
 	if _, ok := _c.mutation.Health(); !ok {
 		return &ValidationError{Name: "health", err: errors.New(`ent: missing required field "Device.health"`)}
@@ -355,6 +424,22 @@ func (_c *DeviceCreate) createSpec() (*Device, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.NumaNode(); ok {
 		_spec.SetField(device.FieldNumaNode, field.TypeInt, value)
 		_node.NumaNode = &value
+	}
+	if value, ok := _c.mutation.PcieRoot(); ok {
+		_spec.SetField(device.FieldPcieRoot, field.TypeString, value)
+		_node.PcieRoot = value
+	}
+	if value, ok := _c.mutation.Parent(); ok {
+		_spec.SetField(device.FieldParent, field.TypeString, value)
+		_node.Parent = value
+	}
+	if value, ok := _c.mutation.Groups(); ok {
+		_spec.SetField(device.FieldGroups, field.TypeJSON, value)
+		_node.Groups = value
+	}
+	if value, ok := _c.mutation.Consumes(); ok {
+		_spec.SetField(device.FieldConsumes, field.TypeJSON, value)
+		_node.Consumes = value
 	}
 	if value, ok := _c.mutation.Health(); ok {
 		_spec.SetField(device.FieldHealth, field.TypeEnum, value)
@@ -522,6 +607,54 @@ func (u *DeviceUpsert) AddNumaNode(v int) *DeviceUpsert {
 // ClearNumaNode clears the value of the "numa_node" field.
 func (u *DeviceUpsert) ClearNumaNode() *DeviceUpsert {
 	u.SetNull(device.FieldNumaNode)
+	return u
+}
+
+// SetPcieRoot sets the "pcie_root" field.
+func (u *DeviceUpsert) SetPcieRoot(v string) *DeviceUpsert {
+	u.Set(device.FieldPcieRoot, v)
+	return u
+}
+
+// UpdatePcieRoot sets the "pcie_root" field to the value that was provided on create.
+func (u *DeviceUpsert) UpdatePcieRoot() *DeviceUpsert {
+	u.SetExcluded(device.FieldPcieRoot)
+	return u
+}
+
+// SetParent sets the "parent" field.
+func (u *DeviceUpsert) SetParent(v string) *DeviceUpsert {
+	u.Set(device.FieldParent, v)
+	return u
+}
+
+// UpdateParent sets the "parent" field to the value that was provided on create.
+func (u *DeviceUpsert) UpdateParent() *DeviceUpsert {
+	u.SetExcluded(device.FieldParent)
+	return u
+}
+
+// SetGroups sets the "groups" field.
+func (u *DeviceUpsert) SetGroups(v []string) *DeviceUpsert {
+	u.Set(device.FieldGroups, v)
+	return u
+}
+
+// UpdateGroups sets the "groups" field to the value that was provided on create.
+func (u *DeviceUpsert) UpdateGroups() *DeviceUpsert {
+	u.SetExcluded(device.FieldGroups)
+	return u
+}
+
+// SetConsumes sets the "consumes" field.
+func (u *DeviceUpsert) SetConsumes(v []report.CounterUse) *DeviceUpsert {
+	u.Set(device.FieldConsumes, v)
+	return u
+}
+
+// UpdateConsumes sets the "consumes" field to the value that was provided on create.
+func (u *DeviceUpsert) UpdateConsumes() *DeviceUpsert {
+	u.SetExcluded(device.FieldConsumes)
 	return u
 }
 
@@ -722,6 +855,62 @@ func (u *DeviceUpsertOne) UpdateNumaNode() *DeviceUpsertOne {
 func (u *DeviceUpsertOne) ClearNumaNode() *DeviceUpsertOne {
 	return u.Update(func(s *DeviceUpsert) {
 		s.ClearNumaNode()
+	})
+}
+
+// SetPcieRoot sets the "pcie_root" field.
+func (u *DeviceUpsertOne) SetPcieRoot(v string) *DeviceUpsertOne {
+	return u.Update(func(s *DeviceUpsert) {
+		s.SetPcieRoot(v)
+	})
+}
+
+// UpdatePcieRoot sets the "pcie_root" field to the value that was provided on create.
+func (u *DeviceUpsertOne) UpdatePcieRoot() *DeviceUpsertOne {
+	return u.Update(func(s *DeviceUpsert) {
+		s.UpdatePcieRoot()
+	})
+}
+
+// SetParent sets the "parent" field.
+func (u *DeviceUpsertOne) SetParent(v string) *DeviceUpsertOne {
+	return u.Update(func(s *DeviceUpsert) {
+		s.SetParent(v)
+	})
+}
+
+// UpdateParent sets the "parent" field to the value that was provided on create.
+func (u *DeviceUpsertOne) UpdateParent() *DeviceUpsertOne {
+	return u.Update(func(s *DeviceUpsert) {
+		s.UpdateParent()
+	})
+}
+
+// SetGroups sets the "groups" field.
+func (u *DeviceUpsertOne) SetGroups(v []string) *DeviceUpsertOne {
+	return u.Update(func(s *DeviceUpsert) {
+		s.SetGroups(v)
+	})
+}
+
+// UpdateGroups sets the "groups" field to the value that was provided on create.
+func (u *DeviceUpsertOne) UpdateGroups() *DeviceUpsertOne {
+	return u.Update(func(s *DeviceUpsert) {
+		s.UpdateGroups()
+	})
+}
+
+// SetConsumes sets the "consumes" field.
+func (u *DeviceUpsertOne) SetConsumes(v []report.CounterUse) *DeviceUpsertOne {
+	return u.Update(func(s *DeviceUpsert) {
+		s.SetConsumes(v)
+	})
+}
+
+// UpdateConsumes sets the "consumes" field to the value that was provided on create.
+func (u *DeviceUpsertOne) UpdateConsumes() *DeviceUpsertOne {
+	return u.Update(func(s *DeviceUpsert) {
+		s.UpdateConsumes()
 	})
 }
 
@@ -1097,6 +1286,62 @@ func (u *DeviceUpsertBulk) UpdateNumaNode() *DeviceUpsertBulk {
 func (u *DeviceUpsertBulk) ClearNumaNode() *DeviceUpsertBulk {
 	return u.Update(func(s *DeviceUpsert) {
 		s.ClearNumaNode()
+	})
+}
+
+// SetPcieRoot sets the "pcie_root" field.
+func (u *DeviceUpsertBulk) SetPcieRoot(v string) *DeviceUpsertBulk {
+	return u.Update(func(s *DeviceUpsert) {
+		s.SetPcieRoot(v)
+	})
+}
+
+// UpdatePcieRoot sets the "pcie_root" field to the value that was provided on create.
+func (u *DeviceUpsertBulk) UpdatePcieRoot() *DeviceUpsertBulk {
+	return u.Update(func(s *DeviceUpsert) {
+		s.UpdatePcieRoot()
+	})
+}
+
+// SetParent sets the "parent" field.
+func (u *DeviceUpsertBulk) SetParent(v string) *DeviceUpsertBulk {
+	return u.Update(func(s *DeviceUpsert) {
+		s.SetParent(v)
+	})
+}
+
+// UpdateParent sets the "parent" field to the value that was provided on create.
+func (u *DeviceUpsertBulk) UpdateParent() *DeviceUpsertBulk {
+	return u.Update(func(s *DeviceUpsert) {
+		s.UpdateParent()
+	})
+}
+
+// SetGroups sets the "groups" field.
+func (u *DeviceUpsertBulk) SetGroups(v []string) *DeviceUpsertBulk {
+	return u.Update(func(s *DeviceUpsert) {
+		s.SetGroups(v)
+	})
+}
+
+// UpdateGroups sets the "groups" field to the value that was provided on create.
+func (u *DeviceUpsertBulk) UpdateGroups() *DeviceUpsertBulk {
+	return u.Update(func(s *DeviceUpsert) {
+		s.UpdateGroups()
+	})
+}
+
+// SetConsumes sets the "consumes" field.
+func (u *DeviceUpsertBulk) SetConsumes(v []report.CounterUse) *DeviceUpsertBulk {
+	return u.Update(func(s *DeviceUpsert) {
+		s.SetConsumes(v)
+	})
+}
+
+// UpdateConsumes sets the "consumes" field to the value that was provided on create.
+func (u *DeviceUpsertBulk) UpdateConsumes() *DeviceUpsertBulk {
+	return u.Update(func(s *DeviceUpsert) {
+		s.UpdateConsumes()
 	})
 }
 

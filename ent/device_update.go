@@ -13,6 +13,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 )
 
@@ -108,6 +109,58 @@ func (_u *DeviceUpdate) AddNumaNode(v int) *DeviceUpdate {
 // ClearNumaNode clears the value of the "numa_node" field.
 func (_u *DeviceUpdate) ClearNumaNode() *DeviceUpdate {
 	_u.mutation.ClearNumaNode()
+	return _u
+}
+
+// SetPcieRoot sets the "pcie_root" field.
+func (_u *DeviceUpdate) SetPcieRoot(v string) *DeviceUpdate {
+	_u.mutation.SetPcieRoot(v)
+	return _u
+}
+
+// SetNillablePcieRoot sets the "pcie_root" field if the given value is not nil.
+func (_u *DeviceUpdate) SetNillablePcieRoot(v *string) *DeviceUpdate {
+	if v != nil {
+		_u.SetPcieRoot(*v)
+	}
+	return _u
+}
+
+// SetParent sets the "parent" field.
+func (_u *DeviceUpdate) SetParent(v string) *DeviceUpdate {
+	_u.mutation.SetParent(v)
+	return _u
+}
+
+// SetNillableParent sets the "parent" field if the given value is not nil.
+func (_u *DeviceUpdate) SetNillableParent(v *string) *DeviceUpdate {
+	if v != nil {
+		_u.SetParent(*v)
+	}
+	return _u
+}
+
+// SetGroups sets the "groups" field.
+func (_u *DeviceUpdate) SetGroups(v []string) *DeviceUpdate {
+	_u.mutation.SetGroups(v)
+	return _u
+}
+
+// AppendGroups appends value to the "groups" field.
+func (_u *DeviceUpdate) AppendGroups(v []string) *DeviceUpdate {
+	_u.mutation.AppendGroups(v)
+	return _u
+}
+
+// SetConsumes sets the "consumes" field.
+func (_u *DeviceUpdate) SetConsumes(v []report.CounterUse) *DeviceUpdate {
+	_u.mutation.SetConsumes(v)
+	return _u
+}
+
+// AppendConsumes appends value to the "consumes" field.
+func (_u *DeviceUpdate) AppendConsumes(v []report.CounterUse) *DeviceUpdate {
+	_u.mutation.AppendConsumes(v)
 	return _u
 }
 
@@ -252,6 +305,28 @@ func (_u *DeviceUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.NumaNodeCleared() {
 		_spec.ClearField(device.FieldNumaNode, field.TypeInt)
 	}
+	if value, ok := _u.mutation.PcieRoot(); ok {
+		_spec.SetField(device.FieldPcieRoot, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Parent(); ok {
+		_spec.SetField(device.FieldParent, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Groups(); ok {
+		_spec.SetField(device.FieldGroups, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedGroups(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, device.FieldGroups, value)
+		})
+	}
+	if value, ok := _u.mutation.Consumes(); ok {
+		_spec.SetField(device.FieldConsumes, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedConsumes(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, device.FieldConsumes, value)
+		})
+	}
 	if value, ok := _u.mutation.Health(); ok {
 		_spec.SetField(device.FieldHealth, field.TypeEnum, value)
 	}
@@ -369,6 +444,58 @@ func (_u *DeviceUpdateOne) AddNumaNode(v int) *DeviceUpdateOne {
 // ClearNumaNode clears the value of the "numa_node" field.
 func (_u *DeviceUpdateOne) ClearNumaNode() *DeviceUpdateOne {
 	_u.mutation.ClearNumaNode()
+	return _u
+}
+
+// SetPcieRoot sets the "pcie_root" field.
+func (_u *DeviceUpdateOne) SetPcieRoot(v string) *DeviceUpdateOne {
+	_u.mutation.SetPcieRoot(v)
+	return _u
+}
+
+// SetNillablePcieRoot sets the "pcie_root" field if the given value is not nil.
+func (_u *DeviceUpdateOne) SetNillablePcieRoot(v *string) *DeviceUpdateOne {
+	if v != nil {
+		_u.SetPcieRoot(*v)
+	}
+	return _u
+}
+
+// SetParent sets the "parent" field.
+func (_u *DeviceUpdateOne) SetParent(v string) *DeviceUpdateOne {
+	_u.mutation.SetParent(v)
+	return _u
+}
+
+// SetNillableParent sets the "parent" field if the given value is not nil.
+func (_u *DeviceUpdateOne) SetNillableParent(v *string) *DeviceUpdateOne {
+	if v != nil {
+		_u.SetParent(*v)
+	}
+	return _u
+}
+
+// SetGroups sets the "groups" field.
+func (_u *DeviceUpdateOne) SetGroups(v []string) *DeviceUpdateOne {
+	_u.mutation.SetGroups(v)
+	return _u
+}
+
+// AppendGroups appends value to the "groups" field.
+func (_u *DeviceUpdateOne) AppendGroups(v []string) *DeviceUpdateOne {
+	_u.mutation.AppendGroups(v)
+	return _u
+}
+
+// SetConsumes sets the "consumes" field.
+func (_u *DeviceUpdateOne) SetConsumes(v []report.CounterUse) *DeviceUpdateOne {
+	_u.mutation.SetConsumes(v)
+	return _u
+}
+
+// AppendConsumes appends value to the "consumes" field.
+func (_u *DeviceUpdateOne) AppendConsumes(v []report.CounterUse) *DeviceUpdateOne {
+	_u.mutation.AppendConsumes(v)
 	return _u
 }
 
@@ -542,6 +669,28 @@ func (_u *DeviceUpdateOne) sqlSave(ctx context.Context) (_node *Device, err erro
 	}
 	if _u.mutation.NumaNodeCleared() {
 		_spec.ClearField(device.FieldNumaNode, field.TypeInt)
+	}
+	if value, ok := _u.mutation.PcieRoot(); ok {
+		_spec.SetField(device.FieldPcieRoot, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Parent(); ok {
+		_spec.SetField(device.FieldParent, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Groups(); ok {
+		_spec.SetField(device.FieldGroups, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedGroups(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, device.FieldGroups, value)
+		})
+	}
+	if value, ok := _u.mutation.Consumes(); ok {
+		_spec.SetField(device.FieldConsumes, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedConsumes(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, device.FieldConsumes, value)
+		})
 	}
 	if value, ok := _u.mutation.Health(); ok {
 		_spec.SetField(device.FieldHealth, field.TypeEnum, value)

@@ -22,6 +22,8 @@ import (
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/identityprovider"
+	"github.com/berthhq/berth/ent/idlebinding"
+	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -44,7 +46,9 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
@@ -123,6 +127,8 @@ func checkColumn(t, c string) error {
 			fence.Table:             fence.ValidColumn,
 			groupgrant.Table:        groupgrant.ValidColumn,
 			identityprovider.Table:  identityprovider.ValidColumn,
+			idlebinding.Table:       idlebinding.ValidColumn,
+			idlechecker.Table:       idlechecker.ValidColumn,
 			image.Table:             image.ValidColumn,
 			invitation.Table:        invitation.ValidColumn,
 			jointoken.Table:         jointoken.ValidColumn,
@@ -146,7 +152,9 @@ func checkColumn(t, c string) error {
 			session.Table:           session.ValidColumn,
 			sessiondependency.Table: sessiondependency.ValidColumn,
 			sessionevent.Table:      sessionevent.ValidColumn,
+			sessiongroup.Table:      sessiongroup.ValidColumn,
 			sessionmount.Table:      sessionmount.ValidColumn,
+			shareweight.Table:       shareweight.ValidColumn,
 			slottype.Table:          slottype.ValidColumn,
 			storageproxy.Table:      storageproxy.ValidColumn,
 			task.Table:              task.ValidColumn,

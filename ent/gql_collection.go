@@ -20,6 +20,8 @@ import (
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/identityprovider"
+	"github.com/berthhq/berth/ent/idlebinding"
+	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -42,7 +44,9 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
@@ -282,6 +286,26 @@ func (_q *AgentQuery) collectField(ctx context.Context, oneNode bool, opCtx *gra
 			if _, ok := fieldSeen[agent.FieldSchedulable]; !ok {
 				selectedFields = append(selectedFields, agent.FieldSchedulable)
 				fieldSeen[agent.FieldSchedulable] = struct{}{}
+			}
+		case "cordonReason":
+			if _, ok := fieldSeen[agent.FieldCordonReason]; !ok {
+				selectedFields = append(selectedFields, agent.FieldCordonReason)
+				fieldSeen[agent.FieldCordonReason] = struct{}{}
+			}
+		case "drainDeadline":
+			if _, ok := fieldSeen[agent.FieldDrainDeadline]; !ok {
+				selectedFields = append(selectedFields, agent.FieldDrainDeadline)
+				fieldSeen[agent.FieldDrainDeadline] = struct{}{}
+			}
+		case "drainAction":
+			if _, ok := fieldSeen[agent.FieldDrainAction]; !ok {
+				selectedFields = append(selectedFields, agent.FieldDrainAction)
+				fieldSeen[agent.FieldDrainAction] = struct{}{}
+			}
+		case "lostAt":
+			if _, ok := fieldSeen[agent.FieldLostAt]; !ok {
+				selectedFields = append(selectedFields, agent.FieldLostAt)
+				fieldSeen[agent.FieldLostAt] = struct{}{}
 			}
 		case "version":
 			if _, ok := fieldSeen[agent.FieldVersion]; !ok {
@@ -1770,6 +1794,338 @@ func newIdentityProviderPaginateArgs(rv map[string]any) *identityproviderPaginat
 	}
 	if v, ok := rv[whereField].(*IdentityProviderWhereInput); ok {
 		args.opts = append(args.opts, WithIdentityProviderFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *IdleBindingQuery) CollectFields(ctx context.Context, satisfies ...string) (*IdleBindingQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *IdleBindingQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(idlebinding.Columns))
+		selectedFields = []string{idlebinding.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "checker":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&IdleCheckerClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, idlecheckerImplementors)...); err != nil {
+				return err
+			}
+			_q.withChecker = query
+			if _, ok := fieldSeen[idlebinding.FieldCheckerID]; !ok {
+				selectedFields = append(selectedFields, idlebinding.FieldCheckerID)
+				fieldSeen[idlebinding.FieldCheckerID] = struct{}{}
+			}
+
+		case "domain":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DomainClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, domainImplementors)...); err != nil {
+				return err
+			}
+			_q.withDomain = query
+			if _, ok := fieldSeen[idlebinding.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, idlebinding.FieldDomainID)
+				fieldSeen[idlebinding.FieldDomainID] = struct{}{}
+			}
+
+		case "project":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withProject = query
+			if _, ok := fieldSeen[idlebinding.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, idlebinding.FieldProjectID)
+				fieldSeen[idlebinding.FieldProjectID] = struct{}{}
+			}
+
+		case "resourceGroup":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ResourceGroupClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, resourcegroupImplementors)...); err != nil {
+				return err
+			}
+			_q.withResourceGroup = query
+			if _, ok := fieldSeen[idlebinding.FieldResourceGroupID]; !ok {
+				selectedFields = append(selectedFields, idlebinding.FieldResourceGroupID)
+				fieldSeen[idlebinding.FieldResourceGroupID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[idlebinding.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, idlebinding.FieldCreatedAt)
+				fieldSeen[idlebinding.FieldCreatedAt] = struct{}{}
+			}
+		case "checkerID":
+			if _, ok := fieldSeen[idlebinding.FieldCheckerID]; !ok {
+				selectedFields = append(selectedFields, idlebinding.FieldCheckerID)
+				fieldSeen[idlebinding.FieldCheckerID] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[idlebinding.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, idlebinding.FieldDomainID)
+				fieldSeen[idlebinding.FieldDomainID] = struct{}{}
+			}
+		case "projectID":
+			if _, ok := fieldSeen[idlebinding.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, idlebinding.FieldProjectID)
+				fieldSeen[idlebinding.FieldProjectID] = struct{}{}
+			}
+		case "resourceGroupID":
+			if _, ok := fieldSeen[idlebinding.FieldResourceGroupID]; !ok {
+				selectedFields = append(selectedFields, idlebinding.FieldResourceGroupID)
+				fieldSeen[idlebinding.FieldResourceGroupID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type idlebindingPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []IdleBindingPaginateOption
+}
+
+func newIdleBindingPaginateArgs(rv map[string]any) *idlebindingPaginateArgs {
+	args := &idlebindingPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &IdleBindingOrder{Field: &IdleBindingOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithIdleBindingOrder(order))
+			}
+		case *IdleBindingOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithIdleBindingOrder(v))
+			}
+		}
+	}
+	if v, ok := rv[whereField].(*IdleBindingWhereInput); ok {
+		args.opts = append(args.opts, WithIdleBindingFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *IdleCheckerQuery) CollectFields(ctx context.Context, satisfies ...string) (*IdleCheckerQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *IdleCheckerQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(idlechecker.Columns))
+		selectedFields = []string{idlechecker.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "bindings":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&IdleBindingClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, idlebindingImplementors)...); err != nil {
+				return err
+			}
+			_q.WithNamedBindings(alias, func(wq *IdleBindingQuery) {
+				*wq = *query
+			})
+		case "createdAt":
+			if _, ok := fieldSeen[idlechecker.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, idlechecker.FieldCreatedAt)
+				fieldSeen[idlechecker.FieldCreatedAt] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[idlechecker.FieldName]; !ok {
+				selectedFields = append(selectedFields, idlechecker.FieldName)
+				fieldSeen[idlechecker.FieldName] = struct{}{}
+			}
+		case "description":
+			if _, ok := fieldSeen[idlechecker.FieldDescription]; !ok {
+				selectedFields = append(selectedFields, idlechecker.FieldDescription)
+				fieldSeen[idlechecker.FieldDescription] = struct{}{}
+			}
+		case "kind":
+			if _, ok := fieldSeen[idlechecker.FieldKind]; !ok {
+				selectedFields = append(selectedFields, idlechecker.FieldKind)
+				fieldSeen[idlechecker.FieldKind] = struct{}{}
+			}
+		case "enabled":
+			if _, ok := fieldSeen[idlechecker.FieldEnabled]; !ok {
+				selectedFields = append(selectedFields, idlechecker.FieldEnabled)
+				fieldSeen[idlechecker.FieldEnabled] = struct{}{}
+			}
+		case "timeout":
+			if _, ok := fieldSeen[idlechecker.FieldTimeout]; !ok {
+				selectedFields = append(selectedFields, idlechecker.FieldTimeout)
+				fieldSeen[idlechecker.FieldTimeout] = struct{}{}
+			}
+		case "grace":
+			if _, ok := fieldSeen[idlechecker.FieldGrace]; !ok {
+				selectedFields = append(selectedFields, idlechecker.FieldGrace)
+				fieldSeen[idlechecker.FieldGrace] = struct{}{}
+			}
+		case "newUserGrace":
+			if _, ok := fieldSeen[idlechecker.FieldNewUserGrace]; !ok {
+				selectedFields = append(selectedFields, idlechecker.FieldNewUserGrace)
+				fieldSeen[idlechecker.FieldNewUserGrace] = struct{}{}
+			}
+		case "warning":
+			if _, ok := fieldSeen[idlechecker.FieldWarning]; !ok {
+				selectedFields = append(selectedFields, idlechecker.FieldWarning)
+				fieldSeen[idlechecker.FieldWarning] = struct{}{}
+			}
+		case "match":
+			if _, ok := fieldSeen[idlechecker.FieldMatch]; !ok {
+				selectedFields = append(selectedFields, idlechecker.FieldMatch)
+				fieldSeen[idlechecker.FieldMatch] = struct{}{}
+			}
+		case "thresholds":
+			if _, ok := fieldSeen[idlechecker.FieldThresholds]; !ok {
+				selectedFields = append(selectedFields, idlechecker.FieldThresholds)
+				fieldSeen[idlechecker.FieldThresholds] = struct{}{}
+			}
+		case "sessionTypes":
+			if _, ok := fieldSeen[idlechecker.FieldSessionTypes]; !ok {
+				selectedFields = append(selectedFields, idlechecker.FieldSessionTypes)
+				fieldSeen[idlechecker.FieldSessionTypes] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type idlecheckerPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []IdleCheckerPaginateOption
+}
+
+func newIdleCheckerPaginateArgs(rv map[string]any) *idlecheckerPaginateArgs {
+	args := &idlecheckerPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*IdleCheckerOrder:
+			args.opts = append(args.opts, WithIdleCheckerOrder(v))
+		case []any:
+			var orders []*IdleCheckerOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &IdleCheckerOrder{Field: &IdleCheckerOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithIdleCheckerOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*IdleCheckerWhereInput); ok {
+		args.opts = append(args.opts, WithIdleCheckerFilter(v.Filter))
 	}
 	return args
 }
@@ -3876,6 +4232,56 @@ func (_q *ResourceGroupQuery) collectField(ctx context.Context, oneNode bool, op
 				selectedFields = append(selectedFields, resourcegroup.FieldHoldAfter)
 				fieldSeen[resourcegroup.FieldHoldAfter] = struct{}{}
 			}
+		case "split":
+			if _, ok := fieldSeen[resourcegroup.FieldSplit]; !ok {
+				selectedFields = append(selectedFields, resourcegroup.FieldSplit)
+				fieldSeen[resourcegroup.FieldSplit] = struct{}{}
+			}
+		case "preemption":
+			if _, ok := fieldSeen[resourcegroup.FieldPreemption]; !ok {
+				selectedFields = append(selectedFields, resourcegroup.FieldPreemption)
+				fieldSeen[resourcegroup.FieldPreemption] = struct{}{}
+			}
+		case "preemptionScope":
+			if _, ok := fieldSeen[resourcegroup.FieldPreemptionScope]; !ok {
+				selectedFields = append(selectedFields, resourcegroup.FieldPreemptionScope)
+				fieldSeen[resourcegroup.FieldPreemptionScope] = struct{}{}
+			}
+		case "preemptionAfter":
+			if _, ok := fieldSeen[resourcegroup.FieldPreemptionAfter]; !ok {
+				selectedFields = append(selectedFields, resourcegroup.FieldPreemptionAfter)
+				fieldSeen[resourcegroup.FieldPreemptionAfter] = struct{}{}
+			}
+		case "lostPolicy":
+			if _, ok := fieldSeen[resourcegroup.FieldLostPolicy]; !ok {
+				selectedFields = append(selectedFields, resourcegroup.FieldLostPolicy)
+				fieldSeen[resourcegroup.FieldLostPolicy] = struct{}{}
+			}
+		case "lostAfter":
+			if _, ok := fieldSeen[resourcegroup.FieldLostAfter]; !ok {
+				selectedFields = append(selectedFields, resourcegroup.FieldLostAfter)
+				fieldSeen[resourcegroup.FieldLostAfter] = struct{}{}
+			}
+		case "maxAttempts":
+			if _, ok := fieldSeen[resourcegroup.FieldMaxAttempts]; !ok {
+				selectedFields = append(selectedFields, resourcegroup.FieldMaxAttempts)
+				fieldSeen[resourcegroup.FieldMaxAttempts] = struct{}{}
+			}
+		case "pendingTimeout":
+			if _, ok := fieldSeen[resourcegroup.FieldPendingTimeout]; !ok {
+				selectedFields = append(selectedFields, resourcegroup.FieldPendingTimeout)
+				fieldSeen[resourcegroup.FieldPendingTimeout] = struct{}{}
+			}
+		case "halfLife":
+			if _, ok := fieldSeen[resourcegroup.FieldHalfLife]; !ok {
+				selectedFields = append(selectedFields, resourcegroup.FieldHalfLife)
+				fieldSeen[resourcegroup.FieldHalfLife] = struct{}{}
+			}
+		case "lookback":
+			if _, ok := fieldSeen[resourcegroup.FieldLookback]; !ok {
+				selectedFields = append(selectedFields, resourcegroup.FieldLookback)
+				fieldSeen[resourcegroup.FieldLookback] = struct{}{}
+			}
 		case "id":
 		case "__typename":
 		default:
@@ -4884,6 +5290,21 @@ func (_q *SessionQuery) collectField(ctx context.Context, oneNode bool, opCtx *g
 				*wq = *query
 			})
 
+		case "sessionGroup":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&SessionGroupClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, sessiongroupImplementors)...); err != nil {
+				return err
+			}
+			_q.withSessionGroup = query
+			if _, ok := fieldSeen[session.FieldSessionGroupID]; !ok {
+				selectedFields = append(selectedFields, session.FieldSessionGroupID)
+				fieldSeen[session.FieldSessionGroupID] = struct{}{}
+			}
+
 		case "dependsOn":
 			var (
 				alias = field.Alias
@@ -4998,6 +5419,31 @@ func (_q *SessionQuery) collectField(ctx context.Context, oneNode bool, opCtx *g
 			if _, ok := fieldSeen[session.FieldStrictAgents]; !ok {
 				selectedFields = append(selectedFields, session.FieldStrictAgents)
 				fieldSeen[session.FieldStrictAgents] = struct{}{}
+			}
+		case "lifetime":
+			if _, ok := fieldSeen[session.FieldLifetime]; !ok {
+				selectedFields = append(selectedFields, session.FieldLifetime)
+				fieldSeen[session.FieldLifetime] = struct{}{}
+			}
+		case "preemptible":
+			if _, ok := fieldSeen[session.FieldPreemptible]; !ok {
+				selectedFields = append(selectedFields, session.FieldPreemptible)
+				fieldSeen[session.FieldPreemptible] = struct{}{}
+			}
+		case "idleExempt":
+			if _, ok := fieldSeen[session.FieldIdleExempt]; !ok {
+				selectedFields = append(selectedFields, session.FieldIdleExempt)
+				fieldSeen[session.FieldIdleExempt] = struct{}{}
+			}
+		case "idle":
+			if _, ok := fieldSeen[session.FieldIdle]; !ok {
+				selectedFields = append(selectedFields, session.FieldIdle)
+				fieldSeen[session.FieldIdle] = struct{}{}
+			}
+		case "sessionGroupID":
+			if _, ok := fieldSeen[session.FieldSessionGroupID]; !ok {
+				selectedFields = append(selectedFields, session.FieldSessionGroupID)
+				fieldSeen[session.FieldSessionGroupID] = struct{}{}
 			}
 		case "scheduledAt":
 			if _, ok := fieldSeen[session.FieldScheduledAt]; !ok {
@@ -5318,6 +5764,265 @@ func newSessionEventPaginateArgs(rv map[string]any) *sessioneventPaginateArgs {
 }
 
 // CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *SessionGroupQuery) CollectFields(ctx context.Context, satisfies ...string) (*SessionGroupQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *SessionGroupQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(sessiongroup.Columns))
+		selectedFields = []string{sessiongroup.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "domain":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DomainClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, domainImplementors)...); err != nil {
+				return err
+			}
+			_q.withDomain = query
+			if _, ok := fieldSeen[sessiongroup.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, sessiongroup.FieldDomainID)
+				fieldSeen[sessiongroup.FieldDomainID] = struct{}{}
+			}
+
+		case "project":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withProject = query
+			if _, ok := fieldSeen[sessiongroup.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, sessiongroup.FieldProjectID)
+				fieldSeen[sessiongroup.FieldProjectID] = struct{}{}
+			}
+
+		case "owner":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withOwner = query
+			if _, ok := fieldSeen[sessiongroup.FieldOwnerID]; !ok {
+				selectedFields = append(selectedFields, sessiongroup.FieldOwnerID)
+				fieldSeen[sessiongroup.FieldOwnerID] = struct{}{}
+			}
+
+		case "sessions":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&SessionClient{config: _q.config}).Query()
+			)
+			args := newSessionPaginateArgs(fieldArgs(ctx, new(SessionWhereInput), path...))
+			if err := validateFirstLast(args.first, args.last); err != nil {
+				return fmt.Errorf("validate first and last in path %q: %w", path, err)
+			}
+			pager, err := newSessionPager(args.opts, args.last != nil)
+			if err != nil {
+				return fmt.Errorf("create new pager in path %q: %w", path, err)
+			}
+			if query, err = pager.applyFilter(query); err != nil {
+				return err
+			}
+			ignoredEdges := !hasCollectedField(ctx, append(path, edgesField)...)
+			if hasCollectedField(ctx, append(path, totalCountField)...) || hasCollectedField(ctx, append(path, pageInfoField)...) {
+				hasPagination := args.after != nil || args.first != nil || args.before != nil || args.last != nil
+				if hasPagination || ignoredEdges {
+					query := query.Clone()
+					_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*SessionGroup) error {
+						ids := make([]driver.Value, len(nodes))
+						for i := range nodes {
+							ids[i] = nodes[i].ID
+						}
+						var v []struct {
+							NodeID uuid.UUID `sql:"session_group_id"`
+							Count  int       `sql:"count"`
+						}
+						query.Where(func(s *sql.Selector) {
+							s.Where(sql.InValues(s.C(sessiongroup.SessionsColumn), ids...))
+						})
+						if err := query.GroupBy(sessiongroup.SessionsColumn).Aggregate(Count()).Scan(ctx, &v); err != nil {
+							return err
+						}
+						m := make(map[uuid.UUID]int, len(v))
+						for i := range v {
+							m[v[i].NodeID] = v[i].Count
+						}
+						for i := range nodes {
+							n := m[nodes[i].ID]
+							if nodes[i].Edges.totalCount[3] == nil {
+								nodes[i].Edges.totalCount[3] = make(map[string]int)
+							}
+							nodes[i].Edges.totalCount[3][alias] = n
+						}
+						return nil
+					})
+				} else {
+					_q.loadTotal = append(_q.loadTotal, func(_ context.Context, nodes []*SessionGroup) error {
+						for i := range nodes {
+							n := len(nodes[i].Edges.Sessions)
+							if nodes[i].Edges.totalCount[3] == nil {
+								nodes[i].Edges.totalCount[3] = make(map[string]int)
+							}
+							nodes[i].Edges.totalCount[3][alias] = n
+						}
+						return nil
+					})
+				}
+			}
+			if ignoredEdges || (args.first != nil && *args.first == 0) || (args.last != nil && *args.last == 0) {
+				continue
+			}
+			if query, err = pager.applyCursors(query, args.after, args.before); err != nil {
+				return err
+			}
+			path = append(path, edgesField, nodeField)
+			if field := collectedField(ctx, path...); field != nil {
+				if err := query.collectField(ctx, false, opCtx, *field, path, mayAddCondition(satisfies, sessionImplementors)...); err != nil {
+					return err
+				}
+			}
+			if limit := paginateLimit(args.first, args.last); limit > 0 {
+				if oneNode {
+					pager.applyOrder(query.Limit(limit))
+				} else {
+					modify := entgql.LimitPerRow(sessiongroup.SessionsColumn, limit, pager.orderExpr(query))
+					query.modifiers = append(query.modifiers, modify)
+				}
+			} else {
+				query = pager.applyOrder(query)
+			}
+			_q.WithNamedSessions(alias, func(wq *SessionQuery) {
+				*wq = *query
+			})
+		case "createdAt":
+			if _, ok := fieldSeen[sessiongroup.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, sessiongroup.FieldCreatedAt)
+				fieldSeen[sessiongroup.FieldCreatedAt] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[sessiongroup.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, sessiongroup.FieldDomainID)
+				fieldSeen[sessiongroup.FieldDomainID] = struct{}{}
+			}
+		case "projectID":
+			if _, ok := fieldSeen[sessiongroup.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, sessiongroup.FieldProjectID)
+				fieldSeen[sessiongroup.FieldProjectID] = struct{}{}
+			}
+		case "ownerID":
+			if _, ok := fieldSeen[sessiongroup.FieldOwnerID]; !ok {
+				selectedFields = append(selectedFields, sessiongroup.FieldOwnerID)
+				fieldSeen[sessiongroup.FieldOwnerID] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[sessiongroup.FieldName]; !ok {
+				selectedFields = append(selectedFields, sessiongroup.FieldName)
+				fieldSeen[sessiongroup.FieldName] = struct{}{}
+			}
+		case "placement":
+			if _, ok := fieldSeen[sessiongroup.FieldPlacement]; !ok {
+				selectedFields = append(selectedFields, sessiongroup.FieldPlacement)
+				fieldSeen[sessiongroup.FieldPlacement] = struct{}{}
+			}
+		case "strict":
+			if _, ok := fieldSeen[sessiongroup.FieldStrict]; !ok {
+				selectedFields = append(selectedFields, sessiongroup.FieldStrict)
+				fieldSeen[sessiongroup.FieldStrict] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type sessiongroupPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []SessionGroupPaginateOption
+}
+
+func newSessionGroupPaginateArgs(rv map[string]any) *sessiongroupPaginateArgs {
+	args := &sessiongroupPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*SessionGroupOrder:
+			args.opts = append(args.opts, WithSessionGroupOrder(v))
+		case []any:
+			var orders []*SessionGroupOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &SessionGroupOrder{Field: &SessionGroupOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithSessionGroupOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*SessionGroupWhereInput); ok {
+		args.opts = append(args.opts, WithSessionGroupFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
 func (_q *SessionMountQuery) CollectFields(ctx context.Context, satisfies ...string) (*SessionMountQuery, error) {
 	fc := graphql.GetFieldContext(ctx)
 	if fc == nil {
@@ -5415,6 +6120,200 @@ func newSessionMountPaginateArgs(rv map[string]any) *sessionmountPaginateArgs {
 	}
 	if v, ok := rv[whereField].(*SessionMountWhereInput); ok {
 		args.opts = append(args.opts, WithSessionMountFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *ShareWeightQuery) CollectFields(ctx context.Context, satisfies ...string) (*ShareWeightQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *ShareWeightQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(shareweight.Columns))
+		selectedFields = []string{shareweight.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "resourceGroup":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ResourceGroupClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, resourcegroupImplementors)...); err != nil {
+				return err
+			}
+			_q.withResourceGroup = query
+			if _, ok := fieldSeen[shareweight.FieldResourceGroupID]; !ok {
+				selectedFields = append(selectedFields, shareweight.FieldResourceGroupID)
+				fieldSeen[shareweight.FieldResourceGroupID] = struct{}{}
+			}
+
+		case "domain":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DomainClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, domainImplementors)...); err != nil {
+				return err
+			}
+			_q.withDomain = query
+			if _, ok := fieldSeen[shareweight.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, shareweight.FieldDomainID)
+				fieldSeen[shareweight.FieldDomainID] = struct{}{}
+			}
+
+		case "project":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withProject = query
+			if _, ok := fieldSeen[shareweight.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, shareweight.FieldProjectID)
+				fieldSeen[shareweight.FieldProjectID] = struct{}{}
+			}
+
+		case "user":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withUser = query
+			if _, ok := fieldSeen[shareweight.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, shareweight.FieldUserID)
+				fieldSeen[shareweight.FieldUserID] = struct{}{}
+			}
+
+		case "withinProject":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withWithinProject = query
+			if _, ok := fieldSeen[shareweight.FieldWithinProjectID]; !ok {
+				selectedFields = append(selectedFields, shareweight.FieldWithinProjectID)
+				fieldSeen[shareweight.FieldWithinProjectID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[shareweight.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, shareweight.FieldCreatedAt)
+				fieldSeen[shareweight.FieldCreatedAt] = struct{}{}
+			}
+		case "weight":
+			if _, ok := fieldSeen[shareweight.FieldWeight]; !ok {
+				selectedFields = append(selectedFields, shareweight.FieldWeight)
+				fieldSeen[shareweight.FieldWeight] = struct{}{}
+			}
+		case "resourceGroupID":
+			if _, ok := fieldSeen[shareweight.FieldResourceGroupID]; !ok {
+				selectedFields = append(selectedFields, shareweight.FieldResourceGroupID)
+				fieldSeen[shareweight.FieldResourceGroupID] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[shareweight.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, shareweight.FieldDomainID)
+				fieldSeen[shareweight.FieldDomainID] = struct{}{}
+			}
+		case "projectID":
+			if _, ok := fieldSeen[shareweight.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, shareweight.FieldProjectID)
+				fieldSeen[shareweight.FieldProjectID] = struct{}{}
+			}
+		case "userID":
+			if _, ok := fieldSeen[shareweight.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, shareweight.FieldUserID)
+				fieldSeen[shareweight.FieldUserID] = struct{}{}
+			}
+		case "withinProjectID":
+			if _, ok := fieldSeen[shareweight.FieldWithinProjectID]; !ok {
+				selectedFields = append(selectedFields, shareweight.FieldWithinProjectID)
+				fieldSeen[shareweight.FieldWithinProjectID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type shareweightPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []ShareWeightPaginateOption
+}
+
+func newShareWeightPaginateArgs(rv map[string]any) *shareweightPaginateArgs {
+	args := &shareweightPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &ShareWeightOrder{Field: &ShareWeightOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithShareWeightOrder(order))
+			}
+		case *ShareWeightOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithShareWeightOrder(v))
+			}
+		}
+	}
+	if v, ok := rv[whereField].(*ShareWeightWhereInput); ok {
+		args.opts = append(args.opts, WithShareWeightFilter(v.Filter))
 	}
 	return args
 }

@@ -198,6 +198,50 @@ func (_m *IdentityProvider) Project(ctx context.Context) (*Project, error) {
 	return result, MaskNotFound(err)
 }
 
+func (_m *IdleBinding) Checker(ctx context.Context) (*IdleChecker, error) {
+	result, err := _m.Edges.CheckerOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryChecker().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *IdleBinding) Domain(ctx context.Context) (*Domain, error) {
+	result, err := _m.Edges.DomainOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDomain().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *IdleBinding) Project(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.ProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProject().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *IdleBinding) ResourceGroup(ctx context.Context) (*ResourceGroup, error) {
+	result, err := _m.Edges.ResourceGroupOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryResourceGroup().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *IdleChecker) Bindings(ctx context.Context) (result []*IdleBinding, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedBindings(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.BindingsOrErr()
+	}
+	if IsNotLoaded(err) {
+		result, err = _m.QueryBindings().All(ctx)
+	}
+	return result, err
+}
+
 func (_m *Image) Registry(ctx context.Context) (*Registry, error) {
 	result, err := _m.Edges.RegistryOrErr()
 	if IsNotLoaded(err) {
@@ -567,6 +611,14 @@ func (_m *Session) Agents(ctx context.Context) (result []*Agent, err error) {
 	return result, err
 }
 
+func (_m *Session) SessionGroup(ctx context.Context) (*SessionGroup, error) {
+	result, err := _m.Edges.SessionGroupOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QuerySessionGroup().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
 func (_m *Session) DependsOn(ctx context.Context) (result []*SessionDependency, err error) {
 	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
 		result, err = _m.NamedDependsOn(graphql.GetFieldContext(ctx).Field.Alias)
@@ -607,12 +659,97 @@ func (_m *SessionDependency) Needed(ctx context.Context) (*Session, error) {
 	return result, MaskNotFound(err)
 }
 
+func (_m *SessionGroup) Domain(ctx context.Context) (*Domain, error) {
+	result, err := _m.Edges.DomainOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDomain().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *SessionGroup) Project(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.ProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProject().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *SessionGroup) Owner(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.OwnerOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryOwner().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *SessionGroup) Sessions(
+	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy []*SessionOrder, where *SessionWhereInput,
+) (*SessionConnection, error) {
+	opts := []SessionPaginateOption{
+		WithSessionOrder(orderBy),
+		WithSessionFilter(where.Filter),
+	}
+	alias := graphql.GetFieldContext(ctx).Field.Alias
+	totalCount, hasTotalCount := _m.Edges.totalCount[3][alias]
+	if nodes, err := _m.NamedSessions(alias); err == nil || hasTotalCount {
+		pager, err := newSessionPager(opts, last != nil)
+		if err != nil {
+			return nil, err
+		}
+		conn := &SessionConnection{Edges: []*SessionEdge{}, TotalCount: totalCount}
+		conn.build(nodes, pager, after, first, before, last)
+		return conn, nil
+	}
+	return _m.QuerySessions().Paginate(ctx, after, first, before, last, opts...)
+}
+
 func (_m *SessionMount) Vfolder(ctx context.Context) (*Vfolder, error) {
 	result, err := _m.Edges.VfolderOrErr()
 	if IsNotLoaded(err) {
 		result, err = _m.QueryVfolder().Only(ctx)
 	}
 	return result, err
+}
+
+func (_m *ShareWeight) ResourceGroup(ctx context.Context) (*ResourceGroup, error) {
+	result, err := _m.Edges.ResourceGroupOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryResourceGroup().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *ShareWeight) Domain(ctx context.Context) (*Domain, error) {
+	result, err := _m.Edges.DomainOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDomain().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *ShareWeight) Project(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.ProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProject().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *ShareWeight) User(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.UserOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryUser().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *ShareWeight) WithinProject(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.WithinProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryWithinProject().Only(ctx)
+	}
+	return result, MaskNotFound(err)
 }
 
 func (_m *User) Domain(ctx context.Context) (*Domain, error) {

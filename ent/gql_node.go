@@ -18,6 +18,8 @@ import (
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/identityprovider"
+	"github.com/berthhq/berth/ent/idlebinding"
+	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -40,7 +42,9 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
@@ -107,6 +111,16 @@ var identityproviderImplementors = []string{"IdentityProvider", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*IdentityProvider) IsNode() {}
+
+var idlebindingImplementors = []string{"IdleBinding", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*IdleBinding) IsNode() {}
+
+var idlecheckerImplementors = []string{"IdleChecker", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*IdleChecker) IsNode() {}
 
 var imageImplementors = []string{"Image", "Node"}
 
@@ -223,10 +237,20 @@ var sessioneventImplementors = []string{"SessionEvent", "Node"}
 // IsNode implements the Node interface check for GQLGen.
 func (*SessionEvent) IsNode() {}
 
+var sessiongroupImplementors = []string{"SessionGroup", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*SessionGroup) IsNode() {}
+
 var sessionmountImplementors = []string{"SessionMount", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*SessionMount) IsNode() {}
+
+var shareweightImplementors = []string{"ShareWeight", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*ShareWeight) IsNode() {}
 
 var slottypeImplementors = []string{"SlotType", "Node"}
 
@@ -407,6 +431,24 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(identityprovider.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, identityproviderImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case idlebinding.Table:
+		query := c.IdleBinding.Query().
+			Where(idlebinding.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, idlebindingImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case idlechecker.Table:
+		query := c.IdleChecker.Query().
+			Where(idlechecker.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, idlecheckerImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -618,11 +660,29 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			}
 		}
 		return query.Only(ctx)
+	case sessiongroup.Table:
+		query := c.SessionGroup.Query().
+			Where(sessiongroup.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, sessiongroupImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
 	case sessionmount.Table:
 		query := c.SessionMount.Query().
 			Where(sessionmount.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, sessionmountImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case shareweight.Table:
+		query := c.ShareWeight.Query().
+			Where(shareweight.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, shareweightImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -911,6 +971,38 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.IdentityProvider.Query().
 			Where(identityprovider.IDIn(ids...))
 		query, err := query.CollectFields(ctx, identityproviderImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case idlebinding.Table:
+		query := c.IdleBinding.Query().
+			Where(idlebinding.IDIn(ids...))
+		query, err := query.CollectFields(ctx, idlebindingImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case idlechecker.Table:
+		query := c.IdleChecker.Query().
+			Where(idlechecker.IDIn(ids...))
+		query, err := query.CollectFields(ctx, idlecheckerImplementors...)
 		if err != nil {
 			return nil, err
 		}
@@ -1291,10 +1383,42 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 				*noder = node
 			}
 		}
+	case sessiongroup.Table:
+		query := c.SessionGroup.Query().
+			Where(sessiongroup.IDIn(ids...))
+		query, err := query.CollectFields(ctx, sessiongroupImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
 	case sessionmount.Table:
 		query := c.SessionMount.Query().
 			Where(sessionmount.IDIn(ids...))
 		query, err := query.CollectFields(ctx, sessionmountImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case shareweight.Table:
+		query := c.ShareWeight.Query().
+			Where(shareweight.IDIn(ids...))
+		query, err := query.CollectFields(ctx, shareweightImplementors...)
 		if err != nil {
 			return nil, err
 		}

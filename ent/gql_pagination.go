@@ -24,6 +24,8 @@ import (
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/identityprovider"
+	"github.com/berthhq/berth/ent/idlebinding"
+	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -46,7 +48,9 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
@@ -3299,6 +3303,652 @@ func (_m *IdentityProvider) ToEdge(order *IdentityProviderOrder) *IdentityProvid
 		order = DefaultIdentityProviderOrder
 	}
 	return &IdentityProviderEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// IdleBindingEdge is the edge representation of IdleBinding.
+type IdleBindingEdge struct {
+	Node   *IdleBinding `json:"node"`
+	Cursor Cursor       `json:"cursor"`
+}
+
+// IdleBindingConnection is the connection containing edges to IdleBinding.
+type IdleBindingConnection struct {
+	Edges      []*IdleBindingEdge `json:"edges"`
+	PageInfo   PageInfo           `json:"pageInfo"`
+	TotalCount int                `json:"totalCount"`
+}
+
+func (c *IdleBindingConnection) build(nodes []*IdleBinding, pager *idlebindingPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *IdleBinding
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *IdleBinding {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *IdleBinding {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*IdleBindingEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &IdleBindingEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// IdleBindingPaginateOption enables pagination customization.
+type IdleBindingPaginateOption func(*idlebindingPager) error
+
+// WithIdleBindingOrder configures pagination ordering.
+func WithIdleBindingOrder(order *IdleBindingOrder) IdleBindingPaginateOption {
+	if order == nil {
+		order = DefaultIdleBindingOrder
+	}
+	o := *order
+	return func(pager *idlebindingPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultIdleBindingOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithIdleBindingFilter configures pagination filter.
+func WithIdleBindingFilter(filter func(*IdleBindingQuery) (*IdleBindingQuery, error)) IdleBindingPaginateOption {
+	return func(pager *idlebindingPager) error {
+		if filter == nil {
+			return errors.New("IdleBindingQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type idlebindingPager struct {
+	reverse bool
+	order   *IdleBindingOrder
+	filter  func(*IdleBindingQuery) (*IdleBindingQuery, error)
+}
+
+func newIdleBindingPager(opts []IdleBindingPaginateOption, reverse bool) (*idlebindingPager, error) {
+	pager := &idlebindingPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultIdleBindingOrder
+	}
+	return pager, nil
+}
+
+func (p *idlebindingPager) applyFilter(query *IdleBindingQuery) (*IdleBindingQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *idlebindingPager) toCursor(_m *IdleBinding) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *idlebindingPager) applyCursors(query *IdleBindingQuery, after, before *Cursor) (*IdleBindingQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultIdleBindingOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *idlebindingPager) applyOrder(query *IdleBindingQuery) *IdleBindingQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultIdleBindingOrder.Field {
+		query = query.Order(DefaultIdleBindingOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *idlebindingPager) orderExpr(query *IdleBindingQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultIdleBindingOrder.Field {
+			b.Comma().Ident(DefaultIdleBindingOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to IdleBinding.
+func (_m *IdleBindingQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...IdleBindingPaginateOption,
+) (*IdleBindingConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newIdleBindingPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &IdleBindingConnection{Edges: []*IdleBindingEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// IdleBindingOrderFieldCreatedAt orders IdleBinding by created_at.
+	IdleBindingOrderFieldCreatedAt = &IdleBindingOrderField{
+		Value: func(_m *IdleBinding) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: idlebinding.FieldCreatedAt,
+		toTerm: idlebinding.ByCreatedAt,
+		toCursor: func(_m *IdleBinding) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f IdleBindingOrderField) String() string {
+	var str string
+	switch f.column {
+	case IdleBindingOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f IdleBindingOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *IdleBindingOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("IdleBindingOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *IdleBindingOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid IdleBindingOrderField", str)
+	}
+	return nil
+}
+
+// IdleBindingOrderField defines the ordering field of IdleBinding.
+type IdleBindingOrderField struct {
+	// Value extracts the ordering value from the given IdleBinding.
+	Value    func(*IdleBinding) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) idlebinding.OrderOption
+	toCursor func(*IdleBinding) Cursor
+}
+
+// IdleBindingOrder defines the ordering of IdleBinding.
+type IdleBindingOrder struct {
+	Direction OrderDirection         `json:"direction"`
+	Field     *IdleBindingOrderField `json:"field"`
+}
+
+// DefaultIdleBindingOrder is the default ordering of IdleBinding.
+var DefaultIdleBindingOrder = &IdleBindingOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &IdleBindingOrderField{
+		Value: func(_m *IdleBinding) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: idlebinding.FieldID,
+		toTerm: idlebinding.ByID,
+		toCursor: func(_m *IdleBinding) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts IdleBinding into IdleBindingEdge.
+func (_m *IdleBinding) ToEdge(order *IdleBindingOrder) *IdleBindingEdge {
+	if order == nil {
+		order = DefaultIdleBindingOrder
+	}
+	return &IdleBindingEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// IdleCheckerEdge is the edge representation of IdleChecker.
+type IdleCheckerEdge struct {
+	Node   *IdleChecker `json:"node"`
+	Cursor Cursor       `json:"cursor"`
+}
+
+// IdleCheckerConnection is the connection containing edges to IdleChecker.
+type IdleCheckerConnection struct {
+	Edges      []*IdleCheckerEdge `json:"edges"`
+	PageInfo   PageInfo           `json:"pageInfo"`
+	TotalCount int                `json:"totalCount"`
+}
+
+func (c *IdleCheckerConnection) build(nodes []*IdleChecker, pager *idlecheckerPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *IdleChecker
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *IdleChecker {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *IdleChecker {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*IdleCheckerEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &IdleCheckerEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// IdleCheckerPaginateOption enables pagination customization.
+type IdleCheckerPaginateOption func(*idlecheckerPager) error
+
+// WithIdleCheckerOrder configures pagination ordering.
+func WithIdleCheckerOrder(order []*IdleCheckerOrder) IdleCheckerPaginateOption {
+	return func(pager *idlecheckerPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithIdleCheckerFilter configures pagination filter.
+func WithIdleCheckerFilter(filter func(*IdleCheckerQuery) (*IdleCheckerQuery, error)) IdleCheckerPaginateOption {
+	return func(pager *idlecheckerPager) error {
+		if filter == nil {
+			return errors.New("IdleCheckerQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type idlecheckerPager struct {
+	reverse bool
+	order   []*IdleCheckerOrder
+	filter  func(*IdleCheckerQuery) (*IdleCheckerQuery, error)
+}
+
+func newIdleCheckerPager(opts []IdleCheckerPaginateOption, reverse bool) (*idlecheckerPager, error) {
+	pager := &idlecheckerPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *idlecheckerPager) applyFilter(query *IdleCheckerQuery) (*IdleCheckerQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *idlecheckerPager) toCursor(_m *IdleChecker) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *idlecheckerPager) applyCursors(query *IdleCheckerQuery, after, before *Cursor) (*IdleCheckerQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultIdleCheckerOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *idlecheckerPager) applyOrder(query *IdleCheckerQuery) *IdleCheckerQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultIdleCheckerOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultIdleCheckerOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *idlecheckerPager) orderExpr(query *IdleCheckerQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultIdleCheckerOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to IdleChecker.
+func (_m *IdleCheckerQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...IdleCheckerPaginateOption,
+) (*IdleCheckerConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newIdleCheckerPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &IdleCheckerConnection{Edges: []*IdleCheckerEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// IdleCheckerOrderFieldCreatedAt orders IdleChecker by created_at.
+	IdleCheckerOrderFieldCreatedAt = &IdleCheckerOrderField{
+		Value: func(_m *IdleChecker) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: idlechecker.FieldCreatedAt,
+		toTerm: idlechecker.ByCreatedAt,
+		toCursor: func(_m *IdleChecker) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+	// IdleCheckerOrderFieldName orders IdleChecker by name.
+	IdleCheckerOrderFieldName = &IdleCheckerOrderField{
+		Value: func(_m *IdleChecker) (ent.Value, error) {
+			return _m.Name, nil
+		},
+		column: idlechecker.FieldName,
+		toTerm: idlechecker.ByName,
+		toCursor: func(_m *IdleChecker) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Name,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f IdleCheckerOrderField) String() string {
+	var str string
+	switch f.column {
+	case IdleCheckerOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	case IdleCheckerOrderFieldName.column:
+		str = "NAME"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f IdleCheckerOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *IdleCheckerOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("IdleCheckerOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *IdleCheckerOrderFieldCreatedAt
+	case "NAME":
+		*f = *IdleCheckerOrderFieldName
+	default:
+		return fmt.Errorf("%s is not a valid IdleCheckerOrderField", str)
+	}
+	return nil
+}
+
+// IdleCheckerOrderField defines the ordering field of IdleChecker.
+type IdleCheckerOrderField struct {
+	// Value extracts the ordering value from the given IdleChecker.
+	Value    func(*IdleChecker) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) idlechecker.OrderOption
+	toCursor func(*IdleChecker) Cursor
+}
+
+// IdleCheckerOrder defines the ordering of IdleChecker.
+type IdleCheckerOrder struct {
+	Direction OrderDirection         `json:"direction"`
+	Field     *IdleCheckerOrderField `json:"field"`
+}
+
+// DefaultIdleCheckerOrder is the default ordering of IdleChecker.
+var DefaultIdleCheckerOrder = &IdleCheckerOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &IdleCheckerOrderField{
+		Value: func(_m *IdleChecker) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: idlechecker.FieldID,
+		toTerm: idlechecker.ByID,
+		toCursor: func(_m *IdleChecker) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts IdleChecker into IdleCheckerEdge.
+func (_m *IdleChecker) ToEdge(order *IdleCheckerOrder) *IdleCheckerEdge {
+	if order == nil {
+		order = DefaultIdleCheckerOrder
+	}
+	return &IdleCheckerEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}
@@ -10439,6 +11089,356 @@ func (_m *SessionEvent) ToEdge(order *SessionEventOrder) *SessionEventEdge {
 	}
 }
 
+// SessionGroupEdge is the edge representation of SessionGroup.
+type SessionGroupEdge struct {
+	Node   *SessionGroup `json:"node"`
+	Cursor Cursor        `json:"cursor"`
+}
+
+// SessionGroupConnection is the connection containing edges to SessionGroup.
+type SessionGroupConnection struct {
+	Edges      []*SessionGroupEdge `json:"edges"`
+	PageInfo   PageInfo            `json:"pageInfo"`
+	TotalCount int                 `json:"totalCount"`
+}
+
+func (c *SessionGroupConnection) build(nodes []*SessionGroup, pager *sessiongroupPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *SessionGroup
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *SessionGroup {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *SessionGroup {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*SessionGroupEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &SessionGroupEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// SessionGroupPaginateOption enables pagination customization.
+type SessionGroupPaginateOption func(*sessiongroupPager) error
+
+// WithSessionGroupOrder configures pagination ordering.
+func WithSessionGroupOrder(order []*SessionGroupOrder) SessionGroupPaginateOption {
+	return func(pager *sessiongroupPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithSessionGroupFilter configures pagination filter.
+func WithSessionGroupFilter(filter func(*SessionGroupQuery) (*SessionGroupQuery, error)) SessionGroupPaginateOption {
+	return func(pager *sessiongroupPager) error {
+		if filter == nil {
+			return errors.New("SessionGroupQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type sessiongroupPager struct {
+	reverse bool
+	order   []*SessionGroupOrder
+	filter  func(*SessionGroupQuery) (*SessionGroupQuery, error)
+}
+
+func newSessionGroupPager(opts []SessionGroupPaginateOption, reverse bool) (*sessiongroupPager, error) {
+	pager := &sessiongroupPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *sessiongroupPager) applyFilter(query *SessionGroupQuery) (*SessionGroupQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *sessiongroupPager) toCursor(_m *SessionGroup) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *sessiongroupPager) applyCursors(query *SessionGroupQuery, after, before *Cursor) (*SessionGroupQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultSessionGroupOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *sessiongroupPager) applyOrder(query *SessionGroupQuery) *SessionGroupQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultSessionGroupOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultSessionGroupOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *sessiongroupPager) orderExpr(query *SessionGroupQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultSessionGroupOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to SessionGroup.
+func (_m *SessionGroupQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...SessionGroupPaginateOption,
+) (*SessionGroupConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newSessionGroupPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &SessionGroupConnection{Edges: []*SessionGroupEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// SessionGroupOrderFieldCreatedAt orders SessionGroup by created_at.
+	SessionGroupOrderFieldCreatedAt = &SessionGroupOrderField{
+		Value: func(_m *SessionGroup) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: sessiongroup.FieldCreatedAt,
+		toTerm: sessiongroup.ByCreatedAt,
+		toCursor: func(_m *SessionGroup) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+	// SessionGroupOrderFieldName orders SessionGroup by name.
+	SessionGroupOrderFieldName = &SessionGroupOrderField{
+		Value: func(_m *SessionGroup) (ent.Value, error) {
+			return _m.Name, nil
+		},
+		column: sessiongroup.FieldName,
+		toTerm: sessiongroup.ByName,
+		toCursor: func(_m *SessionGroup) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Name,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f SessionGroupOrderField) String() string {
+	var str string
+	switch f.column {
+	case SessionGroupOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	case SessionGroupOrderFieldName.column:
+		str = "NAME"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f SessionGroupOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *SessionGroupOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("SessionGroupOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *SessionGroupOrderFieldCreatedAt
+	case "NAME":
+		*f = *SessionGroupOrderFieldName
+	default:
+		return fmt.Errorf("%s is not a valid SessionGroupOrderField", str)
+	}
+	return nil
+}
+
+// SessionGroupOrderField defines the ordering field of SessionGroup.
+type SessionGroupOrderField struct {
+	// Value extracts the ordering value from the given SessionGroup.
+	Value    func(*SessionGroup) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) sessiongroup.OrderOption
+	toCursor func(*SessionGroup) Cursor
+}
+
+// SessionGroupOrder defines the ordering of SessionGroup.
+type SessionGroupOrder struct {
+	Direction OrderDirection          `json:"direction"`
+	Field     *SessionGroupOrderField `json:"field"`
+}
+
+// DefaultSessionGroupOrder is the default ordering of SessionGroup.
+var DefaultSessionGroupOrder = &SessionGroupOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &SessionGroupOrderField{
+		Value: func(_m *SessionGroup) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: sessiongroup.FieldID,
+		toTerm: sessiongroup.ByID,
+		toCursor: func(_m *SessionGroup) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts SessionGroup into SessionGroupEdge.
+func (_m *SessionGroup) ToEdge(order *SessionGroupOrder) *SessionGroupEdge {
+	if order == nil {
+		order = DefaultSessionGroupOrder
+	}
+	return &SessionGroupEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
 // SessionMountEdge is the edge representation of SessionMount.
 type SessionMountEdge struct {
 	Node   *SessionMount `json:"node"`
@@ -10683,6 +11683,302 @@ func (_m *SessionMount) ToEdge(order *SessionMountOrder) *SessionMountEdge {
 		order = DefaultSessionMountOrder
 	}
 	return &SessionMountEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// ShareWeightEdge is the edge representation of ShareWeight.
+type ShareWeightEdge struct {
+	Node   *ShareWeight `json:"node"`
+	Cursor Cursor       `json:"cursor"`
+}
+
+// ShareWeightConnection is the connection containing edges to ShareWeight.
+type ShareWeightConnection struct {
+	Edges      []*ShareWeightEdge `json:"edges"`
+	PageInfo   PageInfo           `json:"pageInfo"`
+	TotalCount int                `json:"totalCount"`
+}
+
+func (c *ShareWeightConnection) build(nodes []*ShareWeight, pager *shareweightPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *ShareWeight
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *ShareWeight {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *ShareWeight {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*ShareWeightEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &ShareWeightEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// ShareWeightPaginateOption enables pagination customization.
+type ShareWeightPaginateOption func(*shareweightPager) error
+
+// WithShareWeightOrder configures pagination ordering.
+func WithShareWeightOrder(order *ShareWeightOrder) ShareWeightPaginateOption {
+	if order == nil {
+		order = DefaultShareWeightOrder
+	}
+	o := *order
+	return func(pager *shareweightPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultShareWeightOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithShareWeightFilter configures pagination filter.
+func WithShareWeightFilter(filter func(*ShareWeightQuery) (*ShareWeightQuery, error)) ShareWeightPaginateOption {
+	return func(pager *shareweightPager) error {
+		if filter == nil {
+			return errors.New("ShareWeightQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type shareweightPager struct {
+	reverse bool
+	order   *ShareWeightOrder
+	filter  func(*ShareWeightQuery) (*ShareWeightQuery, error)
+}
+
+func newShareWeightPager(opts []ShareWeightPaginateOption, reverse bool) (*shareweightPager, error) {
+	pager := &shareweightPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultShareWeightOrder
+	}
+	return pager, nil
+}
+
+func (p *shareweightPager) applyFilter(query *ShareWeightQuery) (*ShareWeightQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *shareweightPager) toCursor(_m *ShareWeight) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *shareweightPager) applyCursors(query *ShareWeightQuery, after, before *Cursor) (*ShareWeightQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultShareWeightOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *shareweightPager) applyOrder(query *ShareWeightQuery) *ShareWeightQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultShareWeightOrder.Field {
+		query = query.Order(DefaultShareWeightOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *shareweightPager) orderExpr(query *ShareWeightQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultShareWeightOrder.Field {
+			b.Comma().Ident(DefaultShareWeightOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to ShareWeight.
+func (_m *ShareWeightQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...ShareWeightPaginateOption,
+) (*ShareWeightConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newShareWeightPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &ShareWeightConnection{Edges: []*ShareWeightEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// ShareWeightOrderFieldCreatedAt orders ShareWeight by created_at.
+	ShareWeightOrderFieldCreatedAt = &ShareWeightOrderField{
+		Value: func(_m *ShareWeight) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: shareweight.FieldCreatedAt,
+		toTerm: shareweight.ByCreatedAt,
+		toCursor: func(_m *ShareWeight) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f ShareWeightOrderField) String() string {
+	var str string
+	switch f.column {
+	case ShareWeightOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f ShareWeightOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *ShareWeightOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("ShareWeightOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *ShareWeightOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid ShareWeightOrderField", str)
+	}
+	return nil
+}
+
+// ShareWeightOrderField defines the ordering field of ShareWeight.
+type ShareWeightOrderField struct {
+	// Value extracts the ordering value from the given ShareWeight.
+	Value    func(*ShareWeight) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) shareweight.OrderOption
+	toCursor func(*ShareWeight) Cursor
+}
+
+// ShareWeightOrder defines the ordering of ShareWeight.
+type ShareWeightOrder struct {
+	Direction OrderDirection         `json:"direction"`
+	Field     *ShareWeightOrderField `json:"field"`
+}
+
+// DefaultShareWeightOrder is the default ordering of ShareWeight.
+var DefaultShareWeightOrder = &ShareWeightOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &ShareWeightOrderField{
+		Value: func(_m *ShareWeight) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: shareweight.FieldID,
+		toTerm: shareweight.ByID,
+		toCursor: func(_m *ShareWeight) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts ShareWeight into ShareWeightEdge.
+func (_m *ShareWeight) ToEdge(order *ShareWeightOrder) *ShareWeightEdge {
+	if order == nil {
+		order = DefaultShareWeightOrder
+	}
+	return &ShareWeightEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/identityprovider"
+	"github.com/berthhq/berth/ent/idlebinding"
+	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -40,7 +42,9 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
@@ -575,6 +579,53 @@ type AgentWhereInput struct {
 	Schedulable    *bool `json:"schedulable,omitempty"`
 	SchedulableNEQ *bool `json:"schedulableNEQ,omitempty"`
 
+	// "cordon_reason" field predicates.
+	CordonReason             *string  `json:"cordonReason,omitempty"`
+	CordonReasonNEQ          *string  `json:"cordonReasonNEQ,omitempty"`
+	CordonReasonIn           []string `json:"cordonReasonIn,omitempty"`
+	CordonReasonNotIn        []string `json:"cordonReasonNotIn,omitempty"`
+	CordonReasonGT           *string  `json:"cordonReasonGT,omitempty"`
+	CordonReasonGTE          *string  `json:"cordonReasonGTE,omitempty"`
+	CordonReasonLT           *string  `json:"cordonReasonLT,omitempty"`
+	CordonReasonLTE          *string  `json:"cordonReasonLTE,omitempty"`
+	CordonReasonContains     *string  `json:"cordonReasonContains,omitempty"`
+	CordonReasonHasPrefix    *string  `json:"cordonReasonHasPrefix,omitempty"`
+	CordonReasonHasSuffix    *string  `json:"cordonReasonHasSuffix,omitempty"`
+	CordonReasonEqualFold    *string  `json:"cordonReasonEqualFold,omitempty"`
+	CordonReasonContainsFold *string  `json:"cordonReasonContainsFold,omitempty"`
+
+	// "drain_deadline" field predicates.
+	DrainDeadline       *time.Time  `json:"drainDeadline,omitempty"`
+	DrainDeadlineNEQ    *time.Time  `json:"drainDeadlineNEQ,omitempty"`
+	DrainDeadlineIn     []time.Time `json:"drainDeadlineIn,omitempty"`
+	DrainDeadlineNotIn  []time.Time `json:"drainDeadlineNotIn,omitempty"`
+	DrainDeadlineGT     *time.Time  `json:"drainDeadlineGT,omitempty"`
+	DrainDeadlineGTE    *time.Time  `json:"drainDeadlineGTE,omitempty"`
+	DrainDeadlineLT     *time.Time  `json:"drainDeadlineLT,omitempty"`
+	DrainDeadlineLTE    *time.Time  `json:"drainDeadlineLTE,omitempty"`
+	DrainDeadlineIsNil  bool        `json:"drainDeadlineIsNil,omitempty"`
+	DrainDeadlineNotNil bool        `json:"drainDeadlineNotNil,omitempty"`
+
+	// "drain_action" field predicates.
+	DrainAction       *agent.DrainAction  `json:"drainAction,omitempty"`
+	DrainActionNEQ    *agent.DrainAction  `json:"drainActionNEQ,omitempty"`
+	DrainActionIn     []agent.DrainAction `json:"drainActionIn,omitempty"`
+	DrainActionNotIn  []agent.DrainAction `json:"drainActionNotIn,omitempty"`
+	DrainActionIsNil  bool                `json:"drainActionIsNil,omitempty"`
+	DrainActionNotNil bool                `json:"drainActionNotNil,omitempty"`
+
+	// "lost_at" field predicates.
+	LostAt       *time.Time  `json:"lostAt,omitempty"`
+	LostAtNEQ    *time.Time  `json:"lostAtNEQ,omitempty"`
+	LostAtIn     []time.Time `json:"lostAtIn,omitempty"`
+	LostAtNotIn  []time.Time `json:"lostAtNotIn,omitempty"`
+	LostAtGT     *time.Time  `json:"lostAtGT,omitempty"`
+	LostAtGTE    *time.Time  `json:"lostAtGTE,omitempty"`
+	LostAtLT     *time.Time  `json:"lostAtLT,omitempty"`
+	LostAtLTE    *time.Time  `json:"lostAtLTE,omitempty"`
+	LostAtIsNil  bool        `json:"lostAtIsNil,omitempty"`
+	LostAtNotNil bool        `json:"lostAtNotNil,omitempty"`
+
 	// "version" field predicates.
 	Version             *string  `json:"version,omitempty"`
 	VersionNEQ          *string  `json:"versionNEQ,omitempty"`
@@ -806,6 +857,123 @@ func (i *AgentWhereInput) P() (predicate.Agent, error) {
 	}
 	if i.SchedulableNEQ != nil {
 		predicates = append(predicates, agent.SchedulableNEQ(*i.SchedulableNEQ))
+	}
+	if i.CordonReason != nil {
+		predicates = append(predicates, agent.CordonReasonEQ(*i.CordonReason))
+	}
+	if i.CordonReasonNEQ != nil {
+		predicates = append(predicates, agent.CordonReasonNEQ(*i.CordonReasonNEQ))
+	}
+	if len(i.CordonReasonIn) > 0 {
+		predicates = append(predicates, agent.CordonReasonIn(i.CordonReasonIn...))
+	}
+	if len(i.CordonReasonNotIn) > 0 {
+		predicates = append(predicates, agent.CordonReasonNotIn(i.CordonReasonNotIn...))
+	}
+	if i.CordonReasonGT != nil {
+		predicates = append(predicates, agent.CordonReasonGT(*i.CordonReasonGT))
+	}
+	if i.CordonReasonGTE != nil {
+		predicates = append(predicates, agent.CordonReasonGTE(*i.CordonReasonGTE))
+	}
+	if i.CordonReasonLT != nil {
+		predicates = append(predicates, agent.CordonReasonLT(*i.CordonReasonLT))
+	}
+	if i.CordonReasonLTE != nil {
+		predicates = append(predicates, agent.CordonReasonLTE(*i.CordonReasonLTE))
+	}
+	if i.CordonReasonContains != nil {
+		predicates = append(predicates, agent.CordonReasonContains(*i.CordonReasonContains))
+	}
+	if i.CordonReasonHasPrefix != nil {
+		predicates = append(predicates, agent.CordonReasonHasPrefix(*i.CordonReasonHasPrefix))
+	}
+	if i.CordonReasonHasSuffix != nil {
+		predicates = append(predicates, agent.CordonReasonHasSuffix(*i.CordonReasonHasSuffix))
+	}
+	if i.CordonReasonEqualFold != nil {
+		predicates = append(predicates, agent.CordonReasonEqualFold(*i.CordonReasonEqualFold))
+	}
+	if i.CordonReasonContainsFold != nil {
+		predicates = append(predicates, agent.CordonReasonContainsFold(*i.CordonReasonContainsFold))
+	}
+	if i.DrainDeadline != nil {
+		predicates = append(predicates, agent.DrainDeadlineEQ(*i.DrainDeadline))
+	}
+	if i.DrainDeadlineNEQ != nil {
+		predicates = append(predicates, agent.DrainDeadlineNEQ(*i.DrainDeadlineNEQ))
+	}
+	if len(i.DrainDeadlineIn) > 0 {
+		predicates = append(predicates, agent.DrainDeadlineIn(i.DrainDeadlineIn...))
+	}
+	if len(i.DrainDeadlineNotIn) > 0 {
+		predicates = append(predicates, agent.DrainDeadlineNotIn(i.DrainDeadlineNotIn...))
+	}
+	if i.DrainDeadlineGT != nil {
+		predicates = append(predicates, agent.DrainDeadlineGT(*i.DrainDeadlineGT))
+	}
+	if i.DrainDeadlineGTE != nil {
+		predicates = append(predicates, agent.DrainDeadlineGTE(*i.DrainDeadlineGTE))
+	}
+	if i.DrainDeadlineLT != nil {
+		predicates = append(predicates, agent.DrainDeadlineLT(*i.DrainDeadlineLT))
+	}
+	if i.DrainDeadlineLTE != nil {
+		predicates = append(predicates, agent.DrainDeadlineLTE(*i.DrainDeadlineLTE))
+	}
+	if i.DrainDeadlineIsNil {
+		predicates = append(predicates, agent.DrainDeadlineIsNil())
+	}
+	if i.DrainDeadlineNotNil {
+		predicates = append(predicates, agent.DrainDeadlineNotNil())
+	}
+	if i.DrainAction != nil {
+		predicates = append(predicates, agent.DrainActionEQ(*i.DrainAction))
+	}
+	if i.DrainActionNEQ != nil {
+		predicates = append(predicates, agent.DrainActionNEQ(*i.DrainActionNEQ))
+	}
+	if len(i.DrainActionIn) > 0 {
+		predicates = append(predicates, agent.DrainActionIn(i.DrainActionIn...))
+	}
+	if len(i.DrainActionNotIn) > 0 {
+		predicates = append(predicates, agent.DrainActionNotIn(i.DrainActionNotIn...))
+	}
+	if i.DrainActionIsNil {
+		predicates = append(predicates, agent.DrainActionIsNil())
+	}
+	if i.DrainActionNotNil {
+		predicates = append(predicates, agent.DrainActionNotNil())
+	}
+	if i.LostAt != nil {
+		predicates = append(predicates, agent.LostAtEQ(*i.LostAt))
+	}
+	if i.LostAtNEQ != nil {
+		predicates = append(predicates, agent.LostAtNEQ(*i.LostAtNEQ))
+	}
+	if len(i.LostAtIn) > 0 {
+		predicates = append(predicates, agent.LostAtIn(i.LostAtIn...))
+	}
+	if len(i.LostAtNotIn) > 0 {
+		predicates = append(predicates, agent.LostAtNotIn(i.LostAtNotIn...))
+	}
+	if i.LostAtGT != nil {
+		predicates = append(predicates, agent.LostAtGT(*i.LostAtGT))
+	}
+	if i.LostAtGTE != nil {
+		predicates = append(predicates, agent.LostAtGTE(*i.LostAtGTE))
+	}
+	if i.LostAtLT != nil {
+		predicates = append(predicates, agent.LostAtLT(*i.LostAtLT))
+	}
+	if i.LostAtLTE != nil {
+		predicates = append(predicates, agent.LostAtLTE(*i.LostAtLTE))
+	}
+	if i.LostAtIsNil {
+		predicates = append(predicates, agent.LostAtIsNil())
+	}
+	if i.LostAtNotNil {
+		predicates = append(predicates, agent.LostAtNotNil())
 	}
 	if i.Version != nil {
 		predicates = append(predicates, agent.VersionEQ(*i.Version))
@@ -4682,6 +4850,818 @@ func (i *IdentityProviderWhereInput) P() (predicate.IdentityProvider, error) {
 		return predicates[0], nil
 	default:
 		return identityprovider.And(predicates...), nil
+	}
+}
+
+// IdleBindingWhereInput represents a where input for filtering IdleBinding queries.
+type IdleBindingWhereInput struct {
+	Predicates []predicate.IdleBinding  `json:"-"`
+	Not        *IdleBindingWhereInput   `json:"not,omitempty"`
+	Or         []*IdleBindingWhereInput `json:"or,omitempty"`
+	And        []*IdleBindingWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "checker_id" field predicates.
+	CheckerID      *uuid.UUID  `json:"checkerID,omitempty"`
+	CheckerIDNEQ   *uuid.UUID  `json:"checkerIDNEQ,omitempty"`
+	CheckerIDIn    []uuid.UUID `json:"checkerIDIn,omitempty"`
+	CheckerIDNotIn []uuid.UUID `json:"checkerIDNotIn,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID       *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ    *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn     []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn  []uuid.UUID `json:"domainIDNotIn,omitempty"`
+	DomainIDIsNil  bool        `json:"domainIDIsNil,omitempty"`
+	DomainIDNotNil bool        `json:"domainIDNotNil,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID       *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ    *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn     []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn  []uuid.UUID `json:"projectIDNotIn,omitempty"`
+	ProjectIDIsNil  bool        `json:"projectIDIsNil,omitempty"`
+	ProjectIDNotNil bool        `json:"projectIDNotNil,omitempty"`
+
+	// "resource_group_id" field predicates.
+	ResourceGroupID       *uuid.UUID  `json:"resourceGroupID,omitempty"`
+	ResourceGroupIDNEQ    *uuid.UUID  `json:"resourceGroupIDNEQ,omitempty"`
+	ResourceGroupIDIn     []uuid.UUID `json:"resourceGroupIDIn,omitempty"`
+	ResourceGroupIDNotIn  []uuid.UUID `json:"resourceGroupIDNotIn,omitempty"`
+	ResourceGroupIDIsNil  bool        `json:"resourceGroupIDIsNil,omitempty"`
+	ResourceGroupIDNotNil bool        `json:"resourceGroupIDNotNil,omitempty"`
+
+	// "checker" edge predicates.
+	HasChecker     *bool                    `json:"hasChecker,omitempty"`
+	HasCheckerWith []*IdleCheckerWhereInput `json:"hasCheckerWith,omitempty"`
+
+	// "domain" edge predicates.
+	HasDomain     *bool               `json:"hasDomain,omitempty"`
+	HasDomainWith []*DomainWhereInput `json:"hasDomainWith,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
+
+	// "resource_group" edge predicates.
+	HasResourceGroup     *bool                      `json:"hasResourceGroup,omitempty"`
+	HasResourceGroupWith []*ResourceGroupWhereInput `json:"hasResourceGroupWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *IdleBindingWhereInput) AddPredicates(predicates ...predicate.IdleBinding) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the IdleBindingWhereInput filter on the IdleBindingQuery builder.
+func (i *IdleBindingWhereInput) Filter(q *IdleBindingQuery) (*IdleBindingQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyIdleBindingWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyIdleBindingWhereInput is returned in case the IdleBindingWhereInput is empty.
+var ErrEmptyIdleBindingWhereInput = errors.New("ent: empty predicate IdleBindingWhereInput")
+
+// P returns a predicate for filtering idlebindings.
+// An error is returned if the input is empty or invalid.
+func (i *IdleBindingWhereInput) P() (predicate.IdleBinding, error) {
+	var predicates []predicate.IdleBinding
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, idlebinding.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.IdleBinding, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, idlebinding.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.IdleBinding, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, idlebinding.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, idlebinding.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, idlebinding.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, idlebinding.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, idlebinding.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, idlebinding.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, idlebinding.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, idlebinding.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, idlebinding.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, idlebinding.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, idlebinding.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, idlebinding.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, idlebinding.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, idlebinding.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, idlebinding.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, idlebinding.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, idlebinding.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.CheckerID != nil {
+		predicates = append(predicates, idlebinding.CheckerIDEQ(*i.CheckerID))
+	}
+	if i.CheckerIDNEQ != nil {
+		predicates = append(predicates, idlebinding.CheckerIDNEQ(*i.CheckerIDNEQ))
+	}
+	if len(i.CheckerIDIn) > 0 {
+		predicates = append(predicates, idlebinding.CheckerIDIn(i.CheckerIDIn...))
+	}
+	if len(i.CheckerIDNotIn) > 0 {
+		predicates = append(predicates, idlebinding.CheckerIDNotIn(i.CheckerIDNotIn...))
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, idlebinding.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, idlebinding.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, idlebinding.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, idlebinding.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.DomainIDIsNil {
+		predicates = append(predicates, idlebinding.DomainIDIsNil())
+	}
+	if i.DomainIDNotNil {
+		predicates = append(predicates, idlebinding.DomainIDNotNil())
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, idlebinding.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, idlebinding.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, idlebinding.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, idlebinding.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.ProjectIDIsNil {
+		predicates = append(predicates, idlebinding.ProjectIDIsNil())
+	}
+	if i.ProjectIDNotNil {
+		predicates = append(predicates, idlebinding.ProjectIDNotNil())
+	}
+	if i.ResourceGroupID != nil {
+		predicates = append(predicates, idlebinding.ResourceGroupIDEQ(*i.ResourceGroupID))
+	}
+	if i.ResourceGroupIDNEQ != nil {
+		predicates = append(predicates, idlebinding.ResourceGroupIDNEQ(*i.ResourceGroupIDNEQ))
+	}
+	if len(i.ResourceGroupIDIn) > 0 {
+		predicates = append(predicates, idlebinding.ResourceGroupIDIn(i.ResourceGroupIDIn...))
+	}
+	if len(i.ResourceGroupIDNotIn) > 0 {
+		predicates = append(predicates, idlebinding.ResourceGroupIDNotIn(i.ResourceGroupIDNotIn...))
+	}
+	if i.ResourceGroupIDIsNil {
+		predicates = append(predicates, idlebinding.ResourceGroupIDIsNil())
+	}
+	if i.ResourceGroupIDNotNil {
+		predicates = append(predicates, idlebinding.ResourceGroupIDNotNil())
+	}
+
+	if i.HasChecker != nil {
+		p := idlebinding.HasChecker()
+		if !*i.HasChecker {
+			p = idlebinding.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasCheckerWith) > 0 {
+		with := make([]predicate.IdleChecker, 0, len(i.HasCheckerWith))
+		for _, w := range i.HasCheckerWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasCheckerWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, idlebinding.HasCheckerWith(with...))
+	}
+	if i.HasDomain != nil {
+		p := idlebinding.HasDomain()
+		if !*i.HasDomain {
+			p = idlebinding.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDomainWith) > 0 {
+		with := make([]predicate.Domain, 0, len(i.HasDomainWith))
+		for _, w := range i.HasDomainWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDomainWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, idlebinding.HasDomainWith(with...))
+	}
+	if i.HasProject != nil {
+		p := idlebinding.HasProject()
+		if !*i.HasProject {
+			p = idlebinding.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, idlebinding.HasProjectWith(with...))
+	}
+	if i.HasResourceGroup != nil {
+		p := idlebinding.HasResourceGroup()
+		if !*i.HasResourceGroup {
+			p = idlebinding.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasResourceGroupWith) > 0 {
+		with := make([]predicate.ResourceGroup, 0, len(i.HasResourceGroupWith))
+		for _, w := range i.HasResourceGroupWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasResourceGroupWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, idlebinding.HasResourceGroupWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyIdleBindingWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return idlebinding.And(predicates...), nil
+	}
+}
+
+// IdleCheckerWhereInput represents a where input for filtering IdleChecker queries.
+type IdleCheckerWhereInput struct {
+	Predicates []predicate.IdleChecker  `json:"-"`
+	Not        *IdleCheckerWhereInput   `json:"not,omitempty"`
+	Or         []*IdleCheckerWhereInput `json:"or,omitempty"`
+	And        []*IdleCheckerWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "description" field predicates.
+	Description             *string  `json:"description,omitempty"`
+	DescriptionNEQ          *string  `json:"descriptionNEQ,omitempty"`
+	DescriptionIn           []string `json:"descriptionIn,omitempty"`
+	DescriptionNotIn        []string `json:"descriptionNotIn,omitempty"`
+	DescriptionGT           *string  `json:"descriptionGT,omitempty"`
+	DescriptionGTE          *string  `json:"descriptionGTE,omitempty"`
+	DescriptionLT           *string  `json:"descriptionLT,omitempty"`
+	DescriptionLTE          *string  `json:"descriptionLTE,omitempty"`
+	DescriptionContains     *string  `json:"descriptionContains,omitempty"`
+	DescriptionHasPrefix    *string  `json:"descriptionHasPrefix,omitempty"`
+	DescriptionHasSuffix    *string  `json:"descriptionHasSuffix,omitempty"`
+	DescriptionEqualFold    *string  `json:"descriptionEqualFold,omitempty"`
+	DescriptionContainsFold *string  `json:"descriptionContainsFold,omitempty"`
+
+	// "kind" field predicates.
+	Kind      *idlechecker.Kind  `json:"kind,omitempty"`
+	KindNEQ   *idlechecker.Kind  `json:"kindNEQ,omitempty"`
+	KindIn    []idlechecker.Kind `json:"kindIn,omitempty"`
+	KindNotIn []idlechecker.Kind `json:"kindNotIn,omitempty"`
+
+	// "enabled" field predicates.
+	Enabled    *bool `json:"enabled,omitempty"`
+	EnabledNEQ *bool `json:"enabledNEQ,omitempty"`
+
+	// "timeout" field predicates.
+	Timeout      *int  `json:"timeout,omitempty"`
+	TimeoutNEQ   *int  `json:"timeoutNEQ,omitempty"`
+	TimeoutIn    []int `json:"timeoutIn,omitempty"`
+	TimeoutNotIn []int `json:"timeoutNotIn,omitempty"`
+	TimeoutGT    *int  `json:"timeoutGT,omitempty"`
+	TimeoutGTE   *int  `json:"timeoutGTE,omitempty"`
+	TimeoutLT    *int  `json:"timeoutLT,omitempty"`
+	TimeoutLTE   *int  `json:"timeoutLTE,omitempty"`
+
+	// "grace" field predicates.
+	Grace      *int  `json:"grace,omitempty"`
+	GraceNEQ   *int  `json:"graceNEQ,omitempty"`
+	GraceIn    []int `json:"graceIn,omitempty"`
+	GraceNotIn []int `json:"graceNotIn,omitempty"`
+	GraceGT    *int  `json:"graceGT,omitempty"`
+	GraceGTE   *int  `json:"graceGTE,omitempty"`
+	GraceLT    *int  `json:"graceLT,omitempty"`
+	GraceLTE   *int  `json:"graceLTE,omitempty"`
+
+	// "new_user_grace" field predicates.
+	NewUserGrace      *int  `json:"newUserGrace,omitempty"`
+	NewUserGraceNEQ   *int  `json:"newUserGraceNEQ,omitempty"`
+	NewUserGraceIn    []int `json:"newUserGraceIn,omitempty"`
+	NewUserGraceNotIn []int `json:"newUserGraceNotIn,omitempty"`
+	NewUserGraceGT    *int  `json:"newUserGraceGT,omitempty"`
+	NewUserGraceGTE   *int  `json:"newUserGraceGTE,omitempty"`
+	NewUserGraceLT    *int  `json:"newUserGraceLT,omitempty"`
+	NewUserGraceLTE   *int  `json:"newUserGraceLTE,omitempty"`
+
+	// "warning" field predicates.
+	Warning      *int  `json:"warning,omitempty"`
+	WarningNEQ   *int  `json:"warningNEQ,omitempty"`
+	WarningIn    []int `json:"warningIn,omitempty"`
+	WarningNotIn []int `json:"warningNotIn,omitempty"`
+	WarningGT    *int  `json:"warningGT,omitempty"`
+	WarningGTE   *int  `json:"warningGTE,omitempty"`
+	WarningLT    *int  `json:"warningLT,omitempty"`
+	WarningLTE   *int  `json:"warningLTE,omitempty"`
+
+	// "match" field predicates.
+	Match      *idlechecker.Match  `json:"match,omitempty"`
+	MatchNEQ   *idlechecker.Match  `json:"matchNEQ,omitempty"`
+	MatchIn    []idlechecker.Match `json:"matchIn,omitempty"`
+	MatchNotIn []idlechecker.Match `json:"matchNotIn,omitempty"`
+
+	// "bindings" edge predicates.
+	HasBindings     *bool                    `json:"hasBindings,omitempty"`
+	HasBindingsWith []*IdleBindingWhereInput `json:"hasBindingsWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *IdleCheckerWhereInput) AddPredicates(predicates ...predicate.IdleChecker) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the IdleCheckerWhereInput filter on the IdleCheckerQuery builder.
+func (i *IdleCheckerWhereInput) Filter(q *IdleCheckerQuery) (*IdleCheckerQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyIdleCheckerWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyIdleCheckerWhereInput is returned in case the IdleCheckerWhereInput is empty.
+var ErrEmptyIdleCheckerWhereInput = errors.New("ent: empty predicate IdleCheckerWhereInput")
+
+// P returns a predicate for filtering idlecheckers.
+// An error is returned if the input is empty or invalid.
+func (i *IdleCheckerWhereInput) P() (predicate.IdleChecker, error) {
+	var predicates []predicate.IdleChecker
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, idlechecker.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.IdleChecker, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, idlechecker.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.IdleChecker, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, idlechecker.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, idlechecker.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, idlechecker.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, idlechecker.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, idlechecker.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, idlechecker.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, idlechecker.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, idlechecker.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, idlechecker.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, idlechecker.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, idlechecker.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, idlechecker.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, idlechecker.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, idlechecker.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, idlechecker.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, idlechecker.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, idlechecker.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, idlechecker.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, idlechecker.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, idlechecker.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, idlechecker.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, idlechecker.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, idlechecker.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, idlechecker.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, idlechecker.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, idlechecker.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, idlechecker.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, idlechecker.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, idlechecker.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, idlechecker.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Description != nil {
+		predicates = append(predicates, idlechecker.DescriptionEQ(*i.Description))
+	}
+	if i.DescriptionNEQ != nil {
+		predicates = append(predicates, idlechecker.DescriptionNEQ(*i.DescriptionNEQ))
+	}
+	if len(i.DescriptionIn) > 0 {
+		predicates = append(predicates, idlechecker.DescriptionIn(i.DescriptionIn...))
+	}
+	if len(i.DescriptionNotIn) > 0 {
+		predicates = append(predicates, idlechecker.DescriptionNotIn(i.DescriptionNotIn...))
+	}
+	if i.DescriptionGT != nil {
+		predicates = append(predicates, idlechecker.DescriptionGT(*i.DescriptionGT))
+	}
+	if i.DescriptionGTE != nil {
+		predicates = append(predicates, idlechecker.DescriptionGTE(*i.DescriptionGTE))
+	}
+	if i.DescriptionLT != nil {
+		predicates = append(predicates, idlechecker.DescriptionLT(*i.DescriptionLT))
+	}
+	if i.DescriptionLTE != nil {
+		predicates = append(predicates, idlechecker.DescriptionLTE(*i.DescriptionLTE))
+	}
+	if i.DescriptionContains != nil {
+		predicates = append(predicates, idlechecker.DescriptionContains(*i.DescriptionContains))
+	}
+	if i.DescriptionHasPrefix != nil {
+		predicates = append(predicates, idlechecker.DescriptionHasPrefix(*i.DescriptionHasPrefix))
+	}
+	if i.DescriptionHasSuffix != nil {
+		predicates = append(predicates, idlechecker.DescriptionHasSuffix(*i.DescriptionHasSuffix))
+	}
+	if i.DescriptionEqualFold != nil {
+		predicates = append(predicates, idlechecker.DescriptionEqualFold(*i.DescriptionEqualFold))
+	}
+	if i.DescriptionContainsFold != nil {
+		predicates = append(predicates, idlechecker.DescriptionContainsFold(*i.DescriptionContainsFold))
+	}
+	if i.Kind != nil {
+		predicates = append(predicates, idlechecker.KindEQ(*i.Kind))
+	}
+	if i.KindNEQ != nil {
+		predicates = append(predicates, idlechecker.KindNEQ(*i.KindNEQ))
+	}
+	if len(i.KindIn) > 0 {
+		predicates = append(predicates, idlechecker.KindIn(i.KindIn...))
+	}
+	if len(i.KindNotIn) > 0 {
+		predicates = append(predicates, idlechecker.KindNotIn(i.KindNotIn...))
+	}
+	if i.Enabled != nil {
+		predicates = append(predicates, idlechecker.EnabledEQ(*i.Enabled))
+	}
+	if i.EnabledNEQ != nil {
+		predicates = append(predicates, idlechecker.EnabledNEQ(*i.EnabledNEQ))
+	}
+	if i.Timeout != nil {
+		predicates = append(predicates, idlechecker.TimeoutEQ(*i.Timeout))
+	}
+	if i.TimeoutNEQ != nil {
+		predicates = append(predicates, idlechecker.TimeoutNEQ(*i.TimeoutNEQ))
+	}
+	if len(i.TimeoutIn) > 0 {
+		predicates = append(predicates, idlechecker.TimeoutIn(i.TimeoutIn...))
+	}
+	if len(i.TimeoutNotIn) > 0 {
+		predicates = append(predicates, idlechecker.TimeoutNotIn(i.TimeoutNotIn...))
+	}
+	if i.TimeoutGT != nil {
+		predicates = append(predicates, idlechecker.TimeoutGT(*i.TimeoutGT))
+	}
+	if i.TimeoutGTE != nil {
+		predicates = append(predicates, idlechecker.TimeoutGTE(*i.TimeoutGTE))
+	}
+	if i.TimeoutLT != nil {
+		predicates = append(predicates, idlechecker.TimeoutLT(*i.TimeoutLT))
+	}
+	if i.TimeoutLTE != nil {
+		predicates = append(predicates, idlechecker.TimeoutLTE(*i.TimeoutLTE))
+	}
+	if i.Grace != nil {
+		predicates = append(predicates, idlechecker.GraceEQ(*i.Grace))
+	}
+	if i.GraceNEQ != nil {
+		predicates = append(predicates, idlechecker.GraceNEQ(*i.GraceNEQ))
+	}
+	if len(i.GraceIn) > 0 {
+		predicates = append(predicates, idlechecker.GraceIn(i.GraceIn...))
+	}
+	if len(i.GraceNotIn) > 0 {
+		predicates = append(predicates, idlechecker.GraceNotIn(i.GraceNotIn...))
+	}
+	if i.GraceGT != nil {
+		predicates = append(predicates, idlechecker.GraceGT(*i.GraceGT))
+	}
+	if i.GraceGTE != nil {
+		predicates = append(predicates, idlechecker.GraceGTE(*i.GraceGTE))
+	}
+	if i.GraceLT != nil {
+		predicates = append(predicates, idlechecker.GraceLT(*i.GraceLT))
+	}
+	if i.GraceLTE != nil {
+		predicates = append(predicates, idlechecker.GraceLTE(*i.GraceLTE))
+	}
+	if i.NewUserGrace != nil {
+		predicates = append(predicates, idlechecker.NewUserGraceEQ(*i.NewUserGrace))
+	}
+	if i.NewUserGraceNEQ != nil {
+		predicates = append(predicates, idlechecker.NewUserGraceNEQ(*i.NewUserGraceNEQ))
+	}
+	if len(i.NewUserGraceIn) > 0 {
+		predicates = append(predicates, idlechecker.NewUserGraceIn(i.NewUserGraceIn...))
+	}
+	if len(i.NewUserGraceNotIn) > 0 {
+		predicates = append(predicates, idlechecker.NewUserGraceNotIn(i.NewUserGraceNotIn...))
+	}
+	if i.NewUserGraceGT != nil {
+		predicates = append(predicates, idlechecker.NewUserGraceGT(*i.NewUserGraceGT))
+	}
+	if i.NewUserGraceGTE != nil {
+		predicates = append(predicates, idlechecker.NewUserGraceGTE(*i.NewUserGraceGTE))
+	}
+	if i.NewUserGraceLT != nil {
+		predicates = append(predicates, idlechecker.NewUserGraceLT(*i.NewUserGraceLT))
+	}
+	if i.NewUserGraceLTE != nil {
+		predicates = append(predicates, idlechecker.NewUserGraceLTE(*i.NewUserGraceLTE))
+	}
+	if i.Warning != nil {
+		predicates = append(predicates, idlechecker.WarningEQ(*i.Warning))
+	}
+	if i.WarningNEQ != nil {
+		predicates = append(predicates, idlechecker.WarningNEQ(*i.WarningNEQ))
+	}
+	if len(i.WarningIn) > 0 {
+		predicates = append(predicates, idlechecker.WarningIn(i.WarningIn...))
+	}
+	if len(i.WarningNotIn) > 0 {
+		predicates = append(predicates, idlechecker.WarningNotIn(i.WarningNotIn...))
+	}
+	if i.WarningGT != nil {
+		predicates = append(predicates, idlechecker.WarningGT(*i.WarningGT))
+	}
+	if i.WarningGTE != nil {
+		predicates = append(predicates, idlechecker.WarningGTE(*i.WarningGTE))
+	}
+	if i.WarningLT != nil {
+		predicates = append(predicates, idlechecker.WarningLT(*i.WarningLT))
+	}
+	if i.WarningLTE != nil {
+		predicates = append(predicates, idlechecker.WarningLTE(*i.WarningLTE))
+	}
+	if i.Match != nil {
+		predicates = append(predicates, idlechecker.MatchEQ(*i.Match))
+	}
+	if i.MatchNEQ != nil {
+		predicates = append(predicates, idlechecker.MatchNEQ(*i.MatchNEQ))
+	}
+	if len(i.MatchIn) > 0 {
+		predicates = append(predicates, idlechecker.MatchIn(i.MatchIn...))
+	}
+	if len(i.MatchNotIn) > 0 {
+		predicates = append(predicates, idlechecker.MatchNotIn(i.MatchNotIn...))
+	}
+
+	if i.HasBindings != nil {
+		p := idlechecker.HasBindings()
+		if !*i.HasBindings {
+			p = idlechecker.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasBindingsWith) > 0 {
+		with := make([]predicate.IdleBinding, 0, len(i.HasBindingsWith))
+		for _, w := range i.HasBindingsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasBindingsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, idlechecker.HasBindingsWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyIdleCheckerWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return idlechecker.And(predicates...), nil
 	}
 }
 
@@ -10180,6 +11160,90 @@ type ResourceGroupWhereInput struct {
 	HoldAfterLT    *int  `json:"holdAfterLT,omitempty"`
 	HoldAfterLTE   *int  `json:"holdAfterLTE,omitempty"`
 
+	// "split" field predicates.
+	Split      *resourcegroup.Split  `json:"split,omitempty"`
+	SplitNEQ   *resourcegroup.Split  `json:"splitNEQ,omitempty"`
+	SplitIn    []resourcegroup.Split `json:"splitIn,omitempty"`
+	SplitNotIn []resourcegroup.Split `json:"splitNotIn,omitempty"`
+
+	// "preemption" field predicates.
+	Preemption      *resourcegroup.Preemption  `json:"preemption,omitempty"`
+	PreemptionNEQ   *resourcegroup.Preemption  `json:"preemptionNEQ,omitempty"`
+	PreemptionIn    []resourcegroup.Preemption `json:"preemptionIn,omitempty"`
+	PreemptionNotIn []resourcegroup.Preemption `json:"preemptionNotIn,omitempty"`
+
+	// "preemption_scope" field predicates.
+	PreemptionScope      *resourcegroup.PreemptionScope  `json:"preemptionScope,omitempty"`
+	PreemptionScopeNEQ   *resourcegroup.PreemptionScope  `json:"preemptionScopeNEQ,omitempty"`
+	PreemptionScopeIn    []resourcegroup.PreemptionScope `json:"preemptionScopeIn,omitempty"`
+	PreemptionScopeNotIn []resourcegroup.PreemptionScope `json:"preemptionScopeNotIn,omitempty"`
+
+	// "preemption_after" field predicates.
+	PreemptionAfter      *int  `json:"preemptionAfter,omitempty"`
+	PreemptionAfterNEQ   *int  `json:"preemptionAfterNEQ,omitempty"`
+	PreemptionAfterIn    []int `json:"preemptionAfterIn,omitempty"`
+	PreemptionAfterNotIn []int `json:"preemptionAfterNotIn,omitempty"`
+	PreemptionAfterGT    *int  `json:"preemptionAfterGT,omitempty"`
+	PreemptionAfterGTE   *int  `json:"preemptionAfterGTE,omitempty"`
+	PreemptionAfterLT    *int  `json:"preemptionAfterLT,omitempty"`
+	PreemptionAfterLTE   *int  `json:"preemptionAfterLTE,omitempty"`
+
+	// "lost_policy" field predicates.
+	LostPolicy      *resourcegroup.LostPolicy  `json:"lostPolicy,omitempty"`
+	LostPolicyNEQ   *resourcegroup.LostPolicy  `json:"lostPolicyNEQ,omitempty"`
+	LostPolicyIn    []resourcegroup.LostPolicy `json:"lostPolicyIn,omitempty"`
+	LostPolicyNotIn []resourcegroup.LostPolicy `json:"lostPolicyNotIn,omitempty"`
+
+	// "lost_after" field predicates.
+	LostAfter      *int  `json:"lostAfter,omitempty"`
+	LostAfterNEQ   *int  `json:"lostAfterNEQ,omitempty"`
+	LostAfterIn    []int `json:"lostAfterIn,omitempty"`
+	LostAfterNotIn []int `json:"lostAfterNotIn,omitempty"`
+	LostAfterGT    *int  `json:"lostAfterGT,omitempty"`
+	LostAfterGTE   *int  `json:"lostAfterGTE,omitempty"`
+	LostAfterLT    *int  `json:"lostAfterLT,omitempty"`
+	LostAfterLTE   *int  `json:"lostAfterLTE,omitempty"`
+
+	// "max_attempts" field predicates.
+	MaxAttempts      *int  `json:"maxAttempts,omitempty"`
+	MaxAttemptsNEQ   *int  `json:"maxAttemptsNEQ,omitempty"`
+	MaxAttemptsIn    []int `json:"maxAttemptsIn,omitempty"`
+	MaxAttemptsNotIn []int `json:"maxAttemptsNotIn,omitempty"`
+	MaxAttemptsGT    *int  `json:"maxAttemptsGT,omitempty"`
+	MaxAttemptsGTE   *int  `json:"maxAttemptsGTE,omitempty"`
+	MaxAttemptsLT    *int  `json:"maxAttemptsLT,omitempty"`
+	MaxAttemptsLTE   *int  `json:"maxAttemptsLTE,omitempty"`
+
+	// "pending_timeout" field predicates.
+	PendingTimeout      *int  `json:"pendingTimeout,omitempty"`
+	PendingTimeoutNEQ   *int  `json:"pendingTimeoutNEQ,omitempty"`
+	PendingTimeoutIn    []int `json:"pendingTimeoutIn,omitempty"`
+	PendingTimeoutNotIn []int `json:"pendingTimeoutNotIn,omitempty"`
+	PendingTimeoutGT    *int  `json:"pendingTimeoutGT,omitempty"`
+	PendingTimeoutGTE   *int  `json:"pendingTimeoutGTE,omitempty"`
+	PendingTimeoutLT    *int  `json:"pendingTimeoutLT,omitempty"`
+	PendingTimeoutLTE   *int  `json:"pendingTimeoutLTE,omitempty"`
+
+	// "half_life" field predicates.
+	HalfLife      *int  `json:"halfLife,omitempty"`
+	HalfLifeNEQ   *int  `json:"halfLifeNEQ,omitempty"`
+	HalfLifeIn    []int `json:"halfLifeIn,omitempty"`
+	HalfLifeNotIn []int `json:"halfLifeNotIn,omitempty"`
+	HalfLifeGT    *int  `json:"halfLifeGT,omitempty"`
+	HalfLifeGTE   *int  `json:"halfLifeGTE,omitempty"`
+	HalfLifeLT    *int  `json:"halfLifeLT,omitempty"`
+	HalfLifeLTE   *int  `json:"halfLifeLTE,omitempty"`
+
+	// "lookback" field predicates.
+	Lookback      *int  `json:"lookback,omitempty"`
+	LookbackNEQ   *int  `json:"lookbackNEQ,omitempty"`
+	LookbackIn    []int `json:"lookbackIn,omitempty"`
+	LookbackNotIn []int `json:"lookbackNotIn,omitempty"`
+	LookbackGT    *int  `json:"lookbackGT,omitempty"`
+	LookbackGTE   *int  `json:"lookbackGTE,omitempty"`
+	LookbackLT    *int  `json:"lookbackLT,omitempty"`
+	LookbackLTE   *int  `json:"lookbackLTE,omitempty"`
+
 	// "agents" edge predicates.
 	HasAgents     *bool              `json:"hasAgents,omitempty"`
 	HasAgentsWith []*AgentWhereInput `json:"hasAgentsWith,omitempty"`
@@ -10445,6 +11509,198 @@ func (i *ResourceGroupWhereInput) P() (predicate.ResourceGroup, error) {
 	}
 	if i.HoldAfterLTE != nil {
 		predicates = append(predicates, resourcegroup.HoldAfterLTE(*i.HoldAfterLTE))
+	}
+	if i.Split != nil {
+		predicates = append(predicates, resourcegroup.SplitEQ(*i.Split))
+	}
+	if i.SplitNEQ != nil {
+		predicates = append(predicates, resourcegroup.SplitNEQ(*i.SplitNEQ))
+	}
+	if len(i.SplitIn) > 0 {
+		predicates = append(predicates, resourcegroup.SplitIn(i.SplitIn...))
+	}
+	if len(i.SplitNotIn) > 0 {
+		predicates = append(predicates, resourcegroup.SplitNotIn(i.SplitNotIn...))
+	}
+	if i.Preemption != nil {
+		predicates = append(predicates, resourcegroup.PreemptionEQ(*i.Preemption))
+	}
+	if i.PreemptionNEQ != nil {
+		predicates = append(predicates, resourcegroup.PreemptionNEQ(*i.PreemptionNEQ))
+	}
+	if len(i.PreemptionIn) > 0 {
+		predicates = append(predicates, resourcegroup.PreemptionIn(i.PreemptionIn...))
+	}
+	if len(i.PreemptionNotIn) > 0 {
+		predicates = append(predicates, resourcegroup.PreemptionNotIn(i.PreemptionNotIn...))
+	}
+	if i.PreemptionScope != nil {
+		predicates = append(predicates, resourcegroup.PreemptionScopeEQ(*i.PreemptionScope))
+	}
+	if i.PreemptionScopeNEQ != nil {
+		predicates = append(predicates, resourcegroup.PreemptionScopeNEQ(*i.PreemptionScopeNEQ))
+	}
+	if len(i.PreemptionScopeIn) > 0 {
+		predicates = append(predicates, resourcegroup.PreemptionScopeIn(i.PreemptionScopeIn...))
+	}
+	if len(i.PreemptionScopeNotIn) > 0 {
+		predicates = append(predicates, resourcegroup.PreemptionScopeNotIn(i.PreemptionScopeNotIn...))
+	}
+	if i.PreemptionAfter != nil {
+		predicates = append(predicates, resourcegroup.PreemptionAfterEQ(*i.PreemptionAfter))
+	}
+	if i.PreemptionAfterNEQ != nil {
+		predicates = append(predicates, resourcegroup.PreemptionAfterNEQ(*i.PreemptionAfterNEQ))
+	}
+	if len(i.PreemptionAfterIn) > 0 {
+		predicates = append(predicates, resourcegroup.PreemptionAfterIn(i.PreemptionAfterIn...))
+	}
+	if len(i.PreemptionAfterNotIn) > 0 {
+		predicates = append(predicates, resourcegroup.PreemptionAfterNotIn(i.PreemptionAfterNotIn...))
+	}
+	if i.PreemptionAfterGT != nil {
+		predicates = append(predicates, resourcegroup.PreemptionAfterGT(*i.PreemptionAfterGT))
+	}
+	if i.PreemptionAfterGTE != nil {
+		predicates = append(predicates, resourcegroup.PreemptionAfterGTE(*i.PreemptionAfterGTE))
+	}
+	if i.PreemptionAfterLT != nil {
+		predicates = append(predicates, resourcegroup.PreemptionAfterLT(*i.PreemptionAfterLT))
+	}
+	if i.PreemptionAfterLTE != nil {
+		predicates = append(predicates, resourcegroup.PreemptionAfterLTE(*i.PreemptionAfterLTE))
+	}
+	if i.LostPolicy != nil {
+		predicates = append(predicates, resourcegroup.LostPolicyEQ(*i.LostPolicy))
+	}
+	if i.LostPolicyNEQ != nil {
+		predicates = append(predicates, resourcegroup.LostPolicyNEQ(*i.LostPolicyNEQ))
+	}
+	if len(i.LostPolicyIn) > 0 {
+		predicates = append(predicates, resourcegroup.LostPolicyIn(i.LostPolicyIn...))
+	}
+	if len(i.LostPolicyNotIn) > 0 {
+		predicates = append(predicates, resourcegroup.LostPolicyNotIn(i.LostPolicyNotIn...))
+	}
+	if i.LostAfter != nil {
+		predicates = append(predicates, resourcegroup.LostAfterEQ(*i.LostAfter))
+	}
+	if i.LostAfterNEQ != nil {
+		predicates = append(predicates, resourcegroup.LostAfterNEQ(*i.LostAfterNEQ))
+	}
+	if len(i.LostAfterIn) > 0 {
+		predicates = append(predicates, resourcegroup.LostAfterIn(i.LostAfterIn...))
+	}
+	if len(i.LostAfterNotIn) > 0 {
+		predicates = append(predicates, resourcegroup.LostAfterNotIn(i.LostAfterNotIn...))
+	}
+	if i.LostAfterGT != nil {
+		predicates = append(predicates, resourcegroup.LostAfterGT(*i.LostAfterGT))
+	}
+	if i.LostAfterGTE != nil {
+		predicates = append(predicates, resourcegroup.LostAfterGTE(*i.LostAfterGTE))
+	}
+	if i.LostAfterLT != nil {
+		predicates = append(predicates, resourcegroup.LostAfterLT(*i.LostAfterLT))
+	}
+	if i.LostAfterLTE != nil {
+		predicates = append(predicates, resourcegroup.LostAfterLTE(*i.LostAfterLTE))
+	}
+	if i.MaxAttempts != nil {
+		predicates = append(predicates, resourcegroup.MaxAttemptsEQ(*i.MaxAttempts))
+	}
+	if i.MaxAttemptsNEQ != nil {
+		predicates = append(predicates, resourcegroup.MaxAttemptsNEQ(*i.MaxAttemptsNEQ))
+	}
+	if len(i.MaxAttemptsIn) > 0 {
+		predicates = append(predicates, resourcegroup.MaxAttemptsIn(i.MaxAttemptsIn...))
+	}
+	if len(i.MaxAttemptsNotIn) > 0 {
+		predicates = append(predicates, resourcegroup.MaxAttemptsNotIn(i.MaxAttemptsNotIn...))
+	}
+	if i.MaxAttemptsGT != nil {
+		predicates = append(predicates, resourcegroup.MaxAttemptsGT(*i.MaxAttemptsGT))
+	}
+	if i.MaxAttemptsGTE != nil {
+		predicates = append(predicates, resourcegroup.MaxAttemptsGTE(*i.MaxAttemptsGTE))
+	}
+	if i.MaxAttemptsLT != nil {
+		predicates = append(predicates, resourcegroup.MaxAttemptsLT(*i.MaxAttemptsLT))
+	}
+	if i.MaxAttemptsLTE != nil {
+		predicates = append(predicates, resourcegroup.MaxAttemptsLTE(*i.MaxAttemptsLTE))
+	}
+	if i.PendingTimeout != nil {
+		predicates = append(predicates, resourcegroup.PendingTimeoutEQ(*i.PendingTimeout))
+	}
+	if i.PendingTimeoutNEQ != nil {
+		predicates = append(predicates, resourcegroup.PendingTimeoutNEQ(*i.PendingTimeoutNEQ))
+	}
+	if len(i.PendingTimeoutIn) > 0 {
+		predicates = append(predicates, resourcegroup.PendingTimeoutIn(i.PendingTimeoutIn...))
+	}
+	if len(i.PendingTimeoutNotIn) > 0 {
+		predicates = append(predicates, resourcegroup.PendingTimeoutNotIn(i.PendingTimeoutNotIn...))
+	}
+	if i.PendingTimeoutGT != nil {
+		predicates = append(predicates, resourcegroup.PendingTimeoutGT(*i.PendingTimeoutGT))
+	}
+	if i.PendingTimeoutGTE != nil {
+		predicates = append(predicates, resourcegroup.PendingTimeoutGTE(*i.PendingTimeoutGTE))
+	}
+	if i.PendingTimeoutLT != nil {
+		predicates = append(predicates, resourcegroup.PendingTimeoutLT(*i.PendingTimeoutLT))
+	}
+	if i.PendingTimeoutLTE != nil {
+		predicates = append(predicates, resourcegroup.PendingTimeoutLTE(*i.PendingTimeoutLTE))
+	}
+	if i.HalfLife != nil {
+		predicates = append(predicates, resourcegroup.HalfLifeEQ(*i.HalfLife))
+	}
+	if i.HalfLifeNEQ != nil {
+		predicates = append(predicates, resourcegroup.HalfLifeNEQ(*i.HalfLifeNEQ))
+	}
+	if len(i.HalfLifeIn) > 0 {
+		predicates = append(predicates, resourcegroup.HalfLifeIn(i.HalfLifeIn...))
+	}
+	if len(i.HalfLifeNotIn) > 0 {
+		predicates = append(predicates, resourcegroup.HalfLifeNotIn(i.HalfLifeNotIn...))
+	}
+	if i.HalfLifeGT != nil {
+		predicates = append(predicates, resourcegroup.HalfLifeGT(*i.HalfLifeGT))
+	}
+	if i.HalfLifeGTE != nil {
+		predicates = append(predicates, resourcegroup.HalfLifeGTE(*i.HalfLifeGTE))
+	}
+	if i.HalfLifeLT != nil {
+		predicates = append(predicates, resourcegroup.HalfLifeLT(*i.HalfLifeLT))
+	}
+	if i.HalfLifeLTE != nil {
+		predicates = append(predicates, resourcegroup.HalfLifeLTE(*i.HalfLifeLTE))
+	}
+	if i.Lookback != nil {
+		predicates = append(predicates, resourcegroup.LookbackEQ(*i.Lookback))
+	}
+	if i.LookbackNEQ != nil {
+		predicates = append(predicates, resourcegroup.LookbackNEQ(*i.LookbackNEQ))
+	}
+	if len(i.LookbackIn) > 0 {
+		predicates = append(predicates, resourcegroup.LookbackIn(i.LookbackIn...))
+	}
+	if len(i.LookbackNotIn) > 0 {
+		predicates = append(predicates, resourcegroup.LookbackNotIn(i.LookbackNotIn...))
+	}
+	if i.LookbackGT != nil {
+		predicates = append(predicates, resourcegroup.LookbackGT(*i.LookbackGT))
+	}
+	if i.LookbackGTE != nil {
+		predicates = append(predicates, resourcegroup.LookbackGTE(*i.LookbackGTE))
+	}
+	if i.LookbackLT != nil {
+		predicates = append(predicates, resourcegroup.LookbackLT(*i.LookbackLT))
+	}
+	if i.LookbackLTE != nil {
+		predicates = append(predicates, resourcegroup.LookbackLTE(*i.LookbackLTE))
 	}
 
 	if i.HasAgents != nil {
@@ -13014,6 +14270,34 @@ type SessionWhereInput struct {
 	StrictAgents    *bool `json:"strictAgents,omitempty"`
 	StrictAgentsNEQ *bool `json:"strictAgentsNEQ,omitempty"`
 
+	// "lifetime" field predicates.
+	Lifetime       *int  `json:"lifetime,omitempty"`
+	LifetimeNEQ    *int  `json:"lifetimeNEQ,omitempty"`
+	LifetimeIn     []int `json:"lifetimeIn,omitempty"`
+	LifetimeNotIn  []int `json:"lifetimeNotIn,omitempty"`
+	LifetimeGT     *int  `json:"lifetimeGT,omitempty"`
+	LifetimeGTE    *int  `json:"lifetimeGTE,omitempty"`
+	LifetimeLT     *int  `json:"lifetimeLT,omitempty"`
+	LifetimeLTE    *int  `json:"lifetimeLTE,omitempty"`
+	LifetimeIsNil  bool  `json:"lifetimeIsNil,omitempty"`
+	LifetimeNotNil bool  `json:"lifetimeNotNil,omitempty"`
+
+	// "preemptible" field predicates.
+	Preemptible    *bool `json:"preemptible,omitempty"`
+	PreemptibleNEQ *bool `json:"preemptibleNEQ,omitempty"`
+
+	// "idle_exempt" field predicates.
+	IdleExempt    *bool `json:"idleExempt,omitempty"`
+	IdleExemptNEQ *bool `json:"idleExemptNEQ,omitempty"`
+
+	// "session_group_id" field predicates.
+	SessionGroupID       *uuid.UUID  `json:"sessionGroupID,omitempty"`
+	SessionGroupIDNEQ    *uuid.UUID  `json:"sessionGroupIDNEQ,omitempty"`
+	SessionGroupIDIn     []uuid.UUID `json:"sessionGroupIDIn,omitempty"`
+	SessionGroupIDNotIn  []uuid.UUID `json:"sessionGroupIDNotIn,omitempty"`
+	SessionGroupIDIsNil  bool        `json:"sessionGroupIDIsNil,omitempty"`
+	SessionGroupIDNotNil bool        `json:"sessionGroupIDNotNil,omitempty"`
+
 	// "scheduled_at" field predicates.
 	ScheduledAt       *time.Time  `json:"scheduledAt,omitempty"`
 	ScheduledAtNEQ    *time.Time  `json:"scheduledAtNEQ,omitempty"`
@@ -13109,6 +14393,10 @@ type SessionWhereInput struct {
 	// "agents" edge predicates.
 	HasAgents     *bool              `json:"hasAgents,omitempty"`
 	HasAgentsWith []*AgentWhereInput `json:"hasAgentsWith,omitempty"`
+
+	// "session_group" edge predicates.
+	HasSessionGroup     *bool                     `json:"hasSessionGroup,omitempty"`
+	HasSessionGroupWith []*SessionGroupWhereInput `json:"hasSessionGroupWith,omitempty"`
 
 	// "depends_on" edge predicates.
 	HasDependsOn     *bool                          `json:"hasDependsOn,omitempty"`
@@ -13520,6 +14808,66 @@ func (i *SessionWhereInput) P() (predicate.Session, error) {
 	if i.StrictAgentsNEQ != nil {
 		predicates = append(predicates, session.StrictAgentsNEQ(*i.StrictAgentsNEQ))
 	}
+	if i.Lifetime != nil {
+		predicates = append(predicates, session.LifetimeEQ(*i.Lifetime))
+	}
+	if i.LifetimeNEQ != nil {
+		predicates = append(predicates, session.LifetimeNEQ(*i.LifetimeNEQ))
+	}
+	if len(i.LifetimeIn) > 0 {
+		predicates = append(predicates, session.LifetimeIn(i.LifetimeIn...))
+	}
+	if len(i.LifetimeNotIn) > 0 {
+		predicates = append(predicates, session.LifetimeNotIn(i.LifetimeNotIn...))
+	}
+	if i.LifetimeGT != nil {
+		predicates = append(predicates, session.LifetimeGT(*i.LifetimeGT))
+	}
+	if i.LifetimeGTE != nil {
+		predicates = append(predicates, session.LifetimeGTE(*i.LifetimeGTE))
+	}
+	if i.LifetimeLT != nil {
+		predicates = append(predicates, session.LifetimeLT(*i.LifetimeLT))
+	}
+	if i.LifetimeLTE != nil {
+		predicates = append(predicates, session.LifetimeLTE(*i.LifetimeLTE))
+	}
+	if i.LifetimeIsNil {
+		predicates = append(predicates, session.LifetimeIsNil())
+	}
+	if i.LifetimeNotNil {
+		predicates = append(predicates, session.LifetimeNotNil())
+	}
+	if i.Preemptible != nil {
+		predicates = append(predicates, session.PreemptibleEQ(*i.Preemptible))
+	}
+	if i.PreemptibleNEQ != nil {
+		predicates = append(predicates, session.PreemptibleNEQ(*i.PreemptibleNEQ))
+	}
+	if i.IdleExempt != nil {
+		predicates = append(predicates, session.IdleExemptEQ(*i.IdleExempt))
+	}
+	if i.IdleExemptNEQ != nil {
+		predicates = append(predicates, session.IdleExemptNEQ(*i.IdleExemptNEQ))
+	}
+	if i.SessionGroupID != nil {
+		predicates = append(predicates, session.SessionGroupIDEQ(*i.SessionGroupID))
+	}
+	if i.SessionGroupIDNEQ != nil {
+		predicates = append(predicates, session.SessionGroupIDNEQ(*i.SessionGroupIDNEQ))
+	}
+	if len(i.SessionGroupIDIn) > 0 {
+		predicates = append(predicates, session.SessionGroupIDIn(i.SessionGroupIDIn...))
+	}
+	if len(i.SessionGroupIDNotIn) > 0 {
+		predicates = append(predicates, session.SessionGroupIDNotIn(i.SessionGroupIDNotIn...))
+	}
+	if i.SessionGroupIDIsNil {
+		predicates = append(predicates, session.SessionGroupIDIsNil())
+	}
+	if i.SessionGroupIDNotNil {
+		predicates = append(predicates, session.SessionGroupIDNotNil())
+	}
 	if i.ScheduledAt != nil {
 		predicates = append(predicates, session.ScheduledAtEQ(*i.ScheduledAt))
 	}
@@ -13826,6 +15174,24 @@ func (i *SessionWhereInput) P() (predicate.Session, error) {
 			with = append(with, p)
 		}
 		predicates = append(predicates, session.HasAgentsWith(with...))
+	}
+	if i.HasSessionGroup != nil {
+		p := session.HasSessionGroup()
+		if !*i.HasSessionGroup {
+			p = session.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasSessionGroupWith) > 0 {
+		with := make([]predicate.SessionGroup, 0, len(i.HasSessionGroupWith))
+		for _, w := range i.HasSessionGroupWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasSessionGroupWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, session.HasSessionGroupWith(with...))
 	}
 	if i.HasDependsOn != nil {
 		p := session.HasDependsOn()
@@ -14547,6 +15913,388 @@ func (i *SessionEventWhereInput) P() (predicate.SessionEvent, error) {
 	}
 }
 
+// SessionGroupWhereInput represents a where input for filtering SessionGroup queries.
+type SessionGroupWhereInput struct {
+	Predicates []predicate.SessionGroup  `json:"-"`
+	Not        *SessionGroupWhereInput   `json:"not,omitempty"`
+	Or         []*SessionGroupWhereInput `json:"or,omitempty"`
+	And        []*SessionGroupWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID      *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ   *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn    []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn []uuid.UUID `json:"domainIDNotIn,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID      *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ   *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn    []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn []uuid.UUID `json:"projectIDNotIn,omitempty"`
+
+	// "owner_id" field predicates.
+	OwnerID      *uuid.UUID  `json:"ownerID,omitempty"`
+	OwnerIDNEQ   *uuid.UUID  `json:"ownerIDNEQ,omitempty"`
+	OwnerIDIn    []uuid.UUID `json:"ownerIDIn,omitempty"`
+	OwnerIDNotIn []uuid.UUID `json:"ownerIDNotIn,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "placement" field predicates.
+	Placement      *sessiongroup.Placement  `json:"placement,omitempty"`
+	PlacementNEQ   *sessiongroup.Placement  `json:"placementNEQ,omitempty"`
+	PlacementIn    []sessiongroup.Placement `json:"placementIn,omitempty"`
+	PlacementNotIn []sessiongroup.Placement `json:"placementNotIn,omitempty"`
+
+	// "strict" field predicates.
+	Strict    *bool `json:"strict,omitempty"`
+	StrictNEQ *bool `json:"strictNEQ,omitempty"`
+
+	// "domain" edge predicates.
+	HasDomain     *bool               `json:"hasDomain,omitempty"`
+	HasDomainWith []*DomainWhereInput `json:"hasDomainWith,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
+
+	// "owner" edge predicates.
+	HasOwner     *bool             `json:"hasOwner,omitempty"`
+	HasOwnerWith []*UserWhereInput `json:"hasOwnerWith,omitempty"`
+
+	// "sessions" edge predicates.
+	HasSessions     *bool                `json:"hasSessions,omitempty"`
+	HasSessionsWith []*SessionWhereInput `json:"hasSessionsWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *SessionGroupWhereInput) AddPredicates(predicates ...predicate.SessionGroup) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the SessionGroupWhereInput filter on the SessionGroupQuery builder.
+func (i *SessionGroupWhereInput) Filter(q *SessionGroupQuery) (*SessionGroupQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptySessionGroupWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptySessionGroupWhereInput is returned in case the SessionGroupWhereInput is empty.
+var ErrEmptySessionGroupWhereInput = errors.New("ent: empty predicate SessionGroupWhereInput")
+
+// P returns a predicate for filtering sessiongroups.
+// An error is returned if the input is empty or invalid.
+func (i *SessionGroupWhereInput) P() (predicate.SessionGroup, error) {
+	var predicates []predicate.SessionGroup
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, sessiongroup.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.SessionGroup, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, sessiongroup.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.SessionGroup, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, sessiongroup.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, sessiongroup.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, sessiongroup.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, sessiongroup.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, sessiongroup.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, sessiongroup.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, sessiongroup.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, sessiongroup.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, sessiongroup.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, sessiongroup.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, sessiongroup.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, sessiongroup.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, sessiongroup.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, sessiongroup.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, sessiongroup.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, sessiongroup.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, sessiongroup.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, sessiongroup.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, sessiongroup.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, sessiongroup.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, sessiongroup.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, sessiongroup.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, sessiongroup.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, sessiongroup.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, sessiongroup.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.OwnerID != nil {
+		predicates = append(predicates, sessiongroup.OwnerIDEQ(*i.OwnerID))
+	}
+	if i.OwnerIDNEQ != nil {
+		predicates = append(predicates, sessiongroup.OwnerIDNEQ(*i.OwnerIDNEQ))
+	}
+	if len(i.OwnerIDIn) > 0 {
+		predicates = append(predicates, sessiongroup.OwnerIDIn(i.OwnerIDIn...))
+	}
+	if len(i.OwnerIDNotIn) > 0 {
+		predicates = append(predicates, sessiongroup.OwnerIDNotIn(i.OwnerIDNotIn...))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, sessiongroup.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, sessiongroup.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, sessiongroup.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, sessiongroup.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, sessiongroup.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, sessiongroup.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, sessiongroup.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, sessiongroup.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, sessiongroup.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, sessiongroup.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, sessiongroup.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, sessiongroup.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, sessiongroup.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Placement != nil {
+		predicates = append(predicates, sessiongroup.PlacementEQ(*i.Placement))
+	}
+	if i.PlacementNEQ != nil {
+		predicates = append(predicates, sessiongroup.PlacementNEQ(*i.PlacementNEQ))
+	}
+	if len(i.PlacementIn) > 0 {
+		predicates = append(predicates, sessiongroup.PlacementIn(i.PlacementIn...))
+	}
+	if len(i.PlacementNotIn) > 0 {
+		predicates = append(predicates, sessiongroup.PlacementNotIn(i.PlacementNotIn...))
+	}
+	if i.Strict != nil {
+		predicates = append(predicates, sessiongroup.StrictEQ(*i.Strict))
+	}
+	if i.StrictNEQ != nil {
+		predicates = append(predicates, sessiongroup.StrictNEQ(*i.StrictNEQ))
+	}
+
+	if i.HasDomain != nil {
+		p := sessiongroup.HasDomain()
+		if !*i.HasDomain {
+			p = sessiongroup.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDomainWith) > 0 {
+		with := make([]predicate.Domain, 0, len(i.HasDomainWith))
+		for _, w := range i.HasDomainWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDomainWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, sessiongroup.HasDomainWith(with...))
+	}
+	if i.HasProject != nil {
+		p := sessiongroup.HasProject()
+		if !*i.HasProject {
+			p = sessiongroup.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, sessiongroup.HasProjectWith(with...))
+	}
+	if i.HasOwner != nil {
+		p := sessiongroup.HasOwner()
+		if !*i.HasOwner {
+			p = sessiongroup.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasOwnerWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasOwnerWith))
+		for _, w := range i.HasOwnerWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasOwnerWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, sessiongroup.HasOwnerWith(with...))
+	}
+	if i.HasSessions != nil {
+		p := sessiongroup.HasSessions()
+		if !*i.HasSessions {
+			p = sessiongroup.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasSessionsWith) > 0 {
+		with := make([]predicate.Session, 0, len(i.HasSessionsWith))
+		for _, w := range i.HasSessionsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasSessionsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, sessiongroup.HasSessionsWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptySessionGroupWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return sessiongroup.And(predicates...), nil
+	}
+}
+
 // SessionMountWhereInput represents a where input for filtering SessionMount queries.
 type SessionMountWhereInput struct {
 	Predicates []predicate.SessionMount  `json:"-"`
@@ -14844,6 +16592,438 @@ func (i *SessionMountWhereInput) P() (predicate.SessionMount, error) {
 		return predicates[0], nil
 	default:
 		return sessionmount.And(predicates...), nil
+	}
+}
+
+// ShareWeightWhereInput represents a where input for filtering ShareWeight queries.
+type ShareWeightWhereInput struct {
+	Predicates []predicate.ShareWeight  `json:"-"`
+	Not        *ShareWeightWhereInput   `json:"not,omitempty"`
+	Or         []*ShareWeightWhereInput `json:"or,omitempty"`
+	And        []*ShareWeightWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "weight" field predicates.
+	Weight      *float64  `json:"weight,omitempty"`
+	WeightNEQ   *float64  `json:"weightNEQ,omitempty"`
+	WeightIn    []float64 `json:"weightIn,omitempty"`
+	WeightNotIn []float64 `json:"weightNotIn,omitempty"`
+	WeightGT    *float64  `json:"weightGT,omitempty"`
+	WeightGTE   *float64  `json:"weightGTE,omitempty"`
+	WeightLT    *float64  `json:"weightLT,omitempty"`
+	WeightLTE   *float64  `json:"weightLTE,omitempty"`
+
+	// "resource_group_id" field predicates.
+	ResourceGroupID       *uuid.UUID  `json:"resourceGroupID,omitempty"`
+	ResourceGroupIDNEQ    *uuid.UUID  `json:"resourceGroupIDNEQ,omitempty"`
+	ResourceGroupIDIn     []uuid.UUID `json:"resourceGroupIDIn,omitempty"`
+	ResourceGroupIDNotIn  []uuid.UUID `json:"resourceGroupIDNotIn,omitempty"`
+	ResourceGroupIDIsNil  bool        `json:"resourceGroupIDIsNil,omitempty"`
+	ResourceGroupIDNotNil bool        `json:"resourceGroupIDNotNil,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID       *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ    *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn     []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn  []uuid.UUID `json:"domainIDNotIn,omitempty"`
+	DomainIDIsNil  bool        `json:"domainIDIsNil,omitempty"`
+	DomainIDNotNil bool        `json:"domainIDNotNil,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID       *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ    *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn     []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn  []uuid.UUID `json:"projectIDNotIn,omitempty"`
+	ProjectIDIsNil  bool        `json:"projectIDIsNil,omitempty"`
+	ProjectIDNotNil bool        `json:"projectIDNotNil,omitempty"`
+
+	// "user_id" field predicates.
+	UserID       *uuid.UUID  `json:"userID,omitempty"`
+	UserIDNEQ    *uuid.UUID  `json:"userIDNEQ,omitempty"`
+	UserIDIn     []uuid.UUID `json:"userIDIn,omitempty"`
+	UserIDNotIn  []uuid.UUID `json:"userIDNotIn,omitempty"`
+	UserIDIsNil  bool        `json:"userIDIsNil,omitempty"`
+	UserIDNotNil bool        `json:"userIDNotNil,omitempty"`
+
+	// "within_project_id" field predicates.
+	WithinProjectID       *uuid.UUID  `json:"withinProjectID,omitempty"`
+	WithinProjectIDNEQ    *uuid.UUID  `json:"withinProjectIDNEQ,omitempty"`
+	WithinProjectIDIn     []uuid.UUID `json:"withinProjectIDIn,omitempty"`
+	WithinProjectIDNotIn  []uuid.UUID `json:"withinProjectIDNotIn,omitempty"`
+	WithinProjectIDIsNil  bool        `json:"withinProjectIDIsNil,omitempty"`
+	WithinProjectIDNotNil bool        `json:"withinProjectIDNotNil,omitempty"`
+
+	// "resource_group" edge predicates.
+	HasResourceGroup     *bool                      `json:"hasResourceGroup,omitempty"`
+	HasResourceGroupWith []*ResourceGroupWhereInput `json:"hasResourceGroupWith,omitempty"`
+
+	// "domain" edge predicates.
+	HasDomain     *bool               `json:"hasDomain,omitempty"`
+	HasDomainWith []*DomainWhereInput `json:"hasDomainWith,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
+
+	// "user" edge predicates.
+	HasUser     *bool             `json:"hasUser,omitempty"`
+	HasUserWith []*UserWhereInput `json:"hasUserWith,omitempty"`
+
+	// "within_project" edge predicates.
+	HasWithinProject     *bool                `json:"hasWithinProject,omitempty"`
+	HasWithinProjectWith []*ProjectWhereInput `json:"hasWithinProjectWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *ShareWeightWhereInput) AddPredicates(predicates ...predicate.ShareWeight) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the ShareWeightWhereInput filter on the ShareWeightQuery builder.
+func (i *ShareWeightWhereInput) Filter(q *ShareWeightQuery) (*ShareWeightQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyShareWeightWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyShareWeightWhereInput is returned in case the ShareWeightWhereInput is empty.
+var ErrEmptyShareWeightWhereInput = errors.New("ent: empty predicate ShareWeightWhereInput")
+
+// P returns a predicate for filtering shareweights.
+// An error is returned if the input is empty or invalid.
+func (i *ShareWeightWhereInput) P() (predicate.ShareWeight, error) {
+	var predicates []predicate.ShareWeight
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, shareweight.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.ShareWeight, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, shareweight.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.ShareWeight, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, shareweight.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, shareweight.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, shareweight.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, shareweight.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, shareweight.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, shareweight.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, shareweight.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, shareweight.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, shareweight.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, shareweight.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, shareweight.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, shareweight.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, shareweight.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, shareweight.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, shareweight.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, shareweight.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, shareweight.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Weight != nil {
+		predicates = append(predicates, shareweight.WeightEQ(*i.Weight))
+	}
+	if i.WeightNEQ != nil {
+		predicates = append(predicates, shareweight.WeightNEQ(*i.WeightNEQ))
+	}
+	if len(i.WeightIn) > 0 {
+		predicates = append(predicates, shareweight.WeightIn(i.WeightIn...))
+	}
+	if len(i.WeightNotIn) > 0 {
+		predicates = append(predicates, shareweight.WeightNotIn(i.WeightNotIn...))
+	}
+	if i.WeightGT != nil {
+		predicates = append(predicates, shareweight.WeightGT(*i.WeightGT))
+	}
+	if i.WeightGTE != nil {
+		predicates = append(predicates, shareweight.WeightGTE(*i.WeightGTE))
+	}
+	if i.WeightLT != nil {
+		predicates = append(predicates, shareweight.WeightLT(*i.WeightLT))
+	}
+	if i.WeightLTE != nil {
+		predicates = append(predicates, shareweight.WeightLTE(*i.WeightLTE))
+	}
+	if i.ResourceGroupID != nil {
+		predicates = append(predicates, shareweight.ResourceGroupIDEQ(*i.ResourceGroupID))
+	}
+	if i.ResourceGroupIDNEQ != nil {
+		predicates = append(predicates, shareweight.ResourceGroupIDNEQ(*i.ResourceGroupIDNEQ))
+	}
+	if len(i.ResourceGroupIDIn) > 0 {
+		predicates = append(predicates, shareweight.ResourceGroupIDIn(i.ResourceGroupIDIn...))
+	}
+	if len(i.ResourceGroupIDNotIn) > 0 {
+		predicates = append(predicates, shareweight.ResourceGroupIDNotIn(i.ResourceGroupIDNotIn...))
+	}
+	if i.ResourceGroupIDIsNil {
+		predicates = append(predicates, shareweight.ResourceGroupIDIsNil())
+	}
+	if i.ResourceGroupIDNotNil {
+		predicates = append(predicates, shareweight.ResourceGroupIDNotNil())
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, shareweight.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, shareweight.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, shareweight.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, shareweight.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.DomainIDIsNil {
+		predicates = append(predicates, shareweight.DomainIDIsNil())
+	}
+	if i.DomainIDNotNil {
+		predicates = append(predicates, shareweight.DomainIDNotNil())
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, shareweight.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, shareweight.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, shareweight.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, shareweight.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.ProjectIDIsNil {
+		predicates = append(predicates, shareweight.ProjectIDIsNil())
+	}
+	if i.ProjectIDNotNil {
+		predicates = append(predicates, shareweight.ProjectIDNotNil())
+	}
+	if i.UserID != nil {
+		predicates = append(predicates, shareweight.UserIDEQ(*i.UserID))
+	}
+	if i.UserIDNEQ != nil {
+		predicates = append(predicates, shareweight.UserIDNEQ(*i.UserIDNEQ))
+	}
+	if len(i.UserIDIn) > 0 {
+		predicates = append(predicates, shareweight.UserIDIn(i.UserIDIn...))
+	}
+	if len(i.UserIDNotIn) > 0 {
+		predicates = append(predicates, shareweight.UserIDNotIn(i.UserIDNotIn...))
+	}
+	if i.UserIDIsNil {
+		predicates = append(predicates, shareweight.UserIDIsNil())
+	}
+	if i.UserIDNotNil {
+		predicates = append(predicates, shareweight.UserIDNotNil())
+	}
+	if i.WithinProjectID != nil {
+		predicates = append(predicates, shareweight.WithinProjectIDEQ(*i.WithinProjectID))
+	}
+	if i.WithinProjectIDNEQ != nil {
+		predicates = append(predicates, shareweight.WithinProjectIDNEQ(*i.WithinProjectIDNEQ))
+	}
+	if len(i.WithinProjectIDIn) > 0 {
+		predicates = append(predicates, shareweight.WithinProjectIDIn(i.WithinProjectIDIn...))
+	}
+	if len(i.WithinProjectIDNotIn) > 0 {
+		predicates = append(predicates, shareweight.WithinProjectIDNotIn(i.WithinProjectIDNotIn...))
+	}
+	if i.WithinProjectIDIsNil {
+		predicates = append(predicates, shareweight.WithinProjectIDIsNil())
+	}
+	if i.WithinProjectIDNotNil {
+		predicates = append(predicates, shareweight.WithinProjectIDNotNil())
+	}
+
+	if i.HasResourceGroup != nil {
+		p := shareweight.HasResourceGroup()
+		if !*i.HasResourceGroup {
+			p = shareweight.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasResourceGroupWith) > 0 {
+		with := make([]predicate.ResourceGroup, 0, len(i.HasResourceGroupWith))
+		for _, w := range i.HasResourceGroupWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasResourceGroupWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, shareweight.HasResourceGroupWith(with...))
+	}
+	if i.HasDomain != nil {
+		p := shareweight.HasDomain()
+		if !*i.HasDomain {
+			p = shareweight.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDomainWith) > 0 {
+		with := make([]predicate.Domain, 0, len(i.HasDomainWith))
+		for _, w := range i.HasDomainWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDomainWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, shareweight.HasDomainWith(with...))
+	}
+	if i.HasProject != nil {
+		p := shareweight.HasProject()
+		if !*i.HasProject {
+			p = shareweight.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, shareweight.HasProjectWith(with...))
+	}
+	if i.HasUser != nil {
+		p := shareweight.HasUser()
+		if !*i.HasUser {
+			p = shareweight.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasUserWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasUserWith))
+		for _, w := range i.HasUserWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasUserWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, shareweight.HasUserWith(with...))
+	}
+	if i.HasWithinProject != nil {
+		p := shareweight.HasWithinProject()
+		if !*i.HasWithinProject {
+			p = shareweight.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasWithinProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasWithinProjectWith))
+		for _, w := range i.HasWithinProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasWithinProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, shareweight.HasWithinProjectWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyShareWeightWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return shareweight.And(predicates...), nil
 	}
 }
 

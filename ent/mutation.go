@@ -21,6 +21,8 @@ import (
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/identityprovider"
+	"github.com/berthhq/berth/ent/idlebinding"
+	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -44,7 +46,9 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
@@ -79,6 +83,8 @@ const (
 	TypeFence             = "Fence"
 	TypeGroupGrant        = "GroupGrant"
 	TypeIdentityProvider  = "IdentityProvider"
+	TypeIdleBinding       = "IdleBinding"
+	TypeIdleChecker       = "IdleChecker"
 	TypeImage             = "Image"
 	TypeInvitation        = "Invitation"
 	TypeJoinToken         = "JoinToken"
@@ -102,7 +108,9 @@ const (
 	TypeSession           = "Session"
 	TypeSessionDependency = "SessionDependency"
 	TypeSessionEvent      = "SessionEvent"
+	TypeSessionGroup      = "SessionGroup"
 	TypeSessionMount      = "SessionMount"
+	TypeShareWeight       = "ShareWeight"
 	TypeSlotType          = "SlotType"
 	TypeStorageProxy      = "StorageProxy"
 	TypeTask              = "Task"
@@ -1134,6 +1142,10 @@ type AgentMutation struct {
 	name                  *string
 	status                *agent.Status
 	schedulable           *bool
+	cordon_reason         *string
+	drain_deadline        *time.Time
+	drain_action          *agent.DrainAction
+	lost_at               *time.Time
 	incarnation           *string
 	version               *string
 	architecture          *string
@@ -1144,6 +1156,9 @@ type AgentMutation struct {
 	appendprobes          []report.Probe
 	volumes               *[]string
 	appendvolumes         []string
+	counters              *report.Counters
+	links                 *[]report.Link
+	appendlinks           []report.Link
 	first_seen_at         *time.Time
 	last_seen_at          *time.Time
 	clearedFields         map[string]struct{}
@@ -1370,6 +1385,189 @@ func (m *AgentMutation) OldSchedulable(ctx context.Context) (v bool, err error) 
 // ResetSchedulable resets all changes to the "schedulable" field.
 func (m *AgentMutation) ResetSchedulable() {
 	m.schedulable = nil
+}
+
+// SetCordonReason sets the "cordon_reason" field.
+func (m *AgentMutation) SetCordonReason(s string) {
+	m.cordon_reason = &s
+}
+
+// CordonReason returns the value of the "cordon_reason" field in the mutation.
+func (m *AgentMutation) CordonReason() (r string, exists bool) {
+	v := m.cordon_reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCordonReason returns the old "cordon_reason" field's value of the Agent entity.
+// If the Agent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentMutation) OldCordonReason(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCordonReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCordonReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCordonReason: %w", err)
+	}
+	return oldValue.CordonReason, nil
+}
+
+// ResetCordonReason resets all changes to the "cordon_reason" field.
+func (m *AgentMutation) ResetCordonReason() {
+	m.cordon_reason = nil
+}
+
+// SetDrainDeadline sets the "drain_deadline" field.
+func (m *AgentMutation) SetDrainDeadline(t time.Time) {
+	m.drain_deadline = &t
+}
+
+// DrainDeadline returns the value of the "drain_deadline" field in the mutation.
+func (m *AgentMutation) DrainDeadline() (r time.Time, exists bool) {
+	v := m.drain_deadline
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDrainDeadline returns the old "drain_deadline" field's value of the Agent entity.
+// If the Agent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentMutation) OldDrainDeadline(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDrainDeadline is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDrainDeadline requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDrainDeadline: %w", err)
+	}
+	return oldValue.DrainDeadline, nil
+}
+
+// ClearDrainDeadline clears the value of the "drain_deadline" field.
+func (m *AgentMutation) ClearDrainDeadline() {
+	m.drain_deadline = nil
+	m.clearedFields[agent.FieldDrainDeadline] = struct{}{}
+}
+
+// DrainDeadlineCleared returns if the "drain_deadline" field was cleared in this mutation.
+func (m *AgentMutation) DrainDeadlineCleared() bool {
+	_, ok := m.clearedFields[agent.FieldDrainDeadline]
+	return ok
+}
+
+// ResetDrainDeadline resets all changes to the "drain_deadline" field.
+func (m *AgentMutation) ResetDrainDeadline() {
+	m.drain_deadline = nil
+	delete(m.clearedFields, agent.FieldDrainDeadline)
+}
+
+// SetDrainAction sets the "drain_action" field.
+func (m *AgentMutation) SetDrainAction(aa agent.DrainAction) {
+	m.drain_action = &aa
+}
+
+// DrainAction returns the value of the "drain_action" field in the mutation.
+func (m *AgentMutation) DrainAction() (r agent.DrainAction, exists bool) {
+	v := m.drain_action
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDrainAction returns the old "drain_action" field's value of the Agent entity.
+// If the Agent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentMutation) OldDrainAction(ctx context.Context) (v *agent.DrainAction, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDrainAction is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDrainAction requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDrainAction: %w", err)
+	}
+	return oldValue.DrainAction, nil
+}
+
+// ClearDrainAction clears the value of the "drain_action" field.
+func (m *AgentMutation) ClearDrainAction() {
+	m.drain_action = nil
+	m.clearedFields[agent.FieldDrainAction] = struct{}{}
+}
+
+// DrainActionCleared returns if the "drain_action" field was cleared in this mutation.
+func (m *AgentMutation) DrainActionCleared() bool {
+	_, ok := m.clearedFields[agent.FieldDrainAction]
+	return ok
+}
+
+// ResetDrainAction resets all changes to the "drain_action" field.
+func (m *AgentMutation) ResetDrainAction() {
+	m.drain_action = nil
+	delete(m.clearedFields, agent.FieldDrainAction)
+}
+
+// SetLostAt sets the "lost_at" field.
+func (m *AgentMutation) SetLostAt(t time.Time) {
+	m.lost_at = &t
+}
+
+// LostAt returns the value of the "lost_at" field in the mutation.
+func (m *AgentMutation) LostAt() (r time.Time, exists bool) {
+	v := m.lost_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLostAt returns the old "lost_at" field's value of the Agent entity.
+// If the Agent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentMutation) OldLostAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLostAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLostAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLostAt: %w", err)
+	}
+	return oldValue.LostAt, nil
+}
+
+// ClearLostAt clears the value of the "lost_at" field.
+func (m *AgentMutation) ClearLostAt() {
+	m.lost_at = nil
+	m.clearedFields[agent.FieldLostAt] = struct{}{}
+}
+
+// LostAtCleared returns if the "lost_at" field was cleared in this mutation.
+func (m *AgentMutation) LostAtCleared() bool {
+	_, ok := m.clearedFields[agent.FieldLostAt]
+	return ok
+}
+
+// ResetLostAt resets all changes to the "lost_at" field.
+func (m *AgentMutation) ResetLostAt() {
+	m.lost_at = nil
+	delete(m.clearedFields, agent.FieldLostAt)
 }
 
 // SetIncarnation sets the "incarnation" field.
@@ -1669,6 +1867,93 @@ func (m *AgentMutation) ResetVolumes() {
 	m.appendvolumes = nil
 }
 
+// SetCounters sets the "counters" field.
+func (m *AgentMutation) SetCounters(r report.Counters) {
+	m.counters = &r
+}
+
+// Counters returns the value of the "counters" field in the mutation.
+func (m *AgentMutation) Counters() (r report.Counters, exists bool) {
+	v := m.counters
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCounters returns the old "counters" field's value of the Agent entity.
+// If the Agent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentMutation) OldCounters(ctx context.Context) (v report.Counters, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCounters is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCounters requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCounters: %w", err)
+	}
+	return oldValue.Counters, nil
+}
+
+// ResetCounters resets all changes to the "counters" field.
+func (m *AgentMutation) ResetCounters() {
+	m.counters = nil
+}
+
+// SetLinks sets the "links" field.
+func (m *AgentMutation) SetLinks(r []report.Link) {
+	m.links = &r
+	m.appendlinks = nil
+}
+
+// Links returns the value of the "links" field in the mutation.
+func (m *AgentMutation) Links() (r []report.Link, exists bool) {
+	v := m.links
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLinks returns the old "links" field's value of the Agent entity.
+// If the Agent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentMutation) OldLinks(ctx context.Context) (v []report.Link, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLinks is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLinks requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLinks: %w", err)
+	}
+	return oldValue.Links, nil
+}
+
+// AppendLinks adds r to the "links" field.
+func (m *AgentMutation) AppendLinks(r []report.Link) {
+	m.appendlinks = append(m.appendlinks, r...)
+}
+
+// AppendedLinks returns the list of values that were appended to the "links" field in this mutation.
+func (m *AgentMutation) AppendedLinks() ([]report.Link, bool) {
+	if len(m.appendlinks) == 0 {
+		return nil, false
+	}
+	return m.appendlinks, true
+}
+
+// ResetLinks resets all changes to the "links" field.
+func (m *AgentMutation) ResetLinks() {
+	m.links = nil
+	m.appendlinks = nil
+}
+
 // SetFirstSeenAt sets the "first_seen_at" field.
 func (m *AgentMutation) SetFirstSeenAt(t time.Time) {
 	m.first_seen_at = &t
@@ -1946,7 +2231,7 @@ func (m *AgentMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *AgentMutation) Fields() []string {
-	fields := make([]string, 0, 13)
+	fields := make([]string, 0, 19)
 	if m.name != nil {
 		fields = append(fields, agent.FieldName)
 	}
@@ -1955,6 +2240,18 @@ func (m *AgentMutation) Fields() []string {
 	}
 	if m.schedulable != nil {
 		fields = append(fields, agent.FieldSchedulable)
+	}
+	if m.cordon_reason != nil {
+		fields = append(fields, agent.FieldCordonReason)
+	}
+	if m.drain_deadline != nil {
+		fields = append(fields, agent.FieldDrainDeadline)
+	}
+	if m.drain_action != nil {
+		fields = append(fields, agent.FieldDrainAction)
+	}
+	if m.lost_at != nil {
+		fields = append(fields, agent.FieldLostAt)
 	}
 	if m.incarnation != nil {
 		fields = append(fields, agent.FieldIncarnation)
@@ -1976,6 +2273,12 @@ func (m *AgentMutation) Fields() []string {
 	}
 	if m.volumes != nil {
 		fields = append(fields, agent.FieldVolumes)
+	}
+	if m.counters != nil {
+		fields = append(fields, agent.FieldCounters)
+	}
+	if m.links != nil {
+		fields = append(fields, agent.FieldLinks)
 	}
 	if m.first_seen_at != nil {
 		fields = append(fields, agent.FieldFirstSeenAt)
@@ -2000,6 +2303,14 @@ func (m *AgentMutation) Field(name string) (ent.Value, bool) {
 		return m.Status()
 	case agent.FieldSchedulable:
 		return m.Schedulable()
+	case agent.FieldCordonReason:
+		return m.CordonReason()
+	case agent.FieldDrainDeadline:
+		return m.DrainDeadline()
+	case agent.FieldDrainAction:
+		return m.DrainAction()
+	case agent.FieldLostAt:
+		return m.LostAt()
 	case agent.FieldIncarnation:
 		return m.Incarnation()
 	case agent.FieldVersion:
@@ -2014,6 +2325,10 @@ func (m *AgentMutation) Field(name string) (ent.Value, bool) {
 		return m.Probes()
 	case agent.FieldVolumes:
 		return m.Volumes()
+	case agent.FieldCounters:
+		return m.Counters()
+	case agent.FieldLinks:
+		return m.Links()
 	case agent.FieldFirstSeenAt:
 		return m.FirstSeenAt()
 	case agent.FieldLastSeenAt:
@@ -2035,6 +2350,14 @@ func (m *AgentMutation) OldField(ctx context.Context, name string) (ent.Value, e
 		return m.OldStatus(ctx)
 	case agent.FieldSchedulable:
 		return m.OldSchedulable(ctx)
+	case agent.FieldCordonReason:
+		return m.OldCordonReason(ctx)
+	case agent.FieldDrainDeadline:
+		return m.OldDrainDeadline(ctx)
+	case agent.FieldDrainAction:
+		return m.OldDrainAction(ctx)
+	case agent.FieldLostAt:
+		return m.OldLostAt(ctx)
 	case agent.FieldIncarnation:
 		return m.OldIncarnation(ctx)
 	case agent.FieldVersion:
@@ -2049,6 +2372,10 @@ func (m *AgentMutation) OldField(ctx context.Context, name string) (ent.Value, e
 		return m.OldProbes(ctx)
 	case agent.FieldVolumes:
 		return m.OldVolumes(ctx)
+	case agent.FieldCounters:
+		return m.OldCounters(ctx)
+	case agent.FieldLinks:
+		return m.OldLinks(ctx)
 	case agent.FieldFirstSeenAt:
 		return m.OldFirstSeenAt(ctx)
 	case agent.FieldLastSeenAt:
@@ -2084,6 +2411,34 @@ func (m *AgentMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetSchedulable(v)
+		return nil
+	case agent.FieldCordonReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCordonReason(v)
+		return nil
+	case agent.FieldDrainDeadline:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDrainDeadline(v)
+		return nil
+	case agent.FieldDrainAction:
+		v, ok := value.(agent.DrainAction)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDrainAction(v)
+		return nil
+	case agent.FieldLostAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLostAt(v)
 		return nil
 	case agent.FieldIncarnation:
 		v, ok := value.(string)
@@ -2133,6 +2488,20 @@ func (m *AgentMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetVolumes(v)
+		return nil
+	case agent.FieldCounters:
+		v, ok := value.(report.Counters)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCounters(v)
+		return nil
+	case agent.FieldLinks:
+		v, ok := value.([]report.Link)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLinks(v)
 		return nil
 	case agent.FieldFirstSeenAt:
 		v, ok := value.(time.Time)
@@ -2184,7 +2553,17 @@ func (m *AgentMutation) AddField(name string, value ent.Value) error {
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *AgentMutation) ClearedFields() []string {
-	return nil
+	var fields []string
+	if m.FieldCleared(agent.FieldDrainDeadline) {
+		fields = append(fields, agent.FieldDrainDeadline)
+	}
+	if m.FieldCleared(agent.FieldDrainAction) {
+		fields = append(fields, agent.FieldDrainAction)
+	}
+	if m.FieldCleared(agent.FieldLostAt) {
+		fields = append(fields, agent.FieldLostAt)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -2197,6 +2576,17 @@ func (m *AgentMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *AgentMutation) ClearField(name string) error {
+	switch name {
+	case agent.FieldDrainDeadline:
+		m.ClearDrainDeadline()
+		return nil
+	case agent.FieldDrainAction:
+		m.ClearDrainAction()
+		return nil
+	case agent.FieldLostAt:
+		m.ClearLostAt()
+		return nil
+	}
 	return fmt.Errorf("unknown Agent nullable field %s", name)
 }
 
@@ -2212,6 +2602,18 @@ func (m *AgentMutation) ResetField(name string) error {
 		return nil
 	case agent.FieldSchedulable:
 		m.ResetSchedulable()
+		return nil
+	case agent.FieldCordonReason:
+		m.ResetCordonReason()
+		return nil
+	case agent.FieldDrainDeadline:
+		m.ResetDrainDeadline()
+		return nil
+	case agent.FieldDrainAction:
+		m.ResetDrainAction()
+		return nil
+	case agent.FieldLostAt:
+		m.ResetLostAt()
 		return nil
 	case agent.FieldIncarnation:
 		m.ResetIncarnation()
@@ -2233,6 +2635,12 @@ func (m *AgentMutation) ResetField(name string) error {
 		return nil
 	case agent.FieldVolumes:
 		m.ResetVolumes()
+		return nil
+	case agent.FieldCounters:
+		m.ResetCounters()
+		return nil
+	case agent.FieldLinks:
+		m.ResetLinks()
 		return nil
 	case agent.FieldFirstSeenAt:
 		m.ResetFirstSeenAt()
@@ -4660,6 +5068,12 @@ type DeviceMutation struct {
 	attributes           *map[string]string
 	numa_node            *int
 	addnuma_node         *int
+	pcie_root            *string
+	parent               *string
+	groups               *[]string
+	appendgroups         []string
+	consumes             *[]report.CounterUse
+	appendconsumes       []report.CounterUse
 	health               *device.Health
 	health_message       *string
 	allocatable          *bool
@@ -5063,6 +5477,180 @@ func (m *DeviceMutation) ResetNumaNode() {
 	delete(m.clearedFields, device.FieldNumaNode)
 }
 
+// SetPcieRoot sets the "pcie_root" field.
+func (m *DeviceMutation) SetPcieRoot(s string) {
+	m.pcie_root = &s
+}
+
+// PcieRoot returns the value of the "pcie_root" field in the mutation.
+func (m *DeviceMutation) PcieRoot() (r string, exists bool) {
+	v := m.pcie_root
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPcieRoot returns the old "pcie_root" field's value of the Device entity.
+// If the Device object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeviceMutation) OldPcieRoot(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPcieRoot is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPcieRoot requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPcieRoot: %w", err)
+	}
+	return oldValue.PcieRoot, nil
+}
+
+// ResetPcieRoot resets all changes to the "pcie_root" field.
+func (m *DeviceMutation) ResetPcieRoot() {
+	m.pcie_root = nil
+}
+
+// SetParent sets the "parent" field.
+func (m *DeviceMutation) SetParent(s string) {
+	m.parent = &s
+}
+
+// Parent returns the value of the "parent" field in the mutation.
+func (m *DeviceMutation) Parent() (r string, exists bool) {
+	v := m.parent
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldParent returns the old "parent" field's value of the Device entity.
+// If the Device object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeviceMutation) OldParent(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldParent is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldParent requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldParent: %w", err)
+	}
+	return oldValue.Parent, nil
+}
+
+// ResetParent resets all changes to the "parent" field.
+func (m *DeviceMutation) ResetParent() {
+	m.parent = nil
+}
+
+// SetGroups sets the "groups" field.
+func (m *DeviceMutation) SetGroups(s []string) {
+	m.groups = &s
+	m.appendgroups = nil
+}
+
+// Groups returns the value of the "groups" field in the mutation.
+func (m *DeviceMutation) Groups() (r []string, exists bool) {
+	v := m.groups
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldGroups returns the old "groups" field's value of the Device entity.
+// If the Device object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeviceMutation) OldGroups(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldGroups is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldGroups requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldGroups: %w", err)
+	}
+	return oldValue.Groups, nil
+}
+
+// AppendGroups adds s to the "groups" field.
+func (m *DeviceMutation) AppendGroups(s []string) {
+	m.appendgroups = append(m.appendgroups, s...)
+}
+
+// AppendedGroups returns the list of values that were appended to the "groups" field in this mutation.
+func (m *DeviceMutation) AppendedGroups() ([]string, bool) {
+	if len(m.appendgroups) == 0 {
+		return nil, false
+	}
+	return m.appendgroups, true
+}
+
+// ResetGroups resets all changes to the "groups" field.
+func (m *DeviceMutation) ResetGroups() {
+	m.groups = nil
+	m.appendgroups = nil
+}
+
+// SetConsumes sets the "consumes" field.
+func (m *DeviceMutation) SetConsumes(ru []report.CounterUse) {
+	m.consumes = &ru
+	m.appendconsumes = nil
+}
+
+// Consumes returns the value of the "consumes" field in the mutation.
+func (m *DeviceMutation) Consumes() (r []report.CounterUse, exists bool) {
+	v := m.consumes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldConsumes returns the old "consumes" field's value of the Device entity.
+// If the Device object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeviceMutation) OldConsumes(ctx context.Context) (v []report.CounterUse, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldConsumes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldConsumes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldConsumes: %w", err)
+	}
+	return oldValue.Consumes, nil
+}
+
+// AppendConsumes adds ru to the "consumes" field.
+func (m *DeviceMutation) AppendConsumes(ru []report.CounterUse) {
+	m.appendconsumes = append(m.appendconsumes, ru...)
+}
+
+// AppendedConsumes returns the list of values that were appended to the "consumes" field in this mutation.
+func (m *DeviceMutation) AppendedConsumes() ([]report.CounterUse, bool) {
+	if len(m.appendconsumes) == 0 {
+		return nil, false
+	}
+	return m.appendconsumes, true
+}
+
+// ResetConsumes resets all changes to the "consumes" field.
+func (m *DeviceMutation) ResetConsumes() {
+	m.consumes = nil
+	m.appendconsumes = nil
+}
+
 // SetHealth sets the "health" field.
 func (m *DeviceMutation) SetHealth(d device.Health) {
 	m.health = &d
@@ -5319,7 +5907,7 @@ func (m *DeviceMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *DeviceMutation) Fields() []string {
-	fields := make([]string, 0, 12)
+	fields := make([]string, 0, 16)
 	if m.device_id != nil {
 		fields = append(fields, device.FieldDeviceID)
 	}
@@ -5340,6 +5928,18 @@ func (m *DeviceMutation) Fields() []string {
 	}
 	if m.numa_node != nil {
 		fields = append(fields, device.FieldNumaNode)
+	}
+	if m.pcie_root != nil {
+		fields = append(fields, device.FieldPcieRoot)
+	}
+	if m.parent != nil {
+		fields = append(fields, device.FieldParent)
+	}
+	if m.groups != nil {
+		fields = append(fields, device.FieldGroups)
+	}
+	if m.consumes != nil {
+		fields = append(fields, device.FieldConsumes)
 	}
 	if m.health != nil {
 		fields = append(fields, device.FieldHealth)
@@ -5378,6 +5978,14 @@ func (m *DeviceMutation) Field(name string) (ent.Value, bool) {
 		return m.Attributes()
 	case device.FieldNumaNode:
 		return m.NumaNode()
+	case device.FieldPcieRoot:
+		return m.PcieRoot()
+	case device.FieldParent:
+		return m.Parent()
+	case device.FieldGroups:
+		return m.Groups()
+	case device.FieldConsumes:
+		return m.Consumes()
 	case device.FieldHealth:
 		return m.Health()
 	case device.FieldHealthMessage:
@@ -5411,6 +6019,14 @@ func (m *DeviceMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldAttributes(ctx)
 	case device.FieldNumaNode:
 		return m.OldNumaNode(ctx)
+	case device.FieldPcieRoot:
+		return m.OldPcieRoot(ctx)
+	case device.FieldParent:
+		return m.OldParent(ctx)
+	case device.FieldGroups:
+		return m.OldGroups(ctx)
+	case device.FieldConsumes:
+		return m.OldConsumes(ctx)
 	case device.FieldHealth:
 		return m.OldHealth(ctx)
 	case device.FieldHealthMessage:
@@ -5478,6 +6094,34 @@ func (m *DeviceMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetNumaNode(v)
+		return nil
+	case device.FieldPcieRoot:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPcieRoot(v)
+		return nil
+	case device.FieldParent:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetParent(v)
+		return nil
+	case device.FieldGroups:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetGroups(v)
+		return nil
+	case device.FieldConsumes:
+		v, ok := value.([]report.CounterUse)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetConsumes(v)
 		return nil
 	case device.FieldHealth:
 		v, ok := value.(device.Health)
@@ -5607,6 +6251,18 @@ func (m *DeviceMutation) ResetField(name string) error {
 		return nil
 	case device.FieldNumaNode:
 		m.ResetNumaNode()
+		return nil
+	case device.FieldPcieRoot:
+		m.ResetPcieRoot()
+		return nil
+	case device.FieldParent:
+		m.ResetParent()
+		return nil
+	case device.FieldGroups:
+		m.ResetGroups()
+		return nil
+	case device.FieldConsumes:
+		m.ResetConsumes()
 		return nil
 	case device.FieldHealth:
 		m.ResetHealth()
@@ -9974,6 +10630,1976 @@ func (m *IdentityProviderMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown IdentityProvider edge %s", name)
+}
+
+// IdleBindingMutation represents an operation that mutates the IdleBinding nodes in the graph.
+type IdleBindingMutation struct {
+	config
+	op                    Op
+	typ                   string
+	id                    *uuid.UUID
+	created_at            *time.Time
+	clearedFields         map[string]struct{}
+	checker               *uuid.UUID
+	clearedchecker        bool
+	domain                *uuid.UUID
+	cleareddomain         bool
+	project               *uuid.UUID
+	clearedproject        bool
+	resource_group        *uuid.UUID
+	clearedresource_group bool
+	done                  bool
+	oldValue              func(context.Context) (*IdleBinding, error)
+	predicates            []predicate.IdleBinding
+}
+
+var _ ent.Mutation = (*IdleBindingMutation)(nil)
+
+// idlebindingOption allows management of the mutation configuration using functional options.
+type idlebindingOption func(*IdleBindingMutation)
+
+// newIdleBindingMutation creates new mutation for the IdleBinding entity.
+func newIdleBindingMutation(c config, op Op, opts ...idlebindingOption) *IdleBindingMutation {
+	m := &IdleBindingMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeIdleBinding,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withIdleBindingID sets the ID field of the mutation.
+func withIdleBindingID(id uuid.UUID) idlebindingOption {
+	return func(m *IdleBindingMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *IdleBinding
+		)
+		m.oldValue = func(ctx context.Context) (*IdleBinding, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().IdleBinding.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withIdleBinding sets the old IdleBinding of the mutation.
+func withIdleBinding(node *IdleBinding) idlebindingOption {
+	return func(m *IdleBindingMutation) {
+		m.oldValue = func(context.Context) (*IdleBinding, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m IdleBindingMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m IdleBindingMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of IdleBinding entities.
+func (m *IdleBindingMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *IdleBindingMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *IdleBindingMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().IdleBinding.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *IdleBindingMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *IdleBindingMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the IdleBinding entity.
+// If the IdleBinding object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleBindingMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *IdleBindingMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetCheckerID sets the "checker_id" field.
+func (m *IdleBindingMutation) SetCheckerID(u uuid.UUID) {
+	m.checker = &u
+}
+
+// CheckerID returns the value of the "checker_id" field in the mutation.
+func (m *IdleBindingMutation) CheckerID() (r uuid.UUID, exists bool) {
+	v := m.checker
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCheckerID returns the old "checker_id" field's value of the IdleBinding entity.
+// If the IdleBinding object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleBindingMutation) OldCheckerID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCheckerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCheckerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCheckerID: %w", err)
+	}
+	return oldValue.CheckerID, nil
+}
+
+// ResetCheckerID resets all changes to the "checker_id" field.
+func (m *IdleBindingMutation) ResetCheckerID() {
+	m.checker = nil
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *IdleBindingMutation) SetDomainID(u uuid.UUID) {
+	m.domain = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *IdleBindingMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the IdleBinding entity.
+// If the IdleBinding object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleBindingMutation) OldDomainID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (m *IdleBindingMutation) ClearDomainID() {
+	m.domain = nil
+	m.clearedFields[idlebinding.FieldDomainID] = struct{}{}
+}
+
+// DomainIDCleared returns if the "domain_id" field was cleared in this mutation.
+func (m *IdleBindingMutation) DomainIDCleared() bool {
+	_, ok := m.clearedFields[idlebinding.FieldDomainID]
+	return ok
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *IdleBindingMutation) ResetDomainID() {
+	m.domain = nil
+	delete(m.clearedFields, idlebinding.FieldDomainID)
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *IdleBindingMutation) SetProjectID(u uuid.UUID) {
+	m.project = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *IdleBindingMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the IdleBinding entity.
+// If the IdleBinding object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleBindingMutation) OldProjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (m *IdleBindingMutation) ClearProjectID() {
+	m.project = nil
+	m.clearedFields[idlebinding.FieldProjectID] = struct{}{}
+}
+
+// ProjectIDCleared returns if the "project_id" field was cleared in this mutation.
+func (m *IdleBindingMutation) ProjectIDCleared() bool {
+	_, ok := m.clearedFields[idlebinding.FieldProjectID]
+	return ok
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *IdleBindingMutation) ResetProjectID() {
+	m.project = nil
+	delete(m.clearedFields, idlebinding.FieldProjectID)
+}
+
+// SetResourceGroupID sets the "resource_group_id" field.
+func (m *IdleBindingMutation) SetResourceGroupID(u uuid.UUID) {
+	m.resource_group = &u
+}
+
+// ResourceGroupID returns the value of the "resource_group_id" field in the mutation.
+func (m *IdleBindingMutation) ResourceGroupID() (r uuid.UUID, exists bool) {
+	v := m.resource_group
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResourceGroupID returns the old "resource_group_id" field's value of the IdleBinding entity.
+// If the IdleBinding object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleBindingMutation) OldResourceGroupID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResourceGroupID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResourceGroupID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResourceGroupID: %w", err)
+	}
+	return oldValue.ResourceGroupID, nil
+}
+
+// ClearResourceGroupID clears the value of the "resource_group_id" field.
+func (m *IdleBindingMutation) ClearResourceGroupID() {
+	m.resource_group = nil
+	m.clearedFields[idlebinding.FieldResourceGroupID] = struct{}{}
+}
+
+// ResourceGroupIDCleared returns if the "resource_group_id" field was cleared in this mutation.
+func (m *IdleBindingMutation) ResourceGroupIDCleared() bool {
+	_, ok := m.clearedFields[idlebinding.FieldResourceGroupID]
+	return ok
+}
+
+// ResetResourceGroupID resets all changes to the "resource_group_id" field.
+func (m *IdleBindingMutation) ResetResourceGroupID() {
+	m.resource_group = nil
+	delete(m.clearedFields, idlebinding.FieldResourceGroupID)
+}
+
+// ClearChecker clears the "checker" edge to the IdleChecker entity.
+func (m *IdleBindingMutation) ClearChecker() {
+	m.clearedchecker = true
+	m.clearedFields[idlebinding.FieldCheckerID] = struct{}{}
+}
+
+// CheckerCleared reports if the "checker" edge to the IdleChecker entity was cleared.
+func (m *IdleBindingMutation) CheckerCleared() bool {
+	return m.clearedchecker
+}
+
+// CheckerIDs returns the "checker" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// CheckerID instead. It exists only for internal usage by the builders.
+func (m *IdleBindingMutation) CheckerIDs() (ids []uuid.UUID) {
+	if id := m.checker; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetChecker resets all changes to the "checker" edge.
+func (m *IdleBindingMutation) ResetChecker() {
+	m.checker = nil
+	m.clearedchecker = false
+}
+
+// ClearDomain clears the "domain" edge to the Domain entity.
+func (m *IdleBindingMutation) ClearDomain() {
+	m.cleareddomain = true
+	m.clearedFields[idlebinding.FieldDomainID] = struct{}{}
+}
+
+// DomainCleared reports if the "domain" edge to the Domain entity was cleared.
+func (m *IdleBindingMutation) DomainCleared() bool {
+	return m.DomainIDCleared() || m.cleareddomain
+}
+
+// DomainIDs returns the "domain" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DomainID instead. It exists only for internal usage by the builders.
+func (m *IdleBindingMutation) DomainIDs() (ids []uuid.UUID) {
+	if id := m.domain; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDomain resets all changes to the "domain" edge.
+func (m *IdleBindingMutation) ResetDomain() {
+	m.domain = nil
+	m.cleareddomain = false
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (m *IdleBindingMutation) ClearProject() {
+	m.clearedproject = true
+	m.clearedFields[idlebinding.FieldProjectID] = struct{}{}
+}
+
+// ProjectCleared reports if the "project" edge to the Project entity was cleared.
+func (m *IdleBindingMutation) ProjectCleared() bool {
+	return m.ProjectIDCleared() || m.clearedproject
+}
+
+// ProjectIDs returns the "project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProjectID instead. It exists only for internal usage by the builders.
+func (m *IdleBindingMutation) ProjectIDs() (ids []uuid.UUID) {
+	if id := m.project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProject resets all changes to the "project" edge.
+func (m *IdleBindingMutation) ResetProject() {
+	m.project = nil
+	m.clearedproject = false
+}
+
+// ClearResourceGroup clears the "resource_group" edge to the ResourceGroup entity.
+func (m *IdleBindingMutation) ClearResourceGroup() {
+	m.clearedresource_group = true
+	m.clearedFields[idlebinding.FieldResourceGroupID] = struct{}{}
+}
+
+// ResourceGroupCleared reports if the "resource_group" edge to the ResourceGroup entity was cleared.
+func (m *IdleBindingMutation) ResourceGroupCleared() bool {
+	return m.ResourceGroupIDCleared() || m.clearedresource_group
+}
+
+// ResourceGroupIDs returns the "resource_group" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ResourceGroupID instead. It exists only for internal usage by the builders.
+func (m *IdleBindingMutation) ResourceGroupIDs() (ids []uuid.UUID) {
+	if id := m.resource_group; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetResourceGroup resets all changes to the "resource_group" edge.
+func (m *IdleBindingMutation) ResetResourceGroup() {
+	m.resource_group = nil
+	m.clearedresource_group = false
+}
+
+// Where appends a list predicates to the IdleBindingMutation builder.
+func (m *IdleBindingMutation) Where(ps ...predicate.IdleBinding) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the IdleBindingMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *IdleBindingMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.IdleBinding, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *IdleBindingMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *IdleBindingMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (IdleBinding).
+func (m *IdleBindingMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *IdleBindingMutation) Fields() []string {
+	fields := make([]string, 0, 5)
+	if m.created_at != nil {
+		fields = append(fields, idlebinding.FieldCreatedAt)
+	}
+	if m.checker != nil {
+		fields = append(fields, idlebinding.FieldCheckerID)
+	}
+	if m.domain != nil {
+		fields = append(fields, idlebinding.FieldDomainID)
+	}
+	if m.project != nil {
+		fields = append(fields, idlebinding.FieldProjectID)
+	}
+	if m.resource_group != nil {
+		fields = append(fields, idlebinding.FieldResourceGroupID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *IdleBindingMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case idlebinding.FieldCreatedAt:
+		return m.CreatedAt()
+	case idlebinding.FieldCheckerID:
+		return m.CheckerID()
+	case idlebinding.FieldDomainID:
+		return m.DomainID()
+	case idlebinding.FieldProjectID:
+		return m.ProjectID()
+	case idlebinding.FieldResourceGroupID:
+		return m.ResourceGroupID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *IdleBindingMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case idlebinding.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case idlebinding.FieldCheckerID:
+		return m.OldCheckerID(ctx)
+	case idlebinding.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case idlebinding.FieldProjectID:
+		return m.OldProjectID(ctx)
+	case idlebinding.FieldResourceGroupID:
+		return m.OldResourceGroupID(ctx)
+	}
+	return nil, fmt.Errorf("unknown IdleBinding field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *IdleBindingMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case idlebinding.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case idlebinding.FieldCheckerID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCheckerID(v)
+		return nil
+	case idlebinding.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case idlebinding.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	case idlebinding.FieldResourceGroupID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResourceGroupID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown IdleBinding field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *IdleBindingMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *IdleBindingMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *IdleBindingMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown IdleBinding numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *IdleBindingMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(idlebinding.FieldDomainID) {
+		fields = append(fields, idlebinding.FieldDomainID)
+	}
+	if m.FieldCleared(idlebinding.FieldProjectID) {
+		fields = append(fields, idlebinding.FieldProjectID)
+	}
+	if m.FieldCleared(idlebinding.FieldResourceGroupID) {
+		fields = append(fields, idlebinding.FieldResourceGroupID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *IdleBindingMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *IdleBindingMutation) ClearField(name string) error {
+	switch name {
+	case idlebinding.FieldDomainID:
+		m.ClearDomainID()
+		return nil
+	case idlebinding.FieldProjectID:
+		m.ClearProjectID()
+		return nil
+	case idlebinding.FieldResourceGroupID:
+		m.ClearResourceGroupID()
+		return nil
+	}
+	return fmt.Errorf("unknown IdleBinding nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *IdleBindingMutation) ResetField(name string) error {
+	switch name {
+	case idlebinding.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case idlebinding.FieldCheckerID:
+		m.ResetCheckerID()
+		return nil
+	case idlebinding.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case idlebinding.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	case idlebinding.FieldResourceGroupID:
+		m.ResetResourceGroupID()
+		return nil
+	}
+	return fmt.Errorf("unknown IdleBinding field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *IdleBindingMutation) AddedEdges() []string {
+	edges := make([]string, 0, 4)
+	if m.checker != nil {
+		edges = append(edges, idlebinding.EdgeChecker)
+	}
+	if m.domain != nil {
+		edges = append(edges, idlebinding.EdgeDomain)
+	}
+	if m.project != nil {
+		edges = append(edges, idlebinding.EdgeProject)
+	}
+	if m.resource_group != nil {
+		edges = append(edges, idlebinding.EdgeResourceGroup)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *IdleBindingMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case idlebinding.EdgeChecker:
+		if id := m.checker; id != nil {
+			return []ent.Value{*id}
+		}
+	case idlebinding.EdgeDomain:
+		if id := m.domain; id != nil {
+			return []ent.Value{*id}
+		}
+	case idlebinding.EdgeProject:
+		if id := m.project; id != nil {
+			return []ent.Value{*id}
+		}
+	case idlebinding.EdgeResourceGroup:
+		if id := m.resource_group; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *IdleBindingMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 4)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *IdleBindingMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *IdleBindingMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 4)
+	if m.clearedchecker {
+		edges = append(edges, idlebinding.EdgeChecker)
+	}
+	if m.cleareddomain {
+		edges = append(edges, idlebinding.EdgeDomain)
+	}
+	if m.clearedproject {
+		edges = append(edges, idlebinding.EdgeProject)
+	}
+	if m.clearedresource_group {
+		edges = append(edges, idlebinding.EdgeResourceGroup)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *IdleBindingMutation) EdgeCleared(name string) bool {
+	switch name {
+	case idlebinding.EdgeChecker:
+		return m.clearedchecker
+	case idlebinding.EdgeDomain:
+		return m.cleareddomain
+	case idlebinding.EdgeProject:
+		return m.clearedproject
+	case idlebinding.EdgeResourceGroup:
+		return m.clearedresource_group
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *IdleBindingMutation) ClearEdge(name string) error {
+	switch name {
+	case idlebinding.EdgeChecker:
+		m.ClearChecker()
+		return nil
+	case idlebinding.EdgeDomain:
+		m.ClearDomain()
+		return nil
+	case idlebinding.EdgeProject:
+		m.ClearProject()
+		return nil
+	case idlebinding.EdgeResourceGroup:
+		m.ClearResourceGroup()
+		return nil
+	}
+	return fmt.Errorf("unknown IdleBinding unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *IdleBindingMutation) ResetEdge(name string) error {
+	switch name {
+	case idlebinding.EdgeChecker:
+		m.ResetChecker()
+		return nil
+	case idlebinding.EdgeDomain:
+		m.ResetDomain()
+		return nil
+	case idlebinding.EdgeProject:
+		m.ResetProject()
+		return nil
+	case idlebinding.EdgeResourceGroup:
+		m.ResetResourceGroup()
+		return nil
+	}
+	return fmt.Errorf("unknown IdleBinding edge %s", name)
+}
+
+// IdleCheckerMutation represents an operation that mutates the IdleChecker nodes in the graph.
+type IdleCheckerMutation struct {
+	config
+	op                  Op
+	typ                 string
+	id                  *uuid.UUID
+	created_at          *time.Time
+	name                *string
+	description         *string
+	kind                *idlechecker.Kind
+	enabled             *bool
+	timeout             *int
+	addtimeout          *int
+	grace               *int
+	addgrace            *int
+	new_user_grace      *int
+	addnew_user_grace   *int
+	warning             *int
+	addwarning          *int
+	match               *idlechecker.Match
+	thresholds          *map[string]float64
+	session_types       *[]string
+	appendsession_types []string
+	clearedFields       map[string]struct{}
+	bindings            map[uuid.UUID]struct{}
+	removedbindings     map[uuid.UUID]struct{}
+	clearedbindings     bool
+	done                bool
+	oldValue            func(context.Context) (*IdleChecker, error)
+	predicates          []predicate.IdleChecker
+}
+
+var _ ent.Mutation = (*IdleCheckerMutation)(nil)
+
+// idlecheckerOption allows management of the mutation configuration using functional options.
+type idlecheckerOption func(*IdleCheckerMutation)
+
+// newIdleCheckerMutation creates new mutation for the IdleChecker entity.
+func newIdleCheckerMutation(c config, op Op, opts ...idlecheckerOption) *IdleCheckerMutation {
+	m := &IdleCheckerMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeIdleChecker,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withIdleCheckerID sets the ID field of the mutation.
+func withIdleCheckerID(id uuid.UUID) idlecheckerOption {
+	return func(m *IdleCheckerMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *IdleChecker
+		)
+		m.oldValue = func(ctx context.Context) (*IdleChecker, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().IdleChecker.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withIdleChecker sets the old IdleChecker of the mutation.
+func withIdleChecker(node *IdleChecker) idlecheckerOption {
+	return func(m *IdleCheckerMutation) {
+		m.oldValue = func(context.Context) (*IdleChecker, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m IdleCheckerMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m IdleCheckerMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of IdleChecker entities.
+func (m *IdleCheckerMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *IdleCheckerMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *IdleCheckerMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().IdleChecker.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *IdleCheckerMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *IdleCheckerMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the IdleChecker entity.
+// If the IdleChecker object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleCheckerMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *IdleCheckerMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetName sets the "name" field.
+func (m *IdleCheckerMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *IdleCheckerMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the IdleChecker entity.
+// If the IdleChecker object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleCheckerMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *IdleCheckerMutation) ResetName() {
+	m.name = nil
+}
+
+// SetDescription sets the "description" field.
+func (m *IdleCheckerMutation) SetDescription(s string) {
+	m.description = &s
+}
+
+// Description returns the value of the "description" field in the mutation.
+func (m *IdleCheckerMutation) Description() (r string, exists bool) {
+	v := m.description
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDescription returns the old "description" field's value of the IdleChecker entity.
+// If the IdleChecker object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleCheckerMutation) OldDescription(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDescription is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDescription requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDescription: %w", err)
+	}
+	return oldValue.Description, nil
+}
+
+// ResetDescription resets all changes to the "description" field.
+func (m *IdleCheckerMutation) ResetDescription() {
+	m.description = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *IdleCheckerMutation) SetKind(i idlechecker.Kind) {
+	m.kind = &i
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *IdleCheckerMutation) Kind() (r idlechecker.Kind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the IdleChecker entity.
+// If the IdleChecker object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleCheckerMutation) OldKind(ctx context.Context) (v idlechecker.Kind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *IdleCheckerMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetEnabled sets the "enabled" field.
+func (m *IdleCheckerMutation) SetEnabled(b bool) {
+	m.enabled = &b
+}
+
+// Enabled returns the value of the "enabled" field in the mutation.
+func (m *IdleCheckerMutation) Enabled() (r bool, exists bool) {
+	v := m.enabled
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEnabled returns the old "enabled" field's value of the IdleChecker entity.
+// If the IdleChecker object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleCheckerMutation) OldEnabled(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEnabled is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEnabled requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEnabled: %w", err)
+	}
+	return oldValue.Enabled, nil
+}
+
+// ResetEnabled resets all changes to the "enabled" field.
+func (m *IdleCheckerMutation) ResetEnabled() {
+	m.enabled = nil
+}
+
+// SetTimeout sets the "timeout" field.
+func (m *IdleCheckerMutation) SetTimeout(i int) {
+	m.timeout = &i
+	m.addtimeout = nil
+}
+
+// Timeout returns the value of the "timeout" field in the mutation.
+func (m *IdleCheckerMutation) Timeout() (r int, exists bool) {
+	v := m.timeout
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTimeout returns the old "timeout" field's value of the IdleChecker entity.
+// If the IdleChecker object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleCheckerMutation) OldTimeout(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTimeout is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTimeout requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTimeout: %w", err)
+	}
+	return oldValue.Timeout, nil
+}
+
+// AddTimeout adds i to the "timeout" field.
+func (m *IdleCheckerMutation) AddTimeout(i int) {
+	if m.addtimeout != nil {
+		*m.addtimeout += i
+	} else {
+		m.addtimeout = &i
+	}
+}
+
+// AddedTimeout returns the value that was added to the "timeout" field in this mutation.
+func (m *IdleCheckerMutation) AddedTimeout() (r int, exists bool) {
+	v := m.addtimeout
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTimeout resets all changes to the "timeout" field.
+func (m *IdleCheckerMutation) ResetTimeout() {
+	m.timeout = nil
+	m.addtimeout = nil
+}
+
+// SetGrace sets the "grace" field.
+func (m *IdleCheckerMutation) SetGrace(i int) {
+	m.grace = &i
+	m.addgrace = nil
+}
+
+// Grace returns the value of the "grace" field in the mutation.
+func (m *IdleCheckerMutation) Grace() (r int, exists bool) {
+	v := m.grace
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldGrace returns the old "grace" field's value of the IdleChecker entity.
+// If the IdleChecker object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleCheckerMutation) OldGrace(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldGrace is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldGrace requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldGrace: %w", err)
+	}
+	return oldValue.Grace, nil
+}
+
+// AddGrace adds i to the "grace" field.
+func (m *IdleCheckerMutation) AddGrace(i int) {
+	if m.addgrace != nil {
+		*m.addgrace += i
+	} else {
+		m.addgrace = &i
+	}
+}
+
+// AddedGrace returns the value that was added to the "grace" field in this mutation.
+func (m *IdleCheckerMutation) AddedGrace() (r int, exists bool) {
+	v := m.addgrace
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetGrace resets all changes to the "grace" field.
+func (m *IdleCheckerMutation) ResetGrace() {
+	m.grace = nil
+	m.addgrace = nil
+}
+
+// SetNewUserGrace sets the "new_user_grace" field.
+func (m *IdleCheckerMutation) SetNewUserGrace(i int) {
+	m.new_user_grace = &i
+	m.addnew_user_grace = nil
+}
+
+// NewUserGrace returns the value of the "new_user_grace" field in the mutation.
+func (m *IdleCheckerMutation) NewUserGrace() (r int, exists bool) {
+	v := m.new_user_grace
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNewUserGrace returns the old "new_user_grace" field's value of the IdleChecker entity.
+// If the IdleChecker object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleCheckerMutation) OldNewUserGrace(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNewUserGrace is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNewUserGrace requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNewUserGrace: %w", err)
+	}
+	return oldValue.NewUserGrace, nil
+}
+
+// AddNewUserGrace adds i to the "new_user_grace" field.
+func (m *IdleCheckerMutation) AddNewUserGrace(i int) {
+	if m.addnew_user_grace != nil {
+		*m.addnew_user_grace += i
+	} else {
+		m.addnew_user_grace = &i
+	}
+}
+
+// AddedNewUserGrace returns the value that was added to the "new_user_grace" field in this mutation.
+func (m *IdleCheckerMutation) AddedNewUserGrace() (r int, exists bool) {
+	v := m.addnew_user_grace
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetNewUserGrace resets all changes to the "new_user_grace" field.
+func (m *IdleCheckerMutation) ResetNewUserGrace() {
+	m.new_user_grace = nil
+	m.addnew_user_grace = nil
+}
+
+// SetWarning sets the "warning" field.
+func (m *IdleCheckerMutation) SetWarning(i int) {
+	m.warning = &i
+	m.addwarning = nil
+}
+
+// Warning returns the value of the "warning" field in the mutation.
+func (m *IdleCheckerMutation) Warning() (r int, exists bool) {
+	v := m.warning
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWarning returns the old "warning" field's value of the IdleChecker entity.
+// If the IdleChecker object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleCheckerMutation) OldWarning(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWarning is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWarning requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWarning: %w", err)
+	}
+	return oldValue.Warning, nil
+}
+
+// AddWarning adds i to the "warning" field.
+func (m *IdleCheckerMutation) AddWarning(i int) {
+	if m.addwarning != nil {
+		*m.addwarning += i
+	} else {
+		m.addwarning = &i
+	}
+}
+
+// AddedWarning returns the value that was added to the "warning" field in this mutation.
+func (m *IdleCheckerMutation) AddedWarning() (r int, exists bool) {
+	v := m.addwarning
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetWarning resets all changes to the "warning" field.
+func (m *IdleCheckerMutation) ResetWarning() {
+	m.warning = nil
+	m.addwarning = nil
+}
+
+// SetMatch sets the "match" field.
+func (m *IdleCheckerMutation) SetMatch(i idlechecker.Match) {
+	m.match = &i
+}
+
+// Match returns the value of the "match" field in the mutation.
+func (m *IdleCheckerMutation) Match() (r idlechecker.Match, exists bool) {
+	v := m.match
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMatch returns the old "match" field's value of the IdleChecker entity.
+// If the IdleChecker object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleCheckerMutation) OldMatch(ctx context.Context) (v idlechecker.Match, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMatch is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMatch requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMatch: %w", err)
+	}
+	return oldValue.Match, nil
+}
+
+// ResetMatch resets all changes to the "match" field.
+func (m *IdleCheckerMutation) ResetMatch() {
+	m.match = nil
+}
+
+// SetThresholds sets the "thresholds" field.
+func (m *IdleCheckerMutation) SetThresholds(value map[string]float64) {
+	m.thresholds = &value
+}
+
+// Thresholds returns the value of the "thresholds" field in the mutation.
+func (m *IdleCheckerMutation) Thresholds() (r map[string]float64, exists bool) {
+	v := m.thresholds
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldThresholds returns the old "thresholds" field's value of the IdleChecker entity.
+// If the IdleChecker object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleCheckerMutation) OldThresholds(ctx context.Context) (v map[string]float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldThresholds is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldThresholds requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldThresholds: %w", err)
+	}
+	return oldValue.Thresholds, nil
+}
+
+// ResetThresholds resets all changes to the "thresholds" field.
+func (m *IdleCheckerMutation) ResetThresholds() {
+	m.thresholds = nil
+}
+
+// SetSessionTypes sets the "session_types" field.
+func (m *IdleCheckerMutation) SetSessionTypes(s []string) {
+	m.session_types = &s
+	m.appendsession_types = nil
+}
+
+// SessionTypes returns the value of the "session_types" field in the mutation.
+func (m *IdleCheckerMutation) SessionTypes() (r []string, exists bool) {
+	v := m.session_types
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSessionTypes returns the old "session_types" field's value of the IdleChecker entity.
+// If the IdleChecker object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleCheckerMutation) OldSessionTypes(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSessionTypes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSessionTypes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSessionTypes: %w", err)
+	}
+	return oldValue.SessionTypes, nil
+}
+
+// AppendSessionTypes adds s to the "session_types" field.
+func (m *IdleCheckerMutation) AppendSessionTypes(s []string) {
+	m.appendsession_types = append(m.appendsession_types, s...)
+}
+
+// AppendedSessionTypes returns the list of values that were appended to the "session_types" field in this mutation.
+func (m *IdleCheckerMutation) AppendedSessionTypes() ([]string, bool) {
+	if len(m.appendsession_types) == 0 {
+		return nil, false
+	}
+	return m.appendsession_types, true
+}
+
+// ResetSessionTypes resets all changes to the "session_types" field.
+func (m *IdleCheckerMutation) ResetSessionTypes() {
+	m.session_types = nil
+	m.appendsession_types = nil
+}
+
+// AddBindingIDs adds the "bindings" edge to the IdleBinding entity by ids.
+func (m *IdleCheckerMutation) AddBindingIDs(ids ...uuid.UUID) {
+	if m.bindings == nil {
+		m.bindings = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.bindings[ids[i]] = struct{}{}
+	}
+}
+
+// ClearBindings clears the "bindings" edge to the IdleBinding entity.
+func (m *IdleCheckerMutation) ClearBindings() {
+	m.clearedbindings = true
+}
+
+// BindingsCleared reports if the "bindings" edge to the IdleBinding entity was cleared.
+func (m *IdleCheckerMutation) BindingsCleared() bool {
+	return m.clearedbindings
+}
+
+// RemoveBindingIDs removes the "bindings" edge to the IdleBinding entity by IDs.
+func (m *IdleCheckerMutation) RemoveBindingIDs(ids ...uuid.UUID) {
+	if m.removedbindings == nil {
+		m.removedbindings = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.bindings, ids[i])
+		m.removedbindings[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedBindings returns the removed IDs of the "bindings" edge to the IdleBinding entity.
+func (m *IdleCheckerMutation) RemovedBindingsIDs() (ids []uuid.UUID) {
+	for id := range m.removedbindings {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// BindingsIDs returns the "bindings" edge IDs in the mutation.
+func (m *IdleCheckerMutation) BindingsIDs() (ids []uuid.UUID) {
+	for id := range m.bindings {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetBindings resets all changes to the "bindings" edge.
+func (m *IdleCheckerMutation) ResetBindings() {
+	m.bindings = nil
+	m.clearedbindings = false
+	m.removedbindings = nil
+}
+
+// Where appends a list predicates to the IdleCheckerMutation builder.
+func (m *IdleCheckerMutation) Where(ps ...predicate.IdleChecker) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the IdleCheckerMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *IdleCheckerMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.IdleChecker, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *IdleCheckerMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *IdleCheckerMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (IdleChecker).
+func (m *IdleCheckerMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *IdleCheckerMutation) Fields() []string {
+	fields := make([]string, 0, 12)
+	if m.created_at != nil {
+		fields = append(fields, idlechecker.FieldCreatedAt)
+	}
+	if m.name != nil {
+		fields = append(fields, idlechecker.FieldName)
+	}
+	if m.description != nil {
+		fields = append(fields, idlechecker.FieldDescription)
+	}
+	if m.kind != nil {
+		fields = append(fields, idlechecker.FieldKind)
+	}
+	if m.enabled != nil {
+		fields = append(fields, idlechecker.FieldEnabled)
+	}
+	if m.timeout != nil {
+		fields = append(fields, idlechecker.FieldTimeout)
+	}
+	if m.grace != nil {
+		fields = append(fields, idlechecker.FieldGrace)
+	}
+	if m.new_user_grace != nil {
+		fields = append(fields, idlechecker.FieldNewUserGrace)
+	}
+	if m.warning != nil {
+		fields = append(fields, idlechecker.FieldWarning)
+	}
+	if m.match != nil {
+		fields = append(fields, idlechecker.FieldMatch)
+	}
+	if m.thresholds != nil {
+		fields = append(fields, idlechecker.FieldThresholds)
+	}
+	if m.session_types != nil {
+		fields = append(fields, idlechecker.FieldSessionTypes)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *IdleCheckerMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case idlechecker.FieldCreatedAt:
+		return m.CreatedAt()
+	case idlechecker.FieldName:
+		return m.Name()
+	case idlechecker.FieldDescription:
+		return m.Description()
+	case idlechecker.FieldKind:
+		return m.Kind()
+	case idlechecker.FieldEnabled:
+		return m.Enabled()
+	case idlechecker.FieldTimeout:
+		return m.Timeout()
+	case idlechecker.FieldGrace:
+		return m.Grace()
+	case idlechecker.FieldNewUserGrace:
+		return m.NewUserGrace()
+	case idlechecker.FieldWarning:
+		return m.Warning()
+	case idlechecker.FieldMatch:
+		return m.Match()
+	case idlechecker.FieldThresholds:
+		return m.Thresholds()
+	case idlechecker.FieldSessionTypes:
+		return m.SessionTypes()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *IdleCheckerMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case idlechecker.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case idlechecker.FieldName:
+		return m.OldName(ctx)
+	case idlechecker.FieldDescription:
+		return m.OldDescription(ctx)
+	case idlechecker.FieldKind:
+		return m.OldKind(ctx)
+	case idlechecker.FieldEnabled:
+		return m.OldEnabled(ctx)
+	case idlechecker.FieldTimeout:
+		return m.OldTimeout(ctx)
+	case idlechecker.FieldGrace:
+		return m.OldGrace(ctx)
+	case idlechecker.FieldNewUserGrace:
+		return m.OldNewUserGrace(ctx)
+	case idlechecker.FieldWarning:
+		return m.OldWarning(ctx)
+	case idlechecker.FieldMatch:
+		return m.OldMatch(ctx)
+	case idlechecker.FieldThresholds:
+		return m.OldThresholds(ctx)
+	case idlechecker.FieldSessionTypes:
+		return m.OldSessionTypes(ctx)
+	}
+	return nil, fmt.Errorf("unknown IdleChecker field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *IdleCheckerMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case idlechecker.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case idlechecker.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case idlechecker.FieldDescription:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDescription(v)
+		return nil
+	case idlechecker.FieldKind:
+		v, ok := value.(idlechecker.Kind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case idlechecker.FieldEnabled:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEnabled(v)
+		return nil
+	case idlechecker.FieldTimeout:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTimeout(v)
+		return nil
+	case idlechecker.FieldGrace:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetGrace(v)
+		return nil
+	case idlechecker.FieldNewUserGrace:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNewUserGrace(v)
+		return nil
+	case idlechecker.FieldWarning:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWarning(v)
+		return nil
+	case idlechecker.FieldMatch:
+		v, ok := value.(idlechecker.Match)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMatch(v)
+		return nil
+	case idlechecker.FieldThresholds:
+		v, ok := value.(map[string]float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetThresholds(v)
+		return nil
+	case idlechecker.FieldSessionTypes:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSessionTypes(v)
+		return nil
+	}
+	return fmt.Errorf("unknown IdleChecker field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *IdleCheckerMutation) AddedFields() []string {
+	var fields []string
+	if m.addtimeout != nil {
+		fields = append(fields, idlechecker.FieldTimeout)
+	}
+	if m.addgrace != nil {
+		fields = append(fields, idlechecker.FieldGrace)
+	}
+	if m.addnew_user_grace != nil {
+		fields = append(fields, idlechecker.FieldNewUserGrace)
+	}
+	if m.addwarning != nil {
+		fields = append(fields, idlechecker.FieldWarning)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *IdleCheckerMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case idlechecker.FieldTimeout:
+		return m.AddedTimeout()
+	case idlechecker.FieldGrace:
+		return m.AddedGrace()
+	case idlechecker.FieldNewUserGrace:
+		return m.AddedNewUserGrace()
+	case idlechecker.FieldWarning:
+		return m.AddedWarning()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *IdleCheckerMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case idlechecker.FieldTimeout:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTimeout(v)
+		return nil
+	case idlechecker.FieldGrace:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddGrace(v)
+		return nil
+	case idlechecker.FieldNewUserGrace:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddNewUserGrace(v)
+		return nil
+	case idlechecker.FieldWarning:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddWarning(v)
+		return nil
+	}
+	return fmt.Errorf("unknown IdleChecker numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *IdleCheckerMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *IdleCheckerMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *IdleCheckerMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown IdleChecker nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *IdleCheckerMutation) ResetField(name string) error {
+	switch name {
+	case idlechecker.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case idlechecker.FieldName:
+		m.ResetName()
+		return nil
+	case idlechecker.FieldDescription:
+		m.ResetDescription()
+		return nil
+	case idlechecker.FieldKind:
+		m.ResetKind()
+		return nil
+	case idlechecker.FieldEnabled:
+		m.ResetEnabled()
+		return nil
+	case idlechecker.FieldTimeout:
+		m.ResetTimeout()
+		return nil
+	case idlechecker.FieldGrace:
+		m.ResetGrace()
+		return nil
+	case idlechecker.FieldNewUserGrace:
+		m.ResetNewUserGrace()
+		return nil
+	case idlechecker.FieldWarning:
+		m.ResetWarning()
+		return nil
+	case idlechecker.FieldMatch:
+		m.ResetMatch()
+		return nil
+	case idlechecker.FieldThresholds:
+		m.ResetThresholds()
+		return nil
+	case idlechecker.FieldSessionTypes:
+		m.ResetSessionTypes()
+		return nil
+	}
+	return fmt.Errorf("unknown IdleChecker field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *IdleCheckerMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.bindings != nil {
+		edges = append(edges, idlechecker.EdgeBindings)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *IdleCheckerMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case idlechecker.EdgeBindings:
+		ids := make([]ent.Value, 0, len(m.bindings))
+		for id := range m.bindings {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *IdleCheckerMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.removedbindings != nil {
+		edges = append(edges, idlechecker.EdgeBindings)
+	}
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *IdleCheckerMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case idlechecker.EdgeBindings:
+		ids := make([]ent.Value, 0, len(m.removedbindings))
+		for id := range m.removedbindings {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *IdleCheckerMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedbindings {
+		edges = append(edges, idlechecker.EdgeBindings)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *IdleCheckerMutation) EdgeCleared(name string) bool {
+	switch name {
+	case idlechecker.EdgeBindings:
+		return m.clearedbindings
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *IdleCheckerMutation) ClearEdge(name string) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown IdleChecker unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *IdleCheckerMutation) ResetEdge(name string) error {
+	switch name {
+	case idlechecker.EdgeBindings:
+		m.ResetBindings()
+		return nil
+	}
+	return fmt.Errorf("unknown IdleChecker edge %s", name)
 }
 
 // ImageMutation represents an operation that mutates the Image nodes in the graph.
@@ -21775,33 +24401,55 @@ func (m *RegistryMutation) ResetEdge(name string) error {
 // ResourceGroupMutation represents an operation that mutates the ResourceGroup nodes in the graph.
 type ResourceGroupMutation struct {
 	config
-	op                  Op
-	typ                 string
-	id                  *uuid.UUID
-	created_at          *time.Time
-	name                *string
-	description         *string
-	active              *bool
-	public              *bool
-	session_types       *[]string
-	appendsession_types []string
-	strategy            *resourcegroup.Strategy
-	_order              *resourcegroup.Order
-	hold_after          *int
-	addhold_after       *int
-	clearedFields       map[string]struct{}
-	agents              map[uuid.UUID]struct{}
-	removedagents       map[uuid.UUID]struct{}
-	clearedagents       bool
-	grants              map[uuid.UUID]struct{}
-	removedgrants       map[uuid.UUID]struct{}
-	clearedgrants       bool
-	presets             map[uuid.UUID]struct{}
-	removedpresets      map[uuid.UUID]struct{}
-	clearedpresets      bool
-	done                bool
-	oldValue            func(context.Context) (*ResourceGroup, error)
-	predicates          []predicate.ResourceGroup
+	op                   Op
+	typ                  string
+	id                   *uuid.UUID
+	created_at           *time.Time
+	name                 *string
+	description          *string
+	active               *bool
+	public               *bool
+	session_types        *[]string
+	appendsession_types  []string
+	strategy             *resourcegroup.Strategy
+	_order               *resourcegroup.Order
+	hold_after           *int
+	addhold_after        *int
+	split                *resourcegroup.Split
+	preemption           *resourcegroup.Preemption
+	preemption_scope     *resourcegroup.PreemptionScope
+	preemption_after     *int
+	addpreemption_after  *int
+	lost_policy          *resourcegroup.LostPolicy
+	lost_after           *int
+	addlost_after        *int
+	max_attempts         *int
+	addmax_attempts      *int
+	pending_timeout      *int
+	addpending_timeout   *int
+	half_life            *int
+	addhalf_life         *int
+	lookback             *int
+	addlookback          *int
+	clearedFields        map[string]struct{}
+	agents               map[uuid.UUID]struct{}
+	removedagents        map[uuid.UUID]struct{}
+	clearedagents        bool
+	grants               map[uuid.UUID]struct{}
+	removedgrants        map[uuid.UUID]struct{}
+	clearedgrants        bool
+	shares               map[uuid.UUID]struct{}
+	removedshares        map[uuid.UUID]struct{}
+	clearedshares        bool
+	idle_bindings        map[uuid.UUID]struct{}
+	removedidle_bindings map[uuid.UUID]struct{}
+	clearedidle_bindings bool
+	presets              map[uuid.UUID]struct{}
+	removedpresets       map[uuid.UUID]struct{}
+	clearedpresets       bool
+	done                 bool
+	oldValue             func(context.Context) (*ResourceGroup, error)
+	predicates           []predicate.ResourceGroup
 }
 
 var _ ent.Mutation = (*ResourceGroupMutation)(nil)
@@ -22267,6 +24915,486 @@ func (m *ResourceGroupMutation) ResetHoldAfter() {
 	m.addhold_after = nil
 }
 
+// SetSplit sets the "split" field.
+func (m *ResourceGroupMutation) SetSplit(r resourcegroup.Split) {
+	m.split = &r
+}
+
+// Split returns the value of the "split" field in the mutation.
+func (m *ResourceGroupMutation) Split() (r resourcegroup.Split, exists bool) {
+	v := m.split
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSplit returns the old "split" field's value of the ResourceGroup entity.
+// If the ResourceGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceGroupMutation) OldSplit(ctx context.Context) (v resourcegroup.Split, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSplit is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSplit requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSplit: %w", err)
+	}
+	return oldValue.Split, nil
+}
+
+// ResetSplit resets all changes to the "split" field.
+func (m *ResourceGroupMutation) ResetSplit() {
+	m.split = nil
+}
+
+// SetPreemption sets the "preemption" field.
+func (m *ResourceGroupMutation) SetPreemption(r resourcegroup.Preemption) {
+	m.preemption = &r
+}
+
+// Preemption returns the value of the "preemption" field in the mutation.
+func (m *ResourceGroupMutation) Preemption() (r resourcegroup.Preemption, exists bool) {
+	v := m.preemption
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPreemption returns the old "preemption" field's value of the ResourceGroup entity.
+// If the ResourceGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceGroupMutation) OldPreemption(ctx context.Context) (v resourcegroup.Preemption, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPreemption is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPreemption requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPreemption: %w", err)
+	}
+	return oldValue.Preemption, nil
+}
+
+// ResetPreemption resets all changes to the "preemption" field.
+func (m *ResourceGroupMutation) ResetPreemption() {
+	m.preemption = nil
+}
+
+// SetPreemptionScope sets the "preemption_scope" field.
+func (m *ResourceGroupMutation) SetPreemptionScope(rs resourcegroup.PreemptionScope) {
+	m.preemption_scope = &rs
+}
+
+// PreemptionScope returns the value of the "preemption_scope" field in the mutation.
+func (m *ResourceGroupMutation) PreemptionScope() (r resourcegroup.PreemptionScope, exists bool) {
+	v := m.preemption_scope
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPreemptionScope returns the old "preemption_scope" field's value of the ResourceGroup entity.
+// If the ResourceGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceGroupMutation) OldPreemptionScope(ctx context.Context) (v resourcegroup.PreemptionScope, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPreemptionScope is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPreemptionScope requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPreemptionScope: %w", err)
+	}
+	return oldValue.PreemptionScope, nil
+}
+
+// ResetPreemptionScope resets all changes to the "preemption_scope" field.
+func (m *ResourceGroupMutation) ResetPreemptionScope() {
+	m.preemption_scope = nil
+}
+
+// SetPreemptionAfter sets the "preemption_after" field.
+func (m *ResourceGroupMutation) SetPreemptionAfter(i int) {
+	m.preemption_after = &i
+	m.addpreemption_after = nil
+}
+
+// PreemptionAfter returns the value of the "preemption_after" field in the mutation.
+func (m *ResourceGroupMutation) PreemptionAfter() (r int, exists bool) {
+	v := m.preemption_after
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPreemptionAfter returns the old "preemption_after" field's value of the ResourceGroup entity.
+// If the ResourceGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceGroupMutation) OldPreemptionAfter(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPreemptionAfter is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPreemptionAfter requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPreemptionAfter: %w", err)
+	}
+	return oldValue.PreemptionAfter, nil
+}
+
+// AddPreemptionAfter adds i to the "preemption_after" field.
+func (m *ResourceGroupMutation) AddPreemptionAfter(i int) {
+	if m.addpreemption_after != nil {
+		*m.addpreemption_after += i
+	} else {
+		m.addpreemption_after = &i
+	}
+}
+
+// AddedPreemptionAfter returns the value that was added to the "preemption_after" field in this mutation.
+func (m *ResourceGroupMutation) AddedPreemptionAfter() (r int, exists bool) {
+	v := m.addpreemption_after
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPreemptionAfter resets all changes to the "preemption_after" field.
+func (m *ResourceGroupMutation) ResetPreemptionAfter() {
+	m.preemption_after = nil
+	m.addpreemption_after = nil
+}
+
+// SetLostPolicy sets the "lost_policy" field.
+func (m *ResourceGroupMutation) SetLostPolicy(rp resourcegroup.LostPolicy) {
+	m.lost_policy = &rp
+}
+
+// LostPolicy returns the value of the "lost_policy" field in the mutation.
+func (m *ResourceGroupMutation) LostPolicy() (r resourcegroup.LostPolicy, exists bool) {
+	v := m.lost_policy
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLostPolicy returns the old "lost_policy" field's value of the ResourceGroup entity.
+// If the ResourceGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceGroupMutation) OldLostPolicy(ctx context.Context) (v resourcegroup.LostPolicy, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLostPolicy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLostPolicy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLostPolicy: %w", err)
+	}
+	return oldValue.LostPolicy, nil
+}
+
+// ResetLostPolicy resets all changes to the "lost_policy" field.
+func (m *ResourceGroupMutation) ResetLostPolicy() {
+	m.lost_policy = nil
+}
+
+// SetLostAfter sets the "lost_after" field.
+func (m *ResourceGroupMutation) SetLostAfter(i int) {
+	m.lost_after = &i
+	m.addlost_after = nil
+}
+
+// LostAfter returns the value of the "lost_after" field in the mutation.
+func (m *ResourceGroupMutation) LostAfter() (r int, exists bool) {
+	v := m.lost_after
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLostAfter returns the old "lost_after" field's value of the ResourceGroup entity.
+// If the ResourceGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceGroupMutation) OldLostAfter(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLostAfter is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLostAfter requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLostAfter: %w", err)
+	}
+	return oldValue.LostAfter, nil
+}
+
+// AddLostAfter adds i to the "lost_after" field.
+func (m *ResourceGroupMutation) AddLostAfter(i int) {
+	if m.addlost_after != nil {
+		*m.addlost_after += i
+	} else {
+		m.addlost_after = &i
+	}
+}
+
+// AddedLostAfter returns the value that was added to the "lost_after" field in this mutation.
+func (m *ResourceGroupMutation) AddedLostAfter() (r int, exists bool) {
+	v := m.addlost_after
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetLostAfter resets all changes to the "lost_after" field.
+func (m *ResourceGroupMutation) ResetLostAfter() {
+	m.lost_after = nil
+	m.addlost_after = nil
+}
+
+// SetMaxAttempts sets the "max_attempts" field.
+func (m *ResourceGroupMutation) SetMaxAttempts(i int) {
+	m.max_attempts = &i
+	m.addmax_attempts = nil
+}
+
+// MaxAttempts returns the value of the "max_attempts" field in the mutation.
+func (m *ResourceGroupMutation) MaxAttempts() (r int, exists bool) {
+	v := m.max_attempts
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxAttempts returns the old "max_attempts" field's value of the ResourceGroup entity.
+// If the ResourceGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceGroupMutation) OldMaxAttempts(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxAttempts is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxAttempts requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxAttempts: %w", err)
+	}
+	return oldValue.MaxAttempts, nil
+}
+
+// AddMaxAttempts adds i to the "max_attempts" field.
+func (m *ResourceGroupMutation) AddMaxAttempts(i int) {
+	if m.addmax_attempts != nil {
+		*m.addmax_attempts += i
+	} else {
+		m.addmax_attempts = &i
+	}
+}
+
+// AddedMaxAttempts returns the value that was added to the "max_attempts" field in this mutation.
+func (m *ResourceGroupMutation) AddedMaxAttempts() (r int, exists bool) {
+	v := m.addmax_attempts
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetMaxAttempts resets all changes to the "max_attempts" field.
+func (m *ResourceGroupMutation) ResetMaxAttempts() {
+	m.max_attempts = nil
+	m.addmax_attempts = nil
+}
+
+// SetPendingTimeout sets the "pending_timeout" field.
+func (m *ResourceGroupMutation) SetPendingTimeout(i int) {
+	m.pending_timeout = &i
+	m.addpending_timeout = nil
+}
+
+// PendingTimeout returns the value of the "pending_timeout" field in the mutation.
+func (m *ResourceGroupMutation) PendingTimeout() (r int, exists bool) {
+	v := m.pending_timeout
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPendingTimeout returns the old "pending_timeout" field's value of the ResourceGroup entity.
+// If the ResourceGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceGroupMutation) OldPendingTimeout(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPendingTimeout is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPendingTimeout requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPendingTimeout: %w", err)
+	}
+	return oldValue.PendingTimeout, nil
+}
+
+// AddPendingTimeout adds i to the "pending_timeout" field.
+func (m *ResourceGroupMutation) AddPendingTimeout(i int) {
+	if m.addpending_timeout != nil {
+		*m.addpending_timeout += i
+	} else {
+		m.addpending_timeout = &i
+	}
+}
+
+// AddedPendingTimeout returns the value that was added to the "pending_timeout" field in this mutation.
+func (m *ResourceGroupMutation) AddedPendingTimeout() (r int, exists bool) {
+	v := m.addpending_timeout
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPendingTimeout resets all changes to the "pending_timeout" field.
+func (m *ResourceGroupMutation) ResetPendingTimeout() {
+	m.pending_timeout = nil
+	m.addpending_timeout = nil
+}
+
+// SetHalfLife sets the "half_life" field.
+func (m *ResourceGroupMutation) SetHalfLife(i int) {
+	m.half_life = &i
+	m.addhalf_life = nil
+}
+
+// HalfLife returns the value of the "half_life" field in the mutation.
+func (m *ResourceGroupMutation) HalfLife() (r int, exists bool) {
+	v := m.half_life
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHalfLife returns the old "half_life" field's value of the ResourceGroup entity.
+// If the ResourceGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceGroupMutation) OldHalfLife(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHalfLife is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHalfLife requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHalfLife: %w", err)
+	}
+	return oldValue.HalfLife, nil
+}
+
+// AddHalfLife adds i to the "half_life" field.
+func (m *ResourceGroupMutation) AddHalfLife(i int) {
+	if m.addhalf_life != nil {
+		*m.addhalf_life += i
+	} else {
+		m.addhalf_life = &i
+	}
+}
+
+// AddedHalfLife returns the value that was added to the "half_life" field in this mutation.
+func (m *ResourceGroupMutation) AddedHalfLife() (r int, exists bool) {
+	v := m.addhalf_life
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetHalfLife resets all changes to the "half_life" field.
+func (m *ResourceGroupMutation) ResetHalfLife() {
+	m.half_life = nil
+	m.addhalf_life = nil
+}
+
+// SetLookback sets the "lookback" field.
+func (m *ResourceGroupMutation) SetLookback(i int) {
+	m.lookback = &i
+	m.addlookback = nil
+}
+
+// Lookback returns the value of the "lookback" field in the mutation.
+func (m *ResourceGroupMutation) Lookback() (r int, exists bool) {
+	v := m.lookback
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLookback returns the old "lookback" field's value of the ResourceGroup entity.
+// If the ResourceGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceGroupMutation) OldLookback(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLookback is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLookback requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLookback: %w", err)
+	}
+	return oldValue.Lookback, nil
+}
+
+// AddLookback adds i to the "lookback" field.
+func (m *ResourceGroupMutation) AddLookback(i int) {
+	if m.addlookback != nil {
+		*m.addlookback += i
+	} else {
+		m.addlookback = &i
+	}
+}
+
+// AddedLookback returns the value that was added to the "lookback" field in this mutation.
+func (m *ResourceGroupMutation) AddedLookback() (r int, exists bool) {
+	v := m.addlookback
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetLookback resets all changes to the "lookback" field.
+func (m *ResourceGroupMutation) ResetLookback() {
+	m.lookback = nil
+	m.addlookback = nil
+}
+
 // AddAgentIDs adds the "agents" edge to the Agent entity by ids.
 func (m *ResourceGroupMutation) AddAgentIDs(ids ...uuid.UUID) {
 	if m.agents == nil {
@@ -22375,6 +25503,114 @@ func (m *ResourceGroupMutation) ResetGrants() {
 	m.removedgrants = nil
 }
 
+// AddShareIDs adds the "shares" edge to the ShareWeight entity by ids.
+func (m *ResourceGroupMutation) AddShareIDs(ids ...uuid.UUID) {
+	if m.shares == nil {
+		m.shares = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.shares[ids[i]] = struct{}{}
+	}
+}
+
+// ClearShares clears the "shares" edge to the ShareWeight entity.
+func (m *ResourceGroupMutation) ClearShares() {
+	m.clearedshares = true
+}
+
+// SharesCleared reports if the "shares" edge to the ShareWeight entity was cleared.
+func (m *ResourceGroupMutation) SharesCleared() bool {
+	return m.clearedshares
+}
+
+// RemoveShareIDs removes the "shares" edge to the ShareWeight entity by IDs.
+func (m *ResourceGroupMutation) RemoveShareIDs(ids ...uuid.UUID) {
+	if m.removedshares == nil {
+		m.removedshares = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.shares, ids[i])
+		m.removedshares[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedShares returns the removed IDs of the "shares" edge to the ShareWeight entity.
+func (m *ResourceGroupMutation) RemovedSharesIDs() (ids []uuid.UUID) {
+	for id := range m.removedshares {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// SharesIDs returns the "shares" edge IDs in the mutation.
+func (m *ResourceGroupMutation) SharesIDs() (ids []uuid.UUID) {
+	for id := range m.shares {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetShares resets all changes to the "shares" edge.
+func (m *ResourceGroupMutation) ResetShares() {
+	m.shares = nil
+	m.clearedshares = false
+	m.removedshares = nil
+}
+
+// AddIdleBindingIDs adds the "idle_bindings" edge to the IdleBinding entity by ids.
+func (m *ResourceGroupMutation) AddIdleBindingIDs(ids ...uuid.UUID) {
+	if m.idle_bindings == nil {
+		m.idle_bindings = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.idle_bindings[ids[i]] = struct{}{}
+	}
+}
+
+// ClearIdleBindings clears the "idle_bindings" edge to the IdleBinding entity.
+func (m *ResourceGroupMutation) ClearIdleBindings() {
+	m.clearedidle_bindings = true
+}
+
+// IdleBindingsCleared reports if the "idle_bindings" edge to the IdleBinding entity was cleared.
+func (m *ResourceGroupMutation) IdleBindingsCleared() bool {
+	return m.clearedidle_bindings
+}
+
+// RemoveIdleBindingIDs removes the "idle_bindings" edge to the IdleBinding entity by IDs.
+func (m *ResourceGroupMutation) RemoveIdleBindingIDs(ids ...uuid.UUID) {
+	if m.removedidle_bindings == nil {
+		m.removedidle_bindings = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.idle_bindings, ids[i])
+		m.removedidle_bindings[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedIdleBindings returns the removed IDs of the "idle_bindings" edge to the IdleBinding entity.
+func (m *ResourceGroupMutation) RemovedIdleBindingsIDs() (ids []uuid.UUID) {
+	for id := range m.removedidle_bindings {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// IdleBindingsIDs returns the "idle_bindings" edge IDs in the mutation.
+func (m *ResourceGroupMutation) IdleBindingsIDs() (ids []uuid.UUID) {
+	for id := range m.idle_bindings {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetIdleBindings resets all changes to the "idle_bindings" edge.
+func (m *ResourceGroupMutation) ResetIdleBindings() {
+	m.idle_bindings = nil
+	m.clearedidle_bindings = false
+	m.removedidle_bindings = nil
+}
+
 // AddPresetIDs adds the "presets" edge to the ResourcePreset entity by ids.
 func (m *ResourceGroupMutation) AddPresetIDs(ids ...uuid.UUID) {
 	if m.presets == nil {
@@ -22463,7 +25699,7 @@ func (m *ResourceGroupMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ResourceGroupMutation) Fields() []string {
-	fields := make([]string, 0, 9)
+	fields := make([]string, 0, 19)
 	if m.created_at != nil {
 		fields = append(fields, resourcegroup.FieldCreatedAt)
 	}
@@ -22491,6 +25727,36 @@ func (m *ResourceGroupMutation) Fields() []string {
 	if m.hold_after != nil {
 		fields = append(fields, resourcegroup.FieldHoldAfter)
 	}
+	if m.split != nil {
+		fields = append(fields, resourcegroup.FieldSplit)
+	}
+	if m.preemption != nil {
+		fields = append(fields, resourcegroup.FieldPreemption)
+	}
+	if m.preemption_scope != nil {
+		fields = append(fields, resourcegroup.FieldPreemptionScope)
+	}
+	if m.preemption_after != nil {
+		fields = append(fields, resourcegroup.FieldPreemptionAfter)
+	}
+	if m.lost_policy != nil {
+		fields = append(fields, resourcegroup.FieldLostPolicy)
+	}
+	if m.lost_after != nil {
+		fields = append(fields, resourcegroup.FieldLostAfter)
+	}
+	if m.max_attempts != nil {
+		fields = append(fields, resourcegroup.FieldMaxAttempts)
+	}
+	if m.pending_timeout != nil {
+		fields = append(fields, resourcegroup.FieldPendingTimeout)
+	}
+	if m.half_life != nil {
+		fields = append(fields, resourcegroup.FieldHalfLife)
+	}
+	if m.lookback != nil {
+		fields = append(fields, resourcegroup.FieldLookback)
+	}
 	return fields
 }
 
@@ -22517,6 +25783,26 @@ func (m *ResourceGroupMutation) Field(name string) (ent.Value, bool) {
 		return m.Order()
 	case resourcegroup.FieldHoldAfter:
 		return m.HoldAfter()
+	case resourcegroup.FieldSplit:
+		return m.Split()
+	case resourcegroup.FieldPreemption:
+		return m.Preemption()
+	case resourcegroup.FieldPreemptionScope:
+		return m.PreemptionScope()
+	case resourcegroup.FieldPreemptionAfter:
+		return m.PreemptionAfter()
+	case resourcegroup.FieldLostPolicy:
+		return m.LostPolicy()
+	case resourcegroup.FieldLostAfter:
+		return m.LostAfter()
+	case resourcegroup.FieldMaxAttempts:
+		return m.MaxAttempts()
+	case resourcegroup.FieldPendingTimeout:
+		return m.PendingTimeout()
+	case resourcegroup.FieldHalfLife:
+		return m.HalfLife()
+	case resourcegroup.FieldLookback:
+		return m.Lookback()
 	}
 	return nil, false
 }
@@ -22544,6 +25830,26 @@ func (m *ResourceGroupMutation) OldField(ctx context.Context, name string) (ent.
 		return m.OldOrder(ctx)
 	case resourcegroup.FieldHoldAfter:
 		return m.OldHoldAfter(ctx)
+	case resourcegroup.FieldSplit:
+		return m.OldSplit(ctx)
+	case resourcegroup.FieldPreemption:
+		return m.OldPreemption(ctx)
+	case resourcegroup.FieldPreemptionScope:
+		return m.OldPreemptionScope(ctx)
+	case resourcegroup.FieldPreemptionAfter:
+		return m.OldPreemptionAfter(ctx)
+	case resourcegroup.FieldLostPolicy:
+		return m.OldLostPolicy(ctx)
+	case resourcegroup.FieldLostAfter:
+		return m.OldLostAfter(ctx)
+	case resourcegroup.FieldMaxAttempts:
+		return m.OldMaxAttempts(ctx)
+	case resourcegroup.FieldPendingTimeout:
+		return m.OldPendingTimeout(ctx)
+	case resourcegroup.FieldHalfLife:
+		return m.OldHalfLife(ctx)
+	case resourcegroup.FieldLookback:
+		return m.OldLookback(ctx)
 	}
 	return nil, fmt.Errorf("unknown ResourceGroup field %s", name)
 }
@@ -22616,6 +25922,76 @@ func (m *ResourceGroupMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetHoldAfter(v)
 		return nil
+	case resourcegroup.FieldSplit:
+		v, ok := value.(resourcegroup.Split)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSplit(v)
+		return nil
+	case resourcegroup.FieldPreemption:
+		v, ok := value.(resourcegroup.Preemption)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPreemption(v)
+		return nil
+	case resourcegroup.FieldPreemptionScope:
+		v, ok := value.(resourcegroup.PreemptionScope)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPreemptionScope(v)
+		return nil
+	case resourcegroup.FieldPreemptionAfter:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPreemptionAfter(v)
+		return nil
+	case resourcegroup.FieldLostPolicy:
+		v, ok := value.(resourcegroup.LostPolicy)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLostPolicy(v)
+		return nil
+	case resourcegroup.FieldLostAfter:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLostAfter(v)
+		return nil
+	case resourcegroup.FieldMaxAttempts:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxAttempts(v)
+		return nil
+	case resourcegroup.FieldPendingTimeout:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPendingTimeout(v)
+		return nil
+	case resourcegroup.FieldHalfLife:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHalfLife(v)
+		return nil
+	case resourcegroup.FieldLookback:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLookback(v)
+		return nil
 	}
 	return fmt.Errorf("unknown ResourceGroup field %s", name)
 }
@@ -22627,6 +26003,24 @@ func (m *ResourceGroupMutation) AddedFields() []string {
 	if m.addhold_after != nil {
 		fields = append(fields, resourcegroup.FieldHoldAfter)
 	}
+	if m.addpreemption_after != nil {
+		fields = append(fields, resourcegroup.FieldPreemptionAfter)
+	}
+	if m.addlost_after != nil {
+		fields = append(fields, resourcegroup.FieldLostAfter)
+	}
+	if m.addmax_attempts != nil {
+		fields = append(fields, resourcegroup.FieldMaxAttempts)
+	}
+	if m.addpending_timeout != nil {
+		fields = append(fields, resourcegroup.FieldPendingTimeout)
+	}
+	if m.addhalf_life != nil {
+		fields = append(fields, resourcegroup.FieldHalfLife)
+	}
+	if m.addlookback != nil {
+		fields = append(fields, resourcegroup.FieldLookback)
+	}
 	return fields
 }
 
@@ -22637,6 +26031,18 @@ func (m *ResourceGroupMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
 	case resourcegroup.FieldHoldAfter:
 		return m.AddedHoldAfter()
+	case resourcegroup.FieldPreemptionAfter:
+		return m.AddedPreemptionAfter()
+	case resourcegroup.FieldLostAfter:
+		return m.AddedLostAfter()
+	case resourcegroup.FieldMaxAttempts:
+		return m.AddedMaxAttempts()
+	case resourcegroup.FieldPendingTimeout:
+		return m.AddedPendingTimeout()
+	case resourcegroup.FieldHalfLife:
+		return m.AddedHalfLife()
+	case resourcegroup.FieldLookback:
+		return m.AddedLookback()
 	}
 	return nil, false
 }
@@ -22652,6 +26058,48 @@ func (m *ResourceGroupMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddHoldAfter(v)
+		return nil
+	case resourcegroup.FieldPreemptionAfter:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPreemptionAfter(v)
+		return nil
+	case resourcegroup.FieldLostAfter:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddLostAfter(v)
+		return nil
+	case resourcegroup.FieldMaxAttempts:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxAttempts(v)
+		return nil
+	case resourcegroup.FieldPendingTimeout:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPendingTimeout(v)
+		return nil
+	case resourcegroup.FieldHalfLife:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddHalfLife(v)
+		return nil
+	case resourcegroup.FieldLookback:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddLookback(v)
 		return nil
 	}
 	return fmt.Errorf("unknown ResourceGroup numeric field %s", name)
@@ -22707,18 +26155,54 @@ func (m *ResourceGroupMutation) ResetField(name string) error {
 	case resourcegroup.FieldHoldAfter:
 		m.ResetHoldAfter()
 		return nil
+	case resourcegroup.FieldSplit:
+		m.ResetSplit()
+		return nil
+	case resourcegroup.FieldPreemption:
+		m.ResetPreemption()
+		return nil
+	case resourcegroup.FieldPreemptionScope:
+		m.ResetPreemptionScope()
+		return nil
+	case resourcegroup.FieldPreemptionAfter:
+		m.ResetPreemptionAfter()
+		return nil
+	case resourcegroup.FieldLostPolicy:
+		m.ResetLostPolicy()
+		return nil
+	case resourcegroup.FieldLostAfter:
+		m.ResetLostAfter()
+		return nil
+	case resourcegroup.FieldMaxAttempts:
+		m.ResetMaxAttempts()
+		return nil
+	case resourcegroup.FieldPendingTimeout:
+		m.ResetPendingTimeout()
+		return nil
+	case resourcegroup.FieldHalfLife:
+		m.ResetHalfLife()
+		return nil
+	case resourcegroup.FieldLookback:
+		m.ResetLookback()
+		return nil
 	}
 	return fmt.Errorf("unknown ResourceGroup field %s", name)
 }
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ResourceGroupMutation) AddedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 5)
 	if m.agents != nil {
 		edges = append(edges, resourcegroup.EdgeAgents)
 	}
 	if m.grants != nil {
 		edges = append(edges, resourcegroup.EdgeGrants)
+	}
+	if m.shares != nil {
+		edges = append(edges, resourcegroup.EdgeShares)
+	}
+	if m.idle_bindings != nil {
+		edges = append(edges, resourcegroup.EdgeIdleBindings)
 	}
 	if m.presets != nil {
 		edges = append(edges, resourcegroup.EdgePresets)
@@ -22742,6 +26226,18 @@ func (m *ResourceGroupMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case resourcegroup.EdgeShares:
+		ids := make([]ent.Value, 0, len(m.shares))
+		for id := range m.shares {
+			ids = append(ids, id)
+		}
+		return ids
+	case resourcegroup.EdgeIdleBindings:
+		ids := make([]ent.Value, 0, len(m.idle_bindings))
+		for id := range m.idle_bindings {
+			ids = append(ids, id)
+		}
+		return ids
 	case resourcegroup.EdgePresets:
 		ids := make([]ent.Value, 0, len(m.presets))
 		for id := range m.presets {
@@ -22754,12 +26250,18 @@ func (m *ResourceGroupMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ResourceGroupMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 5)
 	if m.removedagents != nil {
 		edges = append(edges, resourcegroup.EdgeAgents)
 	}
 	if m.removedgrants != nil {
 		edges = append(edges, resourcegroup.EdgeGrants)
+	}
+	if m.removedshares != nil {
+		edges = append(edges, resourcegroup.EdgeShares)
+	}
+	if m.removedidle_bindings != nil {
+		edges = append(edges, resourcegroup.EdgeIdleBindings)
 	}
 	if m.removedpresets != nil {
 		edges = append(edges, resourcegroup.EdgePresets)
@@ -22783,6 +26285,18 @@ func (m *ResourceGroupMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case resourcegroup.EdgeShares:
+		ids := make([]ent.Value, 0, len(m.removedshares))
+		for id := range m.removedshares {
+			ids = append(ids, id)
+		}
+		return ids
+	case resourcegroup.EdgeIdleBindings:
+		ids := make([]ent.Value, 0, len(m.removedidle_bindings))
+		for id := range m.removedidle_bindings {
+			ids = append(ids, id)
+		}
+		return ids
 	case resourcegroup.EdgePresets:
 		ids := make([]ent.Value, 0, len(m.removedpresets))
 		for id := range m.removedpresets {
@@ -22795,12 +26309,18 @@ func (m *ResourceGroupMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ResourceGroupMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 5)
 	if m.clearedagents {
 		edges = append(edges, resourcegroup.EdgeAgents)
 	}
 	if m.clearedgrants {
 		edges = append(edges, resourcegroup.EdgeGrants)
+	}
+	if m.clearedshares {
+		edges = append(edges, resourcegroup.EdgeShares)
+	}
+	if m.clearedidle_bindings {
+		edges = append(edges, resourcegroup.EdgeIdleBindings)
 	}
 	if m.clearedpresets {
 		edges = append(edges, resourcegroup.EdgePresets)
@@ -22816,6 +26336,10 @@ func (m *ResourceGroupMutation) EdgeCleared(name string) bool {
 		return m.clearedagents
 	case resourcegroup.EdgeGrants:
 		return m.clearedgrants
+	case resourcegroup.EdgeShares:
+		return m.clearedshares
+	case resourcegroup.EdgeIdleBindings:
+		return m.clearedidle_bindings
 	case resourcegroup.EdgePresets:
 		return m.clearedpresets
 	}
@@ -22839,6 +26363,12 @@ func (m *ResourceGroupMutation) ResetEdge(name string) error {
 		return nil
 	case resourcegroup.EdgeGrants:
 		m.ResetGrants()
+		return nil
+	case resourcegroup.EdgeShares:
+		m.ResetShares()
+		return nil
+	case resourcegroup.EdgeIdleBindings:
+		m.ResetIdleBindings()
 		return nil
 	case resourcegroup.EdgePresets:
 		m.ResetPresets()
@@ -28050,6 +31580,13 @@ type SessionMutation struct {
 	status_message        *string
 	starts_at             *time.Time
 	strict_agents         *bool
+	lifetime              *int
+	addlifetime           *int
+	preemptible           *bool
+	idle_exempt           *bool
+	idle                  **report.Idle
+	avoid_agents          *[]uuid.UUID
+	appendavoid_agents    []uuid.UUID
 	scheduled_at          *time.Time
 	started_at            *time.Time
 	terminated_at         *time.Time
@@ -28082,6 +31619,8 @@ type SessionMutation struct {
 	agents                map[uuid.UUID]struct{}
 	removedagents         map[uuid.UUID]struct{}
 	clearedagents         bool
+	session_group         *uuid.UUID
+	clearedsession_group  bool
 	depends_on            map[uuid.UUID]struct{}
 	removeddepends_on     map[uuid.UUID]struct{}
 	cleareddepends_on     bool
@@ -29101,6 +32640,297 @@ func (m *SessionMutation) ResetStrictAgents() {
 	m.strict_agents = nil
 }
 
+// SetLifetime sets the "lifetime" field.
+func (m *SessionMutation) SetLifetime(i int) {
+	m.lifetime = &i
+	m.addlifetime = nil
+}
+
+// Lifetime returns the value of the "lifetime" field in the mutation.
+func (m *SessionMutation) Lifetime() (r int, exists bool) {
+	v := m.lifetime
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLifetime returns the old "lifetime" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldLifetime(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLifetime is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLifetime requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLifetime: %w", err)
+	}
+	return oldValue.Lifetime, nil
+}
+
+// AddLifetime adds i to the "lifetime" field.
+func (m *SessionMutation) AddLifetime(i int) {
+	if m.addlifetime != nil {
+		*m.addlifetime += i
+	} else {
+		m.addlifetime = &i
+	}
+}
+
+// AddedLifetime returns the value that was added to the "lifetime" field in this mutation.
+func (m *SessionMutation) AddedLifetime() (r int, exists bool) {
+	v := m.addlifetime
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearLifetime clears the value of the "lifetime" field.
+func (m *SessionMutation) ClearLifetime() {
+	m.lifetime = nil
+	m.addlifetime = nil
+	m.clearedFields[session.FieldLifetime] = struct{}{}
+}
+
+// LifetimeCleared returns if the "lifetime" field was cleared in this mutation.
+func (m *SessionMutation) LifetimeCleared() bool {
+	_, ok := m.clearedFields[session.FieldLifetime]
+	return ok
+}
+
+// ResetLifetime resets all changes to the "lifetime" field.
+func (m *SessionMutation) ResetLifetime() {
+	m.lifetime = nil
+	m.addlifetime = nil
+	delete(m.clearedFields, session.FieldLifetime)
+}
+
+// SetPreemptible sets the "preemptible" field.
+func (m *SessionMutation) SetPreemptible(b bool) {
+	m.preemptible = &b
+}
+
+// Preemptible returns the value of the "preemptible" field in the mutation.
+func (m *SessionMutation) Preemptible() (r bool, exists bool) {
+	v := m.preemptible
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPreemptible returns the old "preemptible" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldPreemptible(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPreemptible is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPreemptible requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPreemptible: %w", err)
+	}
+	return oldValue.Preemptible, nil
+}
+
+// ResetPreemptible resets all changes to the "preemptible" field.
+func (m *SessionMutation) ResetPreemptible() {
+	m.preemptible = nil
+}
+
+// SetIdleExempt sets the "idle_exempt" field.
+func (m *SessionMutation) SetIdleExempt(b bool) {
+	m.idle_exempt = &b
+}
+
+// IdleExempt returns the value of the "idle_exempt" field in the mutation.
+func (m *SessionMutation) IdleExempt() (r bool, exists bool) {
+	v := m.idle_exempt
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldIdleExempt returns the old "idle_exempt" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldIdleExempt(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldIdleExempt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldIdleExempt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldIdleExempt: %w", err)
+	}
+	return oldValue.IdleExempt, nil
+}
+
+// ResetIdleExempt resets all changes to the "idle_exempt" field.
+func (m *SessionMutation) ResetIdleExempt() {
+	m.idle_exempt = nil
+}
+
+// SetIdle sets the "idle" field.
+func (m *SessionMutation) SetIdle(r *report.Idle) {
+	m.idle = &r
+}
+
+// Idle returns the value of the "idle" field in the mutation.
+func (m *SessionMutation) Idle() (r *report.Idle, exists bool) {
+	v := m.idle
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldIdle returns the old "idle" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldIdle(ctx context.Context) (v *report.Idle, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldIdle is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldIdle requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldIdle: %w", err)
+	}
+	return oldValue.Idle, nil
+}
+
+// ClearIdle clears the value of the "idle" field.
+func (m *SessionMutation) ClearIdle() {
+	m.idle = nil
+	m.clearedFields[session.FieldIdle] = struct{}{}
+}
+
+// IdleCleared returns if the "idle" field was cleared in this mutation.
+func (m *SessionMutation) IdleCleared() bool {
+	_, ok := m.clearedFields[session.FieldIdle]
+	return ok
+}
+
+// ResetIdle resets all changes to the "idle" field.
+func (m *SessionMutation) ResetIdle() {
+	m.idle = nil
+	delete(m.clearedFields, session.FieldIdle)
+}
+
+// SetAvoidAgents sets the "avoid_agents" field.
+func (m *SessionMutation) SetAvoidAgents(u []uuid.UUID) {
+	m.avoid_agents = &u
+	m.appendavoid_agents = nil
+}
+
+// AvoidAgents returns the value of the "avoid_agents" field in the mutation.
+func (m *SessionMutation) AvoidAgents() (r []uuid.UUID, exists bool) {
+	v := m.avoid_agents
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAvoidAgents returns the old "avoid_agents" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldAvoidAgents(ctx context.Context) (v []uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAvoidAgents is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAvoidAgents requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAvoidAgents: %w", err)
+	}
+	return oldValue.AvoidAgents, nil
+}
+
+// AppendAvoidAgents adds u to the "avoid_agents" field.
+func (m *SessionMutation) AppendAvoidAgents(u []uuid.UUID) {
+	m.appendavoid_agents = append(m.appendavoid_agents, u...)
+}
+
+// AppendedAvoidAgents returns the list of values that were appended to the "avoid_agents" field in this mutation.
+func (m *SessionMutation) AppendedAvoidAgents() ([]uuid.UUID, bool) {
+	if len(m.appendavoid_agents) == 0 {
+		return nil, false
+	}
+	return m.appendavoid_agents, true
+}
+
+// ResetAvoidAgents resets all changes to the "avoid_agents" field.
+func (m *SessionMutation) ResetAvoidAgents() {
+	m.avoid_agents = nil
+	m.appendavoid_agents = nil
+}
+
+// SetSessionGroupID sets the "session_group_id" field.
+func (m *SessionMutation) SetSessionGroupID(u uuid.UUID) {
+	m.session_group = &u
+}
+
+// SessionGroupID returns the value of the "session_group_id" field in the mutation.
+func (m *SessionMutation) SessionGroupID() (r uuid.UUID, exists bool) {
+	v := m.session_group
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSessionGroupID returns the old "session_group_id" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldSessionGroupID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSessionGroupID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSessionGroupID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSessionGroupID: %w", err)
+	}
+	return oldValue.SessionGroupID, nil
+}
+
+// ClearSessionGroupID clears the value of the "session_group_id" field.
+func (m *SessionMutation) ClearSessionGroupID() {
+	m.session_group = nil
+	m.clearedFields[session.FieldSessionGroupID] = struct{}{}
+}
+
+// SessionGroupIDCleared returns if the "session_group_id" field was cleared in this mutation.
+func (m *SessionMutation) SessionGroupIDCleared() bool {
+	_, ok := m.clearedFields[session.FieldSessionGroupID]
+	return ok
+}
+
+// ResetSessionGroupID resets all changes to the "session_group_id" field.
+func (m *SessionMutation) ResetSessionGroupID() {
+	m.session_group = nil
+	delete(m.clearedFields, session.FieldSessionGroupID)
+}
+
 // SetScheduledAt sets the "scheduled_at" field.
 func (m *SessionMutation) SetScheduledAt(t time.Time) {
 	m.scheduled_at = &t
@@ -29923,6 +33753,33 @@ func (m *SessionMutation) ResetAgents() {
 	m.removedagents = nil
 }
 
+// ClearSessionGroup clears the "session_group" edge to the SessionGroup entity.
+func (m *SessionMutation) ClearSessionGroup() {
+	m.clearedsession_group = true
+	m.clearedFields[session.FieldSessionGroupID] = struct{}{}
+}
+
+// SessionGroupCleared reports if the "session_group" edge to the SessionGroup entity was cleared.
+func (m *SessionMutation) SessionGroupCleared() bool {
+	return m.SessionGroupIDCleared() || m.clearedsession_group
+}
+
+// SessionGroupIDs returns the "session_group" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// SessionGroupID instead. It exists only for internal usage by the builders.
+func (m *SessionMutation) SessionGroupIDs() (ids []uuid.UUID) {
+	if id := m.session_group; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetSessionGroup resets all changes to the "session_group" edge.
+func (m *SessionMutation) ResetSessionGroup() {
+	m.session_group = nil
+	m.clearedsession_group = false
+}
+
 // AddDependsOnIDs adds the "depends_on" edge to the SessionDependency entity by ids.
 func (m *SessionMutation) AddDependsOnIDs(ids ...uuid.UUID) {
 	if m.depends_on == nil {
@@ -30065,7 +33922,7 @@ func (m *SessionMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *SessionMutation) Fields() []string {
-	fields := make([]string, 0, 31)
+	fields := make([]string, 0, 37)
 	if m.created_at != nil {
 		fields = append(fields, session.FieldCreatedAt)
 	}
@@ -30128,6 +33985,24 @@ func (m *SessionMutation) Fields() []string {
 	}
 	if m.strict_agents != nil {
 		fields = append(fields, session.FieldStrictAgents)
+	}
+	if m.lifetime != nil {
+		fields = append(fields, session.FieldLifetime)
+	}
+	if m.preemptible != nil {
+		fields = append(fields, session.FieldPreemptible)
+	}
+	if m.idle_exempt != nil {
+		fields = append(fields, session.FieldIdleExempt)
+	}
+	if m.idle != nil {
+		fields = append(fields, session.FieldIdle)
+	}
+	if m.avoid_agents != nil {
+		fields = append(fields, session.FieldAvoidAgents)
+	}
+	if m.session_group != nil {
+		fields = append(fields, session.FieldSessionGroupID)
 	}
 	if m.scheduled_at != nil {
 		fields = append(fields, session.FieldScheduledAt)
@@ -30209,6 +34084,18 @@ func (m *SessionMutation) Field(name string) (ent.Value, bool) {
 		return m.StartsAt()
 	case session.FieldStrictAgents:
 		return m.StrictAgents()
+	case session.FieldLifetime:
+		return m.Lifetime()
+	case session.FieldPreemptible:
+		return m.Preemptible()
+	case session.FieldIdleExempt:
+		return m.IdleExempt()
+	case session.FieldIdle:
+		return m.Idle()
+	case session.FieldAvoidAgents:
+		return m.AvoidAgents()
+	case session.FieldSessionGroupID:
+		return m.SessionGroupID()
 	case session.FieldScheduledAt:
 		return m.ScheduledAt()
 	case session.FieldStartedAt:
@@ -30280,6 +34167,18 @@ func (m *SessionMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldStartsAt(ctx)
 	case session.FieldStrictAgents:
 		return m.OldStrictAgents(ctx)
+	case session.FieldLifetime:
+		return m.OldLifetime(ctx)
+	case session.FieldPreemptible:
+		return m.OldPreemptible(ctx)
+	case session.FieldIdleExempt:
+		return m.OldIdleExempt(ctx)
+	case session.FieldIdle:
+		return m.OldIdle(ctx)
+	case session.FieldAvoidAgents:
+		return m.OldAvoidAgents(ctx)
+	case session.FieldSessionGroupID:
+		return m.OldSessionGroupID(ctx)
 	case session.FieldScheduledAt:
 		return m.OldScheduledAt(ctx)
 	case session.FieldStartedAt:
@@ -30456,6 +34355,48 @@ func (m *SessionMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetStrictAgents(v)
 		return nil
+	case session.FieldLifetime:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLifetime(v)
+		return nil
+	case session.FieldPreemptible:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPreemptible(v)
+		return nil
+	case session.FieldIdleExempt:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetIdleExempt(v)
+		return nil
+	case session.FieldIdle:
+		v, ok := value.(*report.Idle)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetIdle(v)
+		return nil
+	case session.FieldAvoidAgents:
+		v, ok := value.([]uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAvoidAgents(v)
+		return nil
+	case session.FieldSessionGroupID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSessionGroupID(v)
+		return nil
 	case session.FieldScheduledAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -30546,6 +34487,9 @@ func (m *SessionMutation) AddedFields() []string {
 	if m.addshm_bytes != nil {
 		fields = append(fields, session.FieldShmBytes)
 	}
+	if m.addlifetime != nil {
+		fields = append(fields, session.FieldLifetime)
+	}
 	if m.addattempt != nil {
 		fields = append(fields, session.FieldAttempt)
 	}
@@ -30565,6 +34509,8 @@ func (m *SessionMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedPriority()
 	case session.FieldShmBytes:
 		return m.AddedShmBytes()
+	case session.FieldLifetime:
+		return m.AddedLifetime()
 	case session.FieldAttempt:
 		return m.AddedAttempt()
 	}
@@ -30604,6 +34550,13 @@ func (m *SessionMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddShmBytes(v)
 		return nil
+	case session.FieldLifetime:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddLifetime(v)
+		return nil
 	case session.FieldAttempt:
 		v, ok := value.(int)
 		if !ok {
@@ -30630,6 +34583,15 @@ func (m *SessionMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(session.FieldStartsAt) {
 		fields = append(fields, session.FieldStartsAt)
+	}
+	if m.FieldCleared(session.FieldLifetime) {
+		fields = append(fields, session.FieldLifetime)
+	}
+	if m.FieldCleared(session.FieldIdle) {
+		fields = append(fields, session.FieldIdle)
+	}
+	if m.FieldCleared(session.FieldSessionGroupID) {
+		fields = append(fields, session.FieldSessionGroupID)
 	}
 	if m.FieldCleared(session.FieldScheduledAt) {
 		fields = append(fields, session.FieldScheduledAt)
@@ -30677,6 +34639,15 @@ func (m *SessionMutation) ClearField(name string) error {
 		return nil
 	case session.FieldStartsAt:
 		m.ClearStartsAt()
+		return nil
+	case session.FieldLifetime:
+		m.ClearLifetime()
+		return nil
+	case session.FieldIdle:
+		m.ClearIdle()
+		return nil
+	case session.FieldSessionGroupID:
+		m.ClearSessionGroupID()
 		return nil
 	case session.FieldScheduledAt:
 		m.ClearScheduledAt()
@@ -30770,6 +34741,24 @@ func (m *SessionMutation) ResetField(name string) error {
 	case session.FieldStrictAgents:
 		m.ResetStrictAgents()
 		return nil
+	case session.FieldLifetime:
+		m.ResetLifetime()
+		return nil
+	case session.FieldPreemptible:
+		m.ResetPreemptible()
+		return nil
+	case session.FieldIdleExempt:
+		m.ResetIdleExempt()
+		return nil
+	case session.FieldIdle:
+		m.ResetIdle()
+		return nil
+	case session.FieldAvoidAgents:
+		m.ResetAvoidAgents()
+		return nil
+	case session.FieldSessionGroupID:
+		m.ResetSessionGroupID()
+		return nil
 	case session.FieldScheduledAt:
 		m.ResetScheduledAt()
 		return nil
@@ -30806,7 +34795,7 @@ func (m *SessionMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *SessionMutation) AddedEdges() []string {
-	edges := make([]string, 0, 11)
+	edges := make([]string, 0, 12)
 	if m.domain != nil {
 		edges = append(edges, session.EdgeDomain)
 	}
@@ -30833,6 +34822,9 @@ func (m *SessionMutation) AddedEdges() []string {
 	}
 	if m.agents != nil {
 		edges = append(edges, session.EdgeAgents)
+	}
+	if m.session_group != nil {
+		edges = append(edges, session.EdgeSessionGroup)
 	}
 	if m.depends_on != nil {
 		edges = append(edges, session.EdgeDependsOn)
@@ -30891,6 +34883,10 @@ func (m *SessionMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case session.EdgeSessionGroup:
+		if id := m.session_group; id != nil {
+			return []ent.Value{*id}
+		}
 	case session.EdgeDependsOn:
 		ids := make([]ent.Value, 0, len(m.depends_on))
 		for id := range m.depends_on {
@@ -30909,7 +34905,7 @@ func (m *SessionMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *SessionMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 11)
+	edges := make([]string, 0, 12)
 	if m.removedkernels != nil {
 		edges = append(edges, session.EdgeKernels)
 	}
@@ -30977,7 +34973,7 @@ func (m *SessionMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *SessionMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 11)
+	edges := make([]string, 0, 12)
 	if m.cleareddomain {
 		edges = append(edges, session.EdgeDomain)
 	}
@@ -31004,6 +35000,9 @@ func (m *SessionMutation) ClearedEdges() []string {
 	}
 	if m.clearedagents {
 		edges = append(edges, session.EdgeAgents)
+	}
+	if m.clearedsession_group {
+		edges = append(edges, session.EdgeSessionGroup)
 	}
 	if m.cleareddepends_on {
 		edges = append(edges, session.EdgeDependsOn)
@@ -31036,6 +35035,8 @@ func (m *SessionMutation) EdgeCleared(name string) bool {
 		return m.clearedhistory
 	case session.EdgeAgents:
 		return m.clearedagents
+	case session.EdgeSessionGroup:
+		return m.clearedsession_group
 	case session.EdgeDependsOn:
 		return m.cleareddepends_on
 	case session.EdgeDependents:
@@ -31062,6 +35063,9 @@ func (m *SessionMutation) ClearEdge(name string) error {
 		return nil
 	case session.EdgeImage:
 		m.ClearImage()
+		return nil
+	case session.EdgeSessionGroup:
+		m.ClearSessionGroup()
 		return nil
 	}
 	return fmt.Errorf("unknown Session unique edge %s", name)
@@ -31097,6 +35101,9 @@ func (m *SessionMutation) ResetEdge(name string) error {
 		return nil
 	case session.EdgeAgents:
 		m.ResetAgents()
+		return nil
+	case session.EdgeSessionGroup:
+		m.ResetSessionGroup()
 		return nil
 	case session.EdgeDependsOn:
 		m.ResetDependsOn()
@@ -32689,6 +36696,893 @@ func (m *SessionEventMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown SessionEvent edge %s", name)
 }
 
+// SessionGroupMutation represents an operation that mutates the SessionGroup nodes in the graph.
+type SessionGroupMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *uuid.UUID
+	created_at      *time.Time
+	name            *string
+	placement       *sessiongroup.Placement
+	strict          *bool
+	clearedFields   map[string]struct{}
+	domain          *uuid.UUID
+	cleareddomain   bool
+	project         *uuid.UUID
+	clearedproject  bool
+	owner           *uuid.UUID
+	clearedowner    bool
+	sessions        map[uuid.UUID]struct{}
+	removedsessions map[uuid.UUID]struct{}
+	clearedsessions bool
+	done            bool
+	oldValue        func(context.Context) (*SessionGroup, error)
+	predicates      []predicate.SessionGroup
+}
+
+var _ ent.Mutation = (*SessionGroupMutation)(nil)
+
+// sessiongroupOption allows management of the mutation configuration using functional options.
+type sessiongroupOption func(*SessionGroupMutation)
+
+// newSessionGroupMutation creates new mutation for the SessionGroup entity.
+func newSessionGroupMutation(c config, op Op, opts ...sessiongroupOption) *SessionGroupMutation {
+	m := &SessionGroupMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSessionGroup,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSessionGroupID sets the ID field of the mutation.
+func withSessionGroupID(id uuid.UUID) sessiongroupOption {
+	return func(m *SessionGroupMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *SessionGroup
+		)
+		m.oldValue = func(ctx context.Context) (*SessionGroup, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().SessionGroup.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSessionGroup sets the old SessionGroup of the mutation.
+func withSessionGroup(node *SessionGroup) sessiongroupOption {
+	return func(m *SessionGroupMutation) {
+		m.oldValue = func(context.Context) (*SessionGroup, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SessionGroupMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SessionGroupMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of SessionGroup entities.
+func (m *SessionGroupMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SessionGroupMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SessionGroupMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().SessionGroup.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *SessionGroupMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *SessionGroupMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the SessionGroup entity.
+// If the SessionGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionGroupMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *SessionGroupMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *SessionGroupMutation) SetDomainID(u uuid.UUID) {
+	m.domain = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *SessionGroupMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the SessionGroup entity.
+// If the SessionGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionGroupMutation) OldDomainID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *SessionGroupMutation) ResetDomainID() {
+	m.domain = nil
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *SessionGroupMutation) SetProjectID(u uuid.UUID) {
+	m.project = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *SessionGroupMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the SessionGroup entity.
+// If the SessionGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionGroupMutation) OldProjectID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *SessionGroupMutation) ResetProjectID() {
+	m.project = nil
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (m *SessionGroupMutation) SetOwnerID(u uuid.UUID) {
+	m.owner = &u
+}
+
+// OwnerID returns the value of the "owner_id" field in the mutation.
+func (m *SessionGroupMutation) OwnerID() (r uuid.UUID, exists bool) {
+	v := m.owner
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnerID returns the old "owner_id" field's value of the SessionGroup entity.
+// If the SessionGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionGroupMutation) OldOwnerID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnerID: %w", err)
+	}
+	return oldValue.OwnerID, nil
+}
+
+// ResetOwnerID resets all changes to the "owner_id" field.
+func (m *SessionGroupMutation) ResetOwnerID() {
+	m.owner = nil
+}
+
+// SetName sets the "name" field.
+func (m *SessionGroupMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *SessionGroupMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the SessionGroup entity.
+// If the SessionGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionGroupMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *SessionGroupMutation) ResetName() {
+	m.name = nil
+}
+
+// SetPlacement sets the "placement" field.
+func (m *SessionGroupMutation) SetPlacement(s sessiongroup.Placement) {
+	m.placement = &s
+}
+
+// Placement returns the value of the "placement" field in the mutation.
+func (m *SessionGroupMutation) Placement() (r sessiongroup.Placement, exists bool) {
+	v := m.placement
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPlacement returns the old "placement" field's value of the SessionGroup entity.
+// If the SessionGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionGroupMutation) OldPlacement(ctx context.Context) (v sessiongroup.Placement, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPlacement is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPlacement requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPlacement: %w", err)
+	}
+	return oldValue.Placement, nil
+}
+
+// ResetPlacement resets all changes to the "placement" field.
+func (m *SessionGroupMutation) ResetPlacement() {
+	m.placement = nil
+}
+
+// SetStrict sets the "strict" field.
+func (m *SessionGroupMutation) SetStrict(b bool) {
+	m.strict = &b
+}
+
+// Strict returns the value of the "strict" field in the mutation.
+func (m *SessionGroupMutation) Strict() (r bool, exists bool) {
+	v := m.strict
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStrict returns the old "strict" field's value of the SessionGroup entity.
+// If the SessionGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionGroupMutation) OldStrict(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStrict is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStrict requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStrict: %w", err)
+	}
+	return oldValue.Strict, nil
+}
+
+// ResetStrict resets all changes to the "strict" field.
+func (m *SessionGroupMutation) ResetStrict() {
+	m.strict = nil
+}
+
+// ClearDomain clears the "domain" edge to the Domain entity.
+func (m *SessionGroupMutation) ClearDomain() {
+	m.cleareddomain = true
+	m.clearedFields[sessiongroup.FieldDomainID] = struct{}{}
+}
+
+// DomainCleared reports if the "domain" edge to the Domain entity was cleared.
+func (m *SessionGroupMutation) DomainCleared() bool {
+	return m.cleareddomain
+}
+
+// DomainIDs returns the "domain" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DomainID instead. It exists only for internal usage by the builders.
+func (m *SessionGroupMutation) DomainIDs() (ids []uuid.UUID) {
+	if id := m.domain; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDomain resets all changes to the "domain" edge.
+func (m *SessionGroupMutation) ResetDomain() {
+	m.domain = nil
+	m.cleareddomain = false
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (m *SessionGroupMutation) ClearProject() {
+	m.clearedproject = true
+	m.clearedFields[sessiongroup.FieldProjectID] = struct{}{}
+}
+
+// ProjectCleared reports if the "project" edge to the Project entity was cleared.
+func (m *SessionGroupMutation) ProjectCleared() bool {
+	return m.clearedproject
+}
+
+// ProjectIDs returns the "project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProjectID instead. It exists only for internal usage by the builders.
+func (m *SessionGroupMutation) ProjectIDs() (ids []uuid.UUID) {
+	if id := m.project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProject resets all changes to the "project" edge.
+func (m *SessionGroupMutation) ResetProject() {
+	m.project = nil
+	m.clearedproject = false
+}
+
+// ClearOwner clears the "owner" edge to the User entity.
+func (m *SessionGroupMutation) ClearOwner() {
+	m.clearedowner = true
+	m.clearedFields[sessiongroup.FieldOwnerID] = struct{}{}
+}
+
+// OwnerCleared reports if the "owner" edge to the User entity was cleared.
+func (m *SessionGroupMutation) OwnerCleared() bool {
+	return m.clearedowner
+}
+
+// OwnerIDs returns the "owner" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// OwnerID instead. It exists only for internal usage by the builders.
+func (m *SessionGroupMutation) OwnerIDs() (ids []uuid.UUID) {
+	if id := m.owner; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetOwner resets all changes to the "owner" edge.
+func (m *SessionGroupMutation) ResetOwner() {
+	m.owner = nil
+	m.clearedowner = false
+}
+
+// AddSessionIDs adds the "sessions" edge to the Session entity by ids.
+func (m *SessionGroupMutation) AddSessionIDs(ids ...uuid.UUID) {
+	if m.sessions == nil {
+		m.sessions = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.sessions[ids[i]] = struct{}{}
+	}
+}
+
+// ClearSessions clears the "sessions" edge to the Session entity.
+func (m *SessionGroupMutation) ClearSessions() {
+	m.clearedsessions = true
+}
+
+// SessionsCleared reports if the "sessions" edge to the Session entity was cleared.
+func (m *SessionGroupMutation) SessionsCleared() bool {
+	return m.clearedsessions
+}
+
+// RemoveSessionIDs removes the "sessions" edge to the Session entity by IDs.
+func (m *SessionGroupMutation) RemoveSessionIDs(ids ...uuid.UUID) {
+	if m.removedsessions == nil {
+		m.removedsessions = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.sessions, ids[i])
+		m.removedsessions[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedSessions returns the removed IDs of the "sessions" edge to the Session entity.
+func (m *SessionGroupMutation) RemovedSessionsIDs() (ids []uuid.UUID) {
+	for id := range m.removedsessions {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// SessionsIDs returns the "sessions" edge IDs in the mutation.
+func (m *SessionGroupMutation) SessionsIDs() (ids []uuid.UUID) {
+	for id := range m.sessions {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetSessions resets all changes to the "sessions" edge.
+func (m *SessionGroupMutation) ResetSessions() {
+	m.sessions = nil
+	m.clearedsessions = false
+	m.removedsessions = nil
+}
+
+// Where appends a list predicates to the SessionGroupMutation builder.
+func (m *SessionGroupMutation) Where(ps ...predicate.SessionGroup) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SessionGroupMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SessionGroupMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.SessionGroup, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SessionGroupMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SessionGroupMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (SessionGroup).
+func (m *SessionGroupMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SessionGroupMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.created_at != nil {
+		fields = append(fields, sessiongroup.FieldCreatedAt)
+	}
+	if m.domain != nil {
+		fields = append(fields, sessiongroup.FieldDomainID)
+	}
+	if m.project != nil {
+		fields = append(fields, sessiongroup.FieldProjectID)
+	}
+	if m.owner != nil {
+		fields = append(fields, sessiongroup.FieldOwnerID)
+	}
+	if m.name != nil {
+		fields = append(fields, sessiongroup.FieldName)
+	}
+	if m.placement != nil {
+		fields = append(fields, sessiongroup.FieldPlacement)
+	}
+	if m.strict != nil {
+		fields = append(fields, sessiongroup.FieldStrict)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SessionGroupMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case sessiongroup.FieldCreatedAt:
+		return m.CreatedAt()
+	case sessiongroup.FieldDomainID:
+		return m.DomainID()
+	case sessiongroup.FieldProjectID:
+		return m.ProjectID()
+	case sessiongroup.FieldOwnerID:
+		return m.OwnerID()
+	case sessiongroup.FieldName:
+		return m.Name()
+	case sessiongroup.FieldPlacement:
+		return m.Placement()
+	case sessiongroup.FieldStrict:
+		return m.Strict()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SessionGroupMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case sessiongroup.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case sessiongroup.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case sessiongroup.FieldProjectID:
+		return m.OldProjectID(ctx)
+	case sessiongroup.FieldOwnerID:
+		return m.OldOwnerID(ctx)
+	case sessiongroup.FieldName:
+		return m.OldName(ctx)
+	case sessiongroup.FieldPlacement:
+		return m.OldPlacement(ctx)
+	case sessiongroup.FieldStrict:
+		return m.OldStrict(ctx)
+	}
+	return nil, fmt.Errorf("unknown SessionGroup field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SessionGroupMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case sessiongroup.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case sessiongroup.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case sessiongroup.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	case sessiongroup.FieldOwnerID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnerID(v)
+		return nil
+	case sessiongroup.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case sessiongroup.FieldPlacement:
+		v, ok := value.(sessiongroup.Placement)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPlacement(v)
+		return nil
+	case sessiongroup.FieldStrict:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStrict(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SessionGroup field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SessionGroupMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SessionGroupMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SessionGroupMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown SessionGroup numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SessionGroupMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SessionGroupMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SessionGroupMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown SessionGroup nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SessionGroupMutation) ResetField(name string) error {
+	switch name {
+	case sessiongroup.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case sessiongroup.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case sessiongroup.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	case sessiongroup.FieldOwnerID:
+		m.ResetOwnerID()
+		return nil
+	case sessiongroup.FieldName:
+		m.ResetName()
+		return nil
+	case sessiongroup.FieldPlacement:
+		m.ResetPlacement()
+		return nil
+	case sessiongroup.FieldStrict:
+		m.ResetStrict()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionGroup field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SessionGroupMutation) AddedEdges() []string {
+	edges := make([]string, 0, 4)
+	if m.domain != nil {
+		edges = append(edges, sessiongroup.EdgeDomain)
+	}
+	if m.project != nil {
+		edges = append(edges, sessiongroup.EdgeProject)
+	}
+	if m.owner != nil {
+		edges = append(edges, sessiongroup.EdgeOwner)
+	}
+	if m.sessions != nil {
+		edges = append(edges, sessiongroup.EdgeSessions)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SessionGroupMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case sessiongroup.EdgeDomain:
+		if id := m.domain; id != nil {
+			return []ent.Value{*id}
+		}
+	case sessiongroup.EdgeProject:
+		if id := m.project; id != nil {
+			return []ent.Value{*id}
+		}
+	case sessiongroup.EdgeOwner:
+		if id := m.owner; id != nil {
+			return []ent.Value{*id}
+		}
+	case sessiongroup.EdgeSessions:
+		ids := make([]ent.Value, 0, len(m.sessions))
+		for id := range m.sessions {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SessionGroupMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 4)
+	if m.removedsessions != nil {
+		edges = append(edges, sessiongroup.EdgeSessions)
+	}
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SessionGroupMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case sessiongroup.EdgeSessions:
+		ids := make([]ent.Value, 0, len(m.removedsessions))
+		for id := range m.removedsessions {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SessionGroupMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 4)
+	if m.cleareddomain {
+		edges = append(edges, sessiongroup.EdgeDomain)
+	}
+	if m.clearedproject {
+		edges = append(edges, sessiongroup.EdgeProject)
+	}
+	if m.clearedowner {
+		edges = append(edges, sessiongroup.EdgeOwner)
+	}
+	if m.clearedsessions {
+		edges = append(edges, sessiongroup.EdgeSessions)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SessionGroupMutation) EdgeCleared(name string) bool {
+	switch name {
+	case sessiongroup.EdgeDomain:
+		return m.cleareddomain
+	case sessiongroup.EdgeProject:
+		return m.clearedproject
+	case sessiongroup.EdgeOwner:
+		return m.clearedowner
+	case sessiongroup.EdgeSessions:
+		return m.clearedsessions
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SessionGroupMutation) ClearEdge(name string) error {
+	switch name {
+	case sessiongroup.EdgeDomain:
+		m.ClearDomain()
+		return nil
+	case sessiongroup.EdgeProject:
+		m.ClearProject()
+		return nil
+	case sessiongroup.EdgeOwner:
+		m.ClearOwner()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionGroup unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SessionGroupMutation) ResetEdge(name string) error {
+	switch name {
+	case sessiongroup.EdgeDomain:
+		m.ResetDomain()
+		return nil
+	case sessiongroup.EdgeProject:
+		m.ResetProject()
+		return nil
+	case sessiongroup.EdgeOwner:
+		m.ResetOwner()
+		return nil
+	case sessiongroup.EdgeSessions:
+		m.ResetSessions()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionGroup edge %s", name)
+}
+
 // SessionMountMutation represents an operation that mutates the SessionMount nodes in the graph.
 type SessionMountMutation struct {
 	config
@@ -33335,6 +38229,1034 @@ func (m *SessionMountMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown SessionMount edge %s", name)
+}
+
+// ShareWeightMutation represents an operation that mutates the ShareWeight nodes in the graph.
+type ShareWeightMutation struct {
+	config
+	op                    Op
+	typ                   string
+	id                    *uuid.UUID
+	created_at            *time.Time
+	weight                *float64
+	addweight             *float64
+	clearedFields         map[string]struct{}
+	resource_group        *uuid.UUID
+	clearedresource_group bool
+	domain                *uuid.UUID
+	cleareddomain         bool
+	project               *uuid.UUID
+	clearedproject        bool
+	user                  *uuid.UUID
+	cleareduser           bool
+	within_project        *uuid.UUID
+	clearedwithin_project bool
+	done                  bool
+	oldValue              func(context.Context) (*ShareWeight, error)
+	predicates            []predicate.ShareWeight
+}
+
+var _ ent.Mutation = (*ShareWeightMutation)(nil)
+
+// shareweightOption allows management of the mutation configuration using functional options.
+type shareweightOption func(*ShareWeightMutation)
+
+// newShareWeightMutation creates new mutation for the ShareWeight entity.
+func newShareWeightMutation(c config, op Op, opts ...shareweightOption) *ShareWeightMutation {
+	m := &ShareWeightMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeShareWeight,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withShareWeightID sets the ID field of the mutation.
+func withShareWeightID(id uuid.UUID) shareweightOption {
+	return func(m *ShareWeightMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ShareWeight
+		)
+		m.oldValue = func(ctx context.Context) (*ShareWeight, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ShareWeight.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withShareWeight sets the old ShareWeight of the mutation.
+func withShareWeight(node *ShareWeight) shareweightOption {
+	return func(m *ShareWeightMutation) {
+		m.oldValue = func(context.Context) (*ShareWeight, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ShareWeightMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ShareWeightMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ShareWeight entities.
+func (m *ShareWeightMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ShareWeightMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ShareWeightMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ShareWeight.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *ShareWeightMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *ShareWeightMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the ShareWeight entity.
+// If the ShareWeight object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShareWeightMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *ShareWeightMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetWeight sets the "weight" field.
+func (m *ShareWeightMutation) SetWeight(f float64) {
+	m.weight = &f
+	m.addweight = nil
+}
+
+// Weight returns the value of the "weight" field in the mutation.
+func (m *ShareWeightMutation) Weight() (r float64, exists bool) {
+	v := m.weight
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWeight returns the old "weight" field's value of the ShareWeight entity.
+// If the ShareWeight object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShareWeightMutation) OldWeight(ctx context.Context) (v float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWeight is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWeight requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWeight: %w", err)
+	}
+	return oldValue.Weight, nil
+}
+
+// AddWeight adds f to the "weight" field.
+func (m *ShareWeightMutation) AddWeight(f float64) {
+	if m.addweight != nil {
+		*m.addweight += f
+	} else {
+		m.addweight = &f
+	}
+}
+
+// AddedWeight returns the value that was added to the "weight" field in this mutation.
+func (m *ShareWeightMutation) AddedWeight() (r float64, exists bool) {
+	v := m.addweight
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetWeight resets all changes to the "weight" field.
+func (m *ShareWeightMutation) ResetWeight() {
+	m.weight = nil
+	m.addweight = nil
+}
+
+// SetResourceGroupID sets the "resource_group_id" field.
+func (m *ShareWeightMutation) SetResourceGroupID(u uuid.UUID) {
+	m.resource_group = &u
+}
+
+// ResourceGroupID returns the value of the "resource_group_id" field in the mutation.
+func (m *ShareWeightMutation) ResourceGroupID() (r uuid.UUID, exists bool) {
+	v := m.resource_group
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResourceGroupID returns the old "resource_group_id" field's value of the ShareWeight entity.
+// If the ShareWeight object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShareWeightMutation) OldResourceGroupID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResourceGroupID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResourceGroupID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResourceGroupID: %w", err)
+	}
+	return oldValue.ResourceGroupID, nil
+}
+
+// ClearResourceGroupID clears the value of the "resource_group_id" field.
+func (m *ShareWeightMutation) ClearResourceGroupID() {
+	m.resource_group = nil
+	m.clearedFields[shareweight.FieldResourceGroupID] = struct{}{}
+}
+
+// ResourceGroupIDCleared returns if the "resource_group_id" field was cleared in this mutation.
+func (m *ShareWeightMutation) ResourceGroupIDCleared() bool {
+	_, ok := m.clearedFields[shareweight.FieldResourceGroupID]
+	return ok
+}
+
+// ResetResourceGroupID resets all changes to the "resource_group_id" field.
+func (m *ShareWeightMutation) ResetResourceGroupID() {
+	m.resource_group = nil
+	delete(m.clearedFields, shareweight.FieldResourceGroupID)
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *ShareWeightMutation) SetDomainID(u uuid.UUID) {
+	m.domain = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *ShareWeightMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the ShareWeight entity.
+// If the ShareWeight object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShareWeightMutation) OldDomainID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (m *ShareWeightMutation) ClearDomainID() {
+	m.domain = nil
+	m.clearedFields[shareweight.FieldDomainID] = struct{}{}
+}
+
+// DomainIDCleared returns if the "domain_id" field was cleared in this mutation.
+func (m *ShareWeightMutation) DomainIDCleared() bool {
+	_, ok := m.clearedFields[shareweight.FieldDomainID]
+	return ok
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *ShareWeightMutation) ResetDomainID() {
+	m.domain = nil
+	delete(m.clearedFields, shareweight.FieldDomainID)
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *ShareWeightMutation) SetProjectID(u uuid.UUID) {
+	m.project = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *ShareWeightMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the ShareWeight entity.
+// If the ShareWeight object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShareWeightMutation) OldProjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (m *ShareWeightMutation) ClearProjectID() {
+	m.project = nil
+	m.clearedFields[shareweight.FieldProjectID] = struct{}{}
+}
+
+// ProjectIDCleared returns if the "project_id" field was cleared in this mutation.
+func (m *ShareWeightMutation) ProjectIDCleared() bool {
+	_, ok := m.clearedFields[shareweight.FieldProjectID]
+	return ok
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *ShareWeightMutation) ResetProjectID() {
+	m.project = nil
+	delete(m.clearedFields, shareweight.FieldProjectID)
+}
+
+// SetUserID sets the "user_id" field.
+func (m *ShareWeightMutation) SetUserID(u uuid.UUID) {
+	m.user = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *ShareWeightMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the ShareWeight entity.
+// If the ShareWeight object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShareWeightMutation) OldUserID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ClearUserID clears the value of the "user_id" field.
+func (m *ShareWeightMutation) ClearUserID() {
+	m.user = nil
+	m.clearedFields[shareweight.FieldUserID] = struct{}{}
+}
+
+// UserIDCleared returns if the "user_id" field was cleared in this mutation.
+func (m *ShareWeightMutation) UserIDCleared() bool {
+	_, ok := m.clearedFields[shareweight.FieldUserID]
+	return ok
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *ShareWeightMutation) ResetUserID() {
+	m.user = nil
+	delete(m.clearedFields, shareweight.FieldUserID)
+}
+
+// SetWithinProjectID sets the "within_project_id" field.
+func (m *ShareWeightMutation) SetWithinProjectID(u uuid.UUID) {
+	m.within_project = &u
+}
+
+// WithinProjectID returns the value of the "within_project_id" field in the mutation.
+func (m *ShareWeightMutation) WithinProjectID() (r uuid.UUID, exists bool) {
+	v := m.within_project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWithinProjectID returns the old "within_project_id" field's value of the ShareWeight entity.
+// If the ShareWeight object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShareWeightMutation) OldWithinProjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWithinProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWithinProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWithinProjectID: %w", err)
+	}
+	return oldValue.WithinProjectID, nil
+}
+
+// ClearWithinProjectID clears the value of the "within_project_id" field.
+func (m *ShareWeightMutation) ClearWithinProjectID() {
+	m.within_project = nil
+	m.clearedFields[shareweight.FieldWithinProjectID] = struct{}{}
+}
+
+// WithinProjectIDCleared returns if the "within_project_id" field was cleared in this mutation.
+func (m *ShareWeightMutation) WithinProjectIDCleared() bool {
+	_, ok := m.clearedFields[shareweight.FieldWithinProjectID]
+	return ok
+}
+
+// ResetWithinProjectID resets all changes to the "within_project_id" field.
+func (m *ShareWeightMutation) ResetWithinProjectID() {
+	m.within_project = nil
+	delete(m.clearedFields, shareweight.FieldWithinProjectID)
+}
+
+// ClearResourceGroup clears the "resource_group" edge to the ResourceGroup entity.
+func (m *ShareWeightMutation) ClearResourceGroup() {
+	m.clearedresource_group = true
+	m.clearedFields[shareweight.FieldResourceGroupID] = struct{}{}
+}
+
+// ResourceGroupCleared reports if the "resource_group" edge to the ResourceGroup entity was cleared.
+func (m *ShareWeightMutation) ResourceGroupCleared() bool {
+	return m.ResourceGroupIDCleared() || m.clearedresource_group
+}
+
+// ResourceGroupIDs returns the "resource_group" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ResourceGroupID instead. It exists only for internal usage by the builders.
+func (m *ShareWeightMutation) ResourceGroupIDs() (ids []uuid.UUID) {
+	if id := m.resource_group; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetResourceGroup resets all changes to the "resource_group" edge.
+func (m *ShareWeightMutation) ResetResourceGroup() {
+	m.resource_group = nil
+	m.clearedresource_group = false
+}
+
+// ClearDomain clears the "domain" edge to the Domain entity.
+func (m *ShareWeightMutation) ClearDomain() {
+	m.cleareddomain = true
+	m.clearedFields[shareweight.FieldDomainID] = struct{}{}
+}
+
+// DomainCleared reports if the "domain" edge to the Domain entity was cleared.
+func (m *ShareWeightMutation) DomainCleared() bool {
+	return m.DomainIDCleared() || m.cleareddomain
+}
+
+// DomainIDs returns the "domain" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DomainID instead. It exists only for internal usage by the builders.
+func (m *ShareWeightMutation) DomainIDs() (ids []uuid.UUID) {
+	if id := m.domain; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDomain resets all changes to the "domain" edge.
+func (m *ShareWeightMutation) ResetDomain() {
+	m.domain = nil
+	m.cleareddomain = false
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (m *ShareWeightMutation) ClearProject() {
+	m.clearedproject = true
+	m.clearedFields[shareweight.FieldProjectID] = struct{}{}
+}
+
+// ProjectCleared reports if the "project" edge to the Project entity was cleared.
+func (m *ShareWeightMutation) ProjectCleared() bool {
+	return m.ProjectIDCleared() || m.clearedproject
+}
+
+// ProjectIDs returns the "project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProjectID instead. It exists only for internal usage by the builders.
+func (m *ShareWeightMutation) ProjectIDs() (ids []uuid.UUID) {
+	if id := m.project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProject resets all changes to the "project" edge.
+func (m *ShareWeightMutation) ResetProject() {
+	m.project = nil
+	m.clearedproject = false
+}
+
+// ClearUser clears the "user" edge to the User entity.
+func (m *ShareWeightMutation) ClearUser() {
+	m.cleareduser = true
+	m.clearedFields[shareweight.FieldUserID] = struct{}{}
+}
+
+// UserCleared reports if the "user" edge to the User entity was cleared.
+func (m *ShareWeightMutation) UserCleared() bool {
+	return m.UserIDCleared() || m.cleareduser
+}
+
+// UserIDs returns the "user" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// UserID instead. It exists only for internal usage by the builders.
+func (m *ShareWeightMutation) UserIDs() (ids []uuid.UUID) {
+	if id := m.user; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetUser resets all changes to the "user" edge.
+func (m *ShareWeightMutation) ResetUser() {
+	m.user = nil
+	m.cleareduser = false
+}
+
+// ClearWithinProject clears the "within_project" edge to the Project entity.
+func (m *ShareWeightMutation) ClearWithinProject() {
+	m.clearedwithin_project = true
+	m.clearedFields[shareweight.FieldWithinProjectID] = struct{}{}
+}
+
+// WithinProjectCleared reports if the "within_project" edge to the Project entity was cleared.
+func (m *ShareWeightMutation) WithinProjectCleared() bool {
+	return m.WithinProjectIDCleared() || m.clearedwithin_project
+}
+
+// WithinProjectIDs returns the "within_project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// WithinProjectID instead. It exists only for internal usage by the builders.
+func (m *ShareWeightMutation) WithinProjectIDs() (ids []uuid.UUID) {
+	if id := m.within_project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetWithinProject resets all changes to the "within_project" edge.
+func (m *ShareWeightMutation) ResetWithinProject() {
+	m.within_project = nil
+	m.clearedwithin_project = false
+}
+
+// Where appends a list predicates to the ShareWeightMutation builder.
+func (m *ShareWeightMutation) Where(ps ...predicate.ShareWeight) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ShareWeightMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ShareWeightMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ShareWeight, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ShareWeightMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ShareWeightMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ShareWeight).
+func (m *ShareWeightMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ShareWeightMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.created_at != nil {
+		fields = append(fields, shareweight.FieldCreatedAt)
+	}
+	if m.weight != nil {
+		fields = append(fields, shareweight.FieldWeight)
+	}
+	if m.resource_group != nil {
+		fields = append(fields, shareweight.FieldResourceGroupID)
+	}
+	if m.domain != nil {
+		fields = append(fields, shareweight.FieldDomainID)
+	}
+	if m.project != nil {
+		fields = append(fields, shareweight.FieldProjectID)
+	}
+	if m.user != nil {
+		fields = append(fields, shareweight.FieldUserID)
+	}
+	if m.within_project != nil {
+		fields = append(fields, shareweight.FieldWithinProjectID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ShareWeightMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case shareweight.FieldCreatedAt:
+		return m.CreatedAt()
+	case shareweight.FieldWeight:
+		return m.Weight()
+	case shareweight.FieldResourceGroupID:
+		return m.ResourceGroupID()
+	case shareweight.FieldDomainID:
+		return m.DomainID()
+	case shareweight.FieldProjectID:
+		return m.ProjectID()
+	case shareweight.FieldUserID:
+		return m.UserID()
+	case shareweight.FieldWithinProjectID:
+		return m.WithinProjectID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ShareWeightMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case shareweight.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case shareweight.FieldWeight:
+		return m.OldWeight(ctx)
+	case shareweight.FieldResourceGroupID:
+		return m.OldResourceGroupID(ctx)
+	case shareweight.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case shareweight.FieldProjectID:
+		return m.OldProjectID(ctx)
+	case shareweight.FieldUserID:
+		return m.OldUserID(ctx)
+	case shareweight.FieldWithinProjectID:
+		return m.OldWithinProjectID(ctx)
+	}
+	return nil, fmt.Errorf("unknown ShareWeight field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ShareWeightMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case shareweight.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case shareweight.FieldWeight:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWeight(v)
+		return nil
+	case shareweight.FieldResourceGroupID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResourceGroupID(v)
+		return nil
+	case shareweight.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case shareweight.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	case shareweight.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	case shareweight.FieldWithinProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWithinProjectID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ShareWeight field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ShareWeightMutation) AddedFields() []string {
+	var fields []string
+	if m.addweight != nil {
+		fields = append(fields, shareweight.FieldWeight)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ShareWeightMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case shareweight.FieldWeight:
+		return m.AddedWeight()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ShareWeightMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case shareweight.FieldWeight:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddWeight(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ShareWeight numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ShareWeightMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(shareweight.FieldResourceGroupID) {
+		fields = append(fields, shareweight.FieldResourceGroupID)
+	}
+	if m.FieldCleared(shareweight.FieldDomainID) {
+		fields = append(fields, shareweight.FieldDomainID)
+	}
+	if m.FieldCleared(shareweight.FieldProjectID) {
+		fields = append(fields, shareweight.FieldProjectID)
+	}
+	if m.FieldCleared(shareweight.FieldUserID) {
+		fields = append(fields, shareweight.FieldUserID)
+	}
+	if m.FieldCleared(shareweight.FieldWithinProjectID) {
+		fields = append(fields, shareweight.FieldWithinProjectID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ShareWeightMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ShareWeightMutation) ClearField(name string) error {
+	switch name {
+	case shareweight.FieldResourceGroupID:
+		m.ClearResourceGroupID()
+		return nil
+	case shareweight.FieldDomainID:
+		m.ClearDomainID()
+		return nil
+	case shareweight.FieldProjectID:
+		m.ClearProjectID()
+		return nil
+	case shareweight.FieldUserID:
+		m.ClearUserID()
+		return nil
+	case shareweight.FieldWithinProjectID:
+		m.ClearWithinProjectID()
+		return nil
+	}
+	return fmt.Errorf("unknown ShareWeight nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ShareWeightMutation) ResetField(name string) error {
+	switch name {
+	case shareweight.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case shareweight.FieldWeight:
+		m.ResetWeight()
+		return nil
+	case shareweight.FieldResourceGroupID:
+		m.ResetResourceGroupID()
+		return nil
+	case shareweight.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case shareweight.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	case shareweight.FieldUserID:
+		m.ResetUserID()
+		return nil
+	case shareweight.FieldWithinProjectID:
+		m.ResetWithinProjectID()
+		return nil
+	}
+	return fmt.Errorf("unknown ShareWeight field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ShareWeightMutation) AddedEdges() []string {
+	edges := make([]string, 0, 5)
+	if m.resource_group != nil {
+		edges = append(edges, shareweight.EdgeResourceGroup)
+	}
+	if m.domain != nil {
+		edges = append(edges, shareweight.EdgeDomain)
+	}
+	if m.project != nil {
+		edges = append(edges, shareweight.EdgeProject)
+	}
+	if m.user != nil {
+		edges = append(edges, shareweight.EdgeUser)
+	}
+	if m.within_project != nil {
+		edges = append(edges, shareweight.EdgeWithinProject)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ShareWeightMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case shareweight.EdgeResourceGroup:
+		if id := m.resource_group; id != nil {
+			return []ent.Value{*id}
+		}
+	case shareweight.EdgeDomain:
+		if id := m.domain; id != nil {
+			return []ent.Value{*id}
+		}
+	case shareweight.EdgeProject:
+		if id := m.project; id != nil {
+			return []ent.Value{*id}
+		}
+	case shareweight.EdgeUser:
+		if id := m.user; id != nil {
+			return []ent.Value{*id}
+		}
+	case shareweight.EdgeWithinProject:
+		if id := m.within_project; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ShareWeightMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 5)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ShareWeightMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ShareWeightMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 5)
+	if m.clearedresource_group {
+		edges = append(edges, shareweight.EdgeResourceGroup)
+	}
+	if m.cleareddomain {
+		edges = append(edges, shareweight.EdgeDomain)
+	}
+	if m.clearedproject {
+		edges = append(edges, shareweight.EdgeProject)
+	}
+	if m.cleareduser {
+		edges = append(edges, shareweight.EdgeUser)
+	}
+	if m.clearedwithin_project {
+		edges = append(edges, shareweight.EdgeWithinProject)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ShareWeightMutation) EdgeCleared(name string) bool {
+	switch name {
+	case shareweight.EdgeResourceGroup:
+		return m.clearedresource_group
+	case shareweight.EdgeDomain:
+		return m.cleareddomain
+	case shareweight.EdgeProject:
+		return m.clearedproject
+	case shareweight.EdgeUser:
+		return m.cleareduser
+	case shareweight.EdgeWithinProject:
+		return m.clearedwithin_project
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ShareWeightMutation) ClearEdge(name string) error {
+	switch name {
+	case shareweight.EdgeResourceGroup:
+		m.ClearResourceGroup()
+		return nil
+	case shareweight.EdgeDomain:
+		m.ClearDomain()
+		return nil
+	case shareweight.EdgeProject:
+		m.ClearProject()
+		return nil
+	case shareweight.EdgeUser:
+		m.ClearUser()
+		return nil
+	case shareweight.EdgeWithinProject:
+		m.ClearWithinProject()
+		return nil
+	}
+	return fmt.Errorf("unknown ShareWeight unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ShareWeightMutation) ResetEdge(name string) error {
+	switch name {
+	case shareweight.EdgeResourceGroup:
+		m.ResetResourceGroup()
+		return nil
+	case shareweight.EdgeDomain:
+		m.ResetDomain()
+		return nil
+	case shareweight.EdgeProject:
+		m.ResetProject()
+		return nil
+	case shareweight.EdgeUser:
+		m.ResetUser()
+		return nil
+	case shareweight.EdgeWithinProject:
+		m.ResetWithinProject()
+		return nil
+	}
+	return fmt.Errorf("unknown ShareWeight edge %s", name)
 }
 
 // SlotTypeMutation represents an operation that mutates the SlotType nodes in the graph.

@@ -37,6 +37,26 @@ type ResourceGroup struct {
 	Order resourcegroup.Order `json:"order,omitempty"`
 	// HoldAfter holds the value of the "hold_after" field.
 	HoldAfter int `json:"hold_after,omitempty"`
+	// Split holds the value of the "split" field.
+	Split resourcegroup.Split `json:"split,omitempty"`
+	// Preemption holds the value of the "preemption" field.
+	Preemption resourcegroup.Preemption `json:"preemption,omitempty"`
+	// PreemptionScope holds the value of the "preemption_scope" field.
+	PreemptionScope resourcegroup.PreemptionScope `json:"preemption_scope,omitempty"`
+	// PreemptionAfter holds the value of the "preemption_after" field.
+	PreemptionAfter int `json:"preemption_after,omitempty"`
+	// LostPolicy holds the value of the "lost_policy" field.
+	LostPolicy resourcegroup.LostPolicy `json:"lost_policy,omitempty"`
+	// LostAfter holds the value of the "lost_after" field.
+	LostAfter int `json:"lost_after,omitempty"`
+	// MaxAttempts holds the value of the "max_attempts" field.
+	MaxAttempts int `json:"max_attempts,omitempty"`
+	// PendingTimeout holds the value of the "pending_timeout" field.
+	PendingTimeout int `json:"pending_timeout,omitempty"`
+	// HalfLife holds the value of the "half_life" field.
+	HalfLife int `json:"half_life,omitempty"`
+	// Lookback holds the value of the "lookback" field.
+	Lookback int `json:"lookback,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the ResourceGroupQuery when eager-loading is set.
 	Edges        ResourceGroupEdges `json:"edges"`
@@ -49,17 +69,23 @@ type ResourceGroupEdges struct {
 	Agents []*Agent `json:"agents,omitempty"`
 	// Grants holds the value of the grants edge.
 	Grants []*GroupGrant `json:"grants,omitempty"`
+	// Shares holds the value of the shares edge.
+	Shares []*ShareWeight `json:"shares,omitempty"`
+	// IdleBindings holds the value of the idle_bindings edge.
+	IdleBindings []*IdleBinding `json:"idle_bindings,omitempty"`
 	// Presets holds the value of the presets edge.
 	Presets []*ResourcePreset `json:"presets,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [3]bool
+	loadedTypes [5]bool
 	// totalCount holds the count of the edges above.
 	totalCount [2]map[string]int
 
-	namedAgents  map[string][]*Agent
-	namedGrants  map[string][]*GroupGrant
-	namedPresets map[string][]*ResourcePreset
+	namedAgents       map[string][]*Agent
+	namedGrants       map[string][]*GroupGrant
+	namedShares       map[string][]*ShareWeight
+	namedIdleBindings map[string][]*IdleBinding
+	namedPresets      map[string][]*ResourcePreset
 }
 
 // AgentsOrErr returns the Agents value or an error if the edge
@@ -80,10 +106,28 @@ func (e ResourceGroupEdges) GrantsOrErr() ([]*GroupGrant, error) {
 	return nil, &NotLoadedError{edge: "grants"}
 }
 
+// SharesOrErr returns the Shares value or an error if the edge
+// was not loaded in eager-loading.
+func (e ResourceGroupEdges) SharesOrErr() ([]*ShareWeight, error) {
+	if e.loadedTypes[2] {
+		return e.Shares, nil
+	}
+	return nil, &NotLoadedError{edge: "shares"}
+}
+
+// IdleBindingsOrErr returns the IdleBindings value or an error if the edge
+// was not loaded in eager-loading.
+func (e ResourceGroupEdges) IdleBindingsOrErr() ([]*IdleBinding, error) {
+	if e.loadedTypes[3] {
+		return e.IdleBindings, nil
+	}
+	return nil, &NotLoadedError{edge: "idle_bindings"}
+}
+
 // PresetsOrErr returns the Presets value or an error if the edge
 // was not loaded in eager-loading.
 func (e ResourceGroupEdges) PresetsOrErr() ([]*ResourcePreset, error) {
-	if e.loadedTypes[2] {
+	if e.loadedTypes[4] {
 		return e.Presets, nil
 	}
 	return nil, &NotLoadedError{edge: "presets"}
@@ -98,9 +142,9 @@ func (*ResourceGroup) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case resourcegroup.FieldActive, resourcegroup.FieldPublic:
 			values[i] = new(sql.NullBool)
-		case resourcegroup.FieldHoldAfter:
+		case resourcegroup.FieldHoldAfter, resourcegroup.FieldPreemptionAfter, resourcegroup.FieldLostAfter, resourcegroup.FieldMaxAttempts, resourcegroup.FieldPendingTimeout, resourcegroup.FieldHalfLife, resourcegroup.FieldLookback:
 			values[i] = new(sql.NullInt64)
-		case resourcegroup.FieldName, resourcegroup.FieldDescription, resourcegroup.FieldStrategy, resourcegroup.FieldOrder:
+		case resourcegroup.FieldName, resourcegroup.FieldDescription, resourcegroup.FieldStrategy, resourcegroup.FieldOrder, resourcegroup.FieldSplit, resourcegroup.FieldPreemption, resourcegroup.FieldPreemptionScope, resourcegroup.FieldLostPolicy:
 			values[i] = new(sql.NullString)
 		case resourcegroup.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -183,6 +227,66 @@ func (_m *ResourceGroup) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.HoldAfter = int(value.Int64)
 			}
+		case resourcegroup.FieldSplit:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field split", values[i])
+			} else if value.Valid {
+				_m.Split = resourcegroup.Split(value.String)
+			}
+		case resourcegroup.FieldPreemption:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field preemption", values[i])
+			} else if value.Valid {
+				_m.Preemption = resourcegroup.Preemption(value.String)
+			}
+		case resourcegroup.FieldPreemptionScope:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field preemption_scope", values[i])
+			} else if value.Valid {
+				_m.PreemptionScope = resourcegroup.PreemptionScope(value.String)
+			}
+		case resourcegroup.FieldPreemptionAfter:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field preemption_after", values[i])
+			} else if value.Valid {
+				_m.PreemptionAfter = int(value.Int64)
+			}
+		case resourcegroup.FieldLostPolicy:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field lost_policy", values[i])
+			} else if value.Valid {
+				_m.LostPolicy = resourcegroup.LostPolicy(value.String)
+			}
+		case resourcegroup.FieldLostAfter:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field lost_after", values[i])
+			} else if value.Valid {
+				_m.LostAfter = int(value.Int64)
+			}
+		case resourcegroup.FieldMaxAttempts:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field max_attempts", values[i])
+			} else if value.Valid {
+				_m.MaxAttempts = int(value.Int64)
+			}
+		case resourcegroup.FieldPendingTimeout:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field pending_timeout", values[i])
+			} else if value.Valid {
+				_m.PendingTimeout = int(value.Int64)
+			}
+		case resourcegroup.FieldHalfLife:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field half_life", values[i])
+			} else if value.Valid {
+				_m.HalfLife = int(value.Int64)
+			}
+		case resourcegroup.FieldLookback:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field lookback", values[i])
+			} else if value.Valid {
+				_m.Lookback = int(value.Int64)
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -204,6 +308,16 @@ func (_m *ResourceGroup) QueryAgents() *AgentQuery {
 // QueryGrants queries the "grants" edge of the ResourceGroup entity.
 func (_m *ResourceGroup) QueryGrants() *GroupGrantQuery {
 	return NewResourceGroupClient(_m.config).QueryGrants(_m)
+}
+
+// QueryShares queries the "shares" edge of the ResourceGroup entity.
+func (_m *ResourceGroup) QueryShares() *ShareWeightQuery {
+	return NewResourceGroupClient(_m.config).QueryShares(_m)
+}
+
+// QueryIdleBindings queries the "idle_bindings" edge of the ResourceGroup entity.
+func (_m *ResourceGroup) QueryIdleBindings() *IdleBindingQuery {
+	return NewResourceGroupClient(_m.config).QueryIdleBindings(_m)
 }
 
 // QueryPresets queries the "presets" edge of the ResourceGroup entity.
@@ -260,6 +374,36 @@ func (_m *ResourceGroup) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("hold_after=")
 	builder.WriteString(fmt.Sprintf("%v", _m.HoldAfter))
+	builder.WriteString(", ")
+	builder.WriteString("split=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Split))
+	builder.WriteString(", ")
+	builder.WriteString("preemption=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Preemption))
+	builder.WriteString(", ")
+	builder.WriteString("preemption_scope=")
+	builder.WriteString(fmt.Sprintf("%v", _m.PreemptionScope))
+	builder.WriteString(", ")
+	builder.WriteString("preemption_after=")
+	builder.WriteString(fmt.Sprintf("%v", _m.PreemptionAfter))
+	builder.WriteString(", ")
+	builder.WriteString("lost_policy=")
+	builder.WriteString(fmt.Sprintf("%v", _m.LostPolicy))
+	builder.WriteString(", ")
+	builder.WriteString("lost_after=")
+	builder.WriteString(fmt.Sprintf("%v", _m.LostAfter))
+	builder.WriteString(", ")
+	builder.WriteString("max_attempts=")
+	builder.WriteString(fmt.Sprintf("%v", _m.MaxAttempts))
+	builder.WriteString(", ")
+	builder.WriteString("pending_timeout=")
+	builder.WriteString(fmt.Sprintf("%v", _m.PendingTimeout))
+	builder.WriteString(", ")
+	builder.WriteString("half_life=")
+	builder.WriteString(fmt.Sprintf("%v", _m.HalfLife))
+	builder.WriteString(", ")
+	builder.WriteString("lookback=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Lookback))
 	builder.WriteByte(')')
 	return builder.String()
 }
@@ -309,6 +453,54 @@ func (_m *ResourceGroup) appendNamedGrants(name string, edges ...*GroupGrant) {
 		_m.Edges.namedGrants[name] = []*GroupGrant{}
 	} else {
 		_m.Edges.namedGrants[name] = append(_m.Edges.namedGrants[name], edges...)
+	}
+}
+
+// NamedShares returns the Shares named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *ResourceGroup) NamedShares(name string) ([]*ShareWeight, error) {
+	if _m.Edges.namedShares == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedShares[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *ResourceGroup) appendNamedShares(name string, edges ...*ShareWeight) {
+	if _m.Edges.namedShares == nil {
+		_m.Edges.namedShares = make(map[string][]*ShareWeight)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedShares[name] = []*ShareWeight{}
+	} else {
+		_m.Edges.namedShares[name] = append(_m.Edges.namedShares[name], edges...)
+	}
+}
+
+// NamedIdleBindings returns the IdleBindings named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *ResourceGroup) NamedIdleBindings(name string) ([]*IdleBinding, error) {
+	if _m.Edges.namedIdleBindings == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedIdleBindings[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *ResourceGroup) appendNamedIdleBindings(name string, edges ...*IdleBinding) {
+	if _m.Edges.namedIdleBindings == nil {
+		_m.Edges.namedIdleBindings = make(map[string][]*IdleBinding)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedIdleBindings[name] = []*IdleBinding{}
+	} else {
+		_m.Edges.namedIdleBindings[name] = append(_m.Edges.namedIdleBindings[name], edges...)
 	}
 }
 

@@ -14,8 +14,10 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/groupgrant"
+	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepreset"
+	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/google/uuid"
 )
 
@@ -137,6 +139,146 @@ func (_c *ResourceGroupCreate) SetNillableHoldAfter(v *int) *ResourceGroupCreate
 	return _c
 }
 
+// SetSplit sets the "split" field.
+func (_c *ResourceGroupCreate) SetSplit(v resourcegroup.Split) *ResourceGroupCreate {
+	_c.mutation.SetSplit(v)
+	return _c
+}
+
+// SetNillableSplit sets the "split" field if the given value is not nil.
+func (_c *ResourceGroupCreate) SetNillableSplit(v *resourcegroup.Split) *ResourceGroupCreate {
+	if v != nil {
+		_c.SetSplit(*v)
+	}
+	return _c
+}
+
+// SetPreemption sets the "preemption" field.
+func (_c *ResourceGroupCreate) SetPreemption(v resourcegroup.Preemption) *ResourceGroupCreate {
+	_c.mutation.SetPreemption(v)
+	return _c
+}
+
+// SetNillablePreemption sets the "preemption" field if the given value is not nil.
+func (_c *ResourceGroupCreate) SetNillablePreemption(v *resourcegroup.Preemption) *ResourceGroupCreate {
+	if v != nil {
+		_c.SetPreemption(*v)
+	}
+	return _c
+}
+
+// SetPreemptionScope sets the "preemption_scope" field.
+func (_c *ResourceGroupCreate) SetPreemptionScope(v resourcegroup.PreemptionScope) *ResourceGroupCreate {
+	_c.mutation.SetPreemptionScope(v)
+	return _c
+}
+
+// SetNillablePreemptionScope sets the "preemption_scope" field if the given value is not nil.
+func (_c *ResourceGroupCreate) SetNillablePreemptionScope(v *resourcegroup.PreemptionScope) *ResourceGroupCreate {
+	if v != nil {
+		_c.SetPreemptionScope(*v)
+	}
+	return _c
+}
+
+// SetPreemptionAfter sets the "preemption_after" field.
+func (_c *ResourceGroupCreate) SetPreemptionAfter(v int) *ResourceGroupCreate {
+	_c.mutation.SetPreemptionAfter(v)
+	return _c
+}
+
+// SetNillablePreemptionAfter sets the "preemption_after" field if the given value is not nil.
+func (_c *ResourceGroupCreate) SetNillablePreemptionAfter(v *int) *ResourceGroupCreate {
+	if v != nil {
+		_c.SetPreemptionAfter(*v)
+	}
+	return _c
+}
+
+// SetLostPolicy sets the "lost_policy" field.
+func (_c *ResourceGroupCreate) SetLostPolicy(v resourcegroup.LostPolicy) *ResourceGroupCreate {
+	_c.mutation.SetLostPolicy(v)
+	return _c
+}
+
+// SetNillableLostPolicy sets the "lost_policy" field if the given value is not nil.
+func (_c *ResourceGroupCreate) SetNillableLostPolicy(v *resourcegroup.LostPolicy) *ResourceGroupCreate {
+	if v != nil {
+		_c.SetLostPolicy(*v)
+	}
+	return _c
+}
+
+// SetLostAfter sets the "lost_after" field.
+func (_c *ResourceGroupCreate) SetLostAfter(v int) *ResourceGroupCreate {
+	_c.mutation.SetLostAfter(v)
+	return _c
+}
+
+// SetNillableLostAfter sets the "lost_after" field if the given value is not nil.
+func (_c *ResourceGroupCreate) SetNillableLostAfter(v *int) *ResourceGroupCreate {
+	if v != nil {
+		_c.SetLostAfter(*v)
+	}
+	return _c
+}
+
+// SetMaxAttempts sets the "max_attempts" field.
+func (_c *ResourceGroupCreate) SetMaxAttempts(v int) *ResourceGroupCreate {
+	_c.mutation.SetMaxAttempts(v)
+	return _c
+}
+
+// SetNillableMaxAttempts sets the "max_attempts" field if the given value is not nil.
+func (_c *ResourceGroupCreate) SetNillableMaxAttempts(v *int) *ResourceGroupCreate {
+	if v != nil {
+		_c.SetMaxAttempts(*v)
+	}
+	return _c
+}
+
+// SetPendingTimeout sets the "pending_timeout" field.
+func (_c *ResourceGroupCreate) SetPendingTimeout(v int) *ResourceGroupCreate {
+	_c.mutation.SetPendingTimeout(v)
+	return _c
+}
+
+// SetNillablePendingTimeout sets the "pending_timeout" field if the given value is not nil.
+func (_c *ResourceGroupCreate) SetNillablePendingTimeout(v *int) *ResourceGroupCreate {
+	if v != nil {
+		_c.SetPendingTimeout(*v)
+	}
+	return _c
+}
+
+// SetHalfLife sets the "half_life" field.
+func (_c *ResourceGroupCreate) SetHalfLife(v int) *ResourceGroupCreate {
+	_c.mutation.SetHalfLife(v)
+	return _c
+}
+
+// SetNillableHalfLife sets the "half_life" field if the given value is not nil.
+func (_c *ResourceGroupCreate) SetNillableHalfLife(v *int) *ResourceGroupCreate {
+	if v != nil {
+		_c.SetHalfLife(*v)
+	}
+	return _c
+}
+
+// SetLookback sets the "lookback" field.
+func (_c *ResourceGroupCreate) SetLookback(v int) *ResourceGroupCreate {
+	_c.mutation.SetLookback(v)
+	return _c
+}
+
+// SetNillableLookback sets the "lookback" field if the given value is not nil.
+func (_c *ResourceGroupCreate) SetNillableLookback(v *int) *ResourceGroupCreate {
+	if v != nil {
+		_c.SetLookback(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ResourceGroupCreate) SetID(v uuid.UUID) *ResourceGroupCreate {
 	_c.mutation.SetID(v)
@@ -179,6 +321,36 @@ func (_c *ResourceGroupCreate) AddGrants(v ...*GroupGrant) *ResourceGroupCreate 
 		ids[i] = v[i].ID
 	}
 	return _c.AddGrantIDs(ids...)
+}
+
+// AddShareIDs adds the "shares" edge to the ShareWeight entity by IDs.
+func (_c *ResourceGroupCreate) AddShareIDs(ids ...uuid.UUID) *ResourceGroupCreate {
+	_c.mutation.AddShareIDs(ids...)
+	return _c
+}
+
+// AddShares adds the "shares" edges to the ShareWeight entity.
+func (_c *ResourceGroupCreate) AddShares(v ...*ShareWeight) *ResourceGroupCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddShareIDs(ids...)
+}
+
+// AddIdleBindingIDs adds the "idle_bindings" edge to the IdleBinding entity by IDs.
+func (_c *ResourceGroupCreate) AddIdleBindingIDs(ids ...uuid.UUID) *ResourceGroupCreate {
+	_c.mutation.AddIdleBindingIDs(ids...)
+	return _c
+}
+
+// AddIdleBindings adds the "idle_bindings" edges to the IdleBinding entity.
+func (_c *ResourceGroupCreate) AddIdleBindings(v ...*IdleBinding) *ResourceGroupCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddIdleBindingIDs(ids...)
 }
 
 // AddPresetIDs adds the "presets" edge to the ResourcePreset entity by IDs.
@@ -263,6 +435,46 @@ func (_c *ResourceGroupCreate) defaults() {
 		v := resourcegroup.DefaultHoldAfter
 		_c.mutation.SetHoldAfter(v)
 	}
+	if _, ok := _c.mutation.Split(); !ok {
+		v := resourcegroup.DefaultSplit
+		_c.mutation.SetSplit(v)
+	}
+	if _, ok := _c.mutation.Preemption(); !ok {
+		v := resourcegroup.DefaultPreemption
+		_c.mutation.SetPreemption(v)
+	}
+	if _, ok := _c.mutation.PreemptionScope(); !ok {
+		v := resourcegroup.DefaultPreemptionScope
+		_c.mutation.SetPreemptionScope(v)
+	}
+	if _, ok := _c.mutation.PreemptionAfter(); !ok {
+		v := resourcegroup.DefaultPreemptionAfter
+		_c.mutation.SetPreemptionAfter(v)
+	}
+	if _, ok := _c.mutation.LostPolicy(); !ok {
+		v := resourcegroup.DefaultLostPolicy
+		_c.mutation.SetLostPolicy(v)
+	}
+	if _, ok := _c.mutation.LostAfter(); !ok {
+		v := resourcegroup.DefaultLostAfter
+		_c.mutation.SetLostAfter(v)
+	}
+	if _, ok := _c.mutation.MaxAttempts(); !ok {
+		v := resourcegroup.DefaultMaxAttempts
+		_c.mutation.SetMaxAttempts(v)
+	}
+	if _, ok := _c.mutation.PendingTimeout(); !ok {
+		v := resourcegroup.DefaultPendingTimeout
+		_c.mutation.SetPendingTimeout(v)
+	}
+	if _, ok := _c.mutation.HalfLife(); !ok {
+		v := resourcegroup.DefaultHalfLife
+		_c.mutation.SetHalfLife(v)
+	}
+	if _, ok := _c.mutation.Lookback(); !ok {
+		v := resourcegroup.DefaultLookback
+		_c.mutation.SetLookback(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := resourcegroup.DefaultID()
 		_c.mutation.SetID(v)
@@ -312,6 +524,56 @@ func (_c *ResourceGroupCreate) check() error {
 	}
 	if _, ok := _c.mutation.HoldAfter(); !ok {
 		return &ValidationError{Name: "hold_after", err: errors.New(`ent: missing required field "ResourceGroup.hold_after"`)}
+	}
+	if _, ok := _c.mutation.Split(); !ok {
+		return &ValidationError{Name: "split", err: errors.New(`ent: missing required field "ResourceGroup.split"`)}
+	}
+	if v, ok := _c.mutation.Split(); ok {
+		if err := resourcegroup.SplitValidator(v); err != nil {
+			return &ValidationError{Name: "split", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.split": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.Preemption(); !ok {
+		return &ValidationError{Name: "preemption", err: errors.New(`ent: missing required field "ResourceGroup.preemption"`)}
+	}
+	if v, ok := _c.mutation.Preemption(); ok {
+		if err := resourcegroup.PreemptionValidator(v); err != nil {
+			return &ValidationError{Name: "preemption", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.preemption": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.PreemptionScope(); !ok {
+		return &ValidationError{Name: "preemption_scope", err: errors.New(`ent: missing required field "ResourceGroup.preemption_scope"`)}
+	}
+	if v, ok := _c.mutation.PreemptionScope(); ok {
+		if err := resourcegroup.PreemptionScopeValidator(v); err != nil {
+			return &ValidationError{Name: "preemption_scope", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.preemption_scope": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.PreemptionAfter(); !ok {
+		return &ValidationError{Name: "preemption_after", err: errors.New(`ent: missing required field "ResourceGroup.preemption_after"`)}
+	}
+	if _, ok := _c.mutation.LostPolicy(); !ok {
+		return &ValidationError{Name: "lost_policy", err: errors.New(`ent: missing required field "ResourceGroup.lost_policy"`)}
+	}
+	if v, ok := _c.mutation.LostPolicy(); ok {
+		if err := resourcegroup.LostPolicyValidator(v); err != nil {
+			return &ValidationError{Name: "lost_policy", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.lost_policy": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.LostAfter(); !ok {
+		return &ValidationError{Name: "lost_after", err: errors.New(`ent: missing required field "ResourceGroup.lost_after"`)}
+	}
+	if _, ok := _c.mutation.MaxAttempts(); !ok {
+		return &ValidationError{Name: "max_attempts", err: errors.New(`ent: missing required field "ResourceGroup.max_attempts"`)}
+	}
+	if _, ok := _c.mutation.PendingTimeout(); !ok {
+		return &ValidationError{Name: "pending_timeout", err: errors.New(`ent: missing required field "ResourceGroup.pending_timeout"`)}
+	}
+	if _, ok := _c.mutation.HalfLife(); !ok {
+		return &ValidationError{Name: "half_life", err: errors.New(`ent: missing required field "ResourceGroup.half_life"`)}
+	}
+	if _, ok := _c.mutation.Lookback(); !ok {
+		return &ValidationError{Name: "lookback", err: errors.New(`ent: missing required field "ResourceGroup.lookback"`)}
 	}
 	return nil
 }
@@ -385,6 +647,46 @@ func (_c *ResourceGroupCreate) createSpec() (*ResourceGroup, *sqlgraph.CreateSpe
 		_spec.SetField(resourcegroup.FieldHoldAfter, field.TypeInt, value)
 		_node.HoldAfter = value
 	}
+	if value, ok := _c.mutation.Split(); ok {
+		_spec.SetField(resourcegroup.FieldSplit, field.TypeEnum, value)
+		_node.Split = value
+	}
+	if value, ok := _c.mutation.Preemption(); ok {
+		_spec.SetField(resourcegroup.FieldPreemption, field.TypeEnum, value)
+		_node.Preemption = value
+	}
+	if value, ok := _c.mutation.PreemptionScope(); ok {
+		_spec.SetField(resourcegroup.FieldPreemptionScope, field.TypeEnum, value)
+		_node.PreemptionScope = value
+	}
+	if value, ok := _c.mutation.PreemptionAfter(); ok {
+		_spec.SetField(resourcegroup.FieldPreemptionAfter, field.TypeInt, value)
+		_node.PreemptionAfter = value
+	}
+	if value, ok := _c.mutation.LostPolicy(); ok {
+		_spec.SetField(resourcegroup.FieldLostPolicy, field.TypeEnum, value)
+		_node.LostPolicy = value
+	}
+	if value, ok := _c.mutation.LostAfter(); ok {
+		_spec.SetField(resourcegroup.FieldLostAfter, field.TypeInt, value)
+		_node.LostAfter = value
+	}
+	if value, ok := _c.mutation.MaxAttempts(); ok {
+		_spec.SetField(resourcegroup.FieldMaxAttempts, field.TypeInt, value)
+		_node.MaxAttempts = value
+	}
+	if value, ok := _c.mutation.PendingTimeout(); ok {
+		_spec.SetField(resourcegroup.FieldPendingTimeout, field.TypeInt, value)
+		_node.PendingTimeout = value
+	}
+	if value, ok := _c.mutation.HalfLife(); ok {
+		_spec.SetField(resourcegroup.FieldHalfLife, field.TypeInt, value)
+		_node.HalfLife = value
+	}
+	if value, ok := _c.mutation.Lookback(); ok {
+		_spec.SetField(resourcegroup.FieldLookback, field.TypeInt, value)
+		_node.Lookback = value
+	}
 	if nodes := _c.mutation.AgentsIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
@@ -410,6 +712,38 @@ func (_c *ResourceGroupCreate) createSpec() (*ResourceGroup, *sqlgraph.CreateSpe
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(groupgrant.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.SharesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.SharesTable,
+			Columns: []string{resourcegroup.SharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(shareweight.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.IdleBindingsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.IdleBindingsTable,
+			Columns: []string{resourcegroup.IdleBindingsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(idlebinding.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -587,6 +921,162 @@ func (u *ResourceGroupUpsert) AddHoldAfter(v int) *ResourceGroupUpsert {
 	return u
 }
 
+// SetSplit sets the "split" field.
+func (u *ResourceGroupUpsert) SetSplit(v resourcegroup.Split) *ResourceGroupUpsert {
+	u.Set(resourcegroup.FieldSplit, v)
+	return u
+}
+
+// UpdateSplit sets the "split" field to the value that was provided on create.
+func (u *ResourceGroupUpsert) UpdateSplit() *ResourceGroupUpsert {
+	u.SetExcluded(resourcegroup.FieldSplit)
+	return u
+}
+
+// SetPreemption sets the "preemption" field.
+func (u *ResourceGroupUpsert) SetPreemption(v resourcegroup.Preemption) *ResourceGroupUpsert {
+	u.Set(resourcegroup.FieldPreemption, v)
+	return u
+}
+
+// UpdatePreemption sets the "preemption" field to the value that was provided on create.
+func (u *ResourceGroupUpsert) UpdatePreemption() *ResourceGroupUpsert {
+	u.SetExcluded(resourcegroup.FieldPreemption)
+	return u
+}
+
+// SetPreemptionScope sets the "preemption_scope" field.
+func (u *ResourceGroupUpsert) SetPreemptionScope(v resourcegroup.PreemptionScope) *ResourceGroupUpsert {
+	u.Set(resourcegroup.FieldPreemptionScope, v)
+	return u
+}
+
+// UpdatePreemptionScope sets the "preemption_scope" field to the value that was provided on create.
+func (u *ResourceGroupUpsert) UpdatePreemptionScope() *ResourceGroupUpsert {
+	u.SetExcluded(resourcegroup.FieldPreemptionScope)
+	return u
+}
+
+// SetPreemptionAfter sets the "preemption_after" field.
+func (u *ResourceGroupUpsert) SetPreemptionAfter(v int) *ResourceGroupUpsert {
+	u.Set(resourcegroup.FieldPreemptionAfter, v)
+	return u
+}
+
+// UpdatePreemptionAfter sets the "preemption_after" field to the value that was provided on create.
+func (u *ResourceGroupUpsert) UpdatePreemptionAfter() *ResourceGroupUpsert {
+	u.SetExcluded(resourcegroup.FieldPreemptionAfter)
+	return u
+}
+
+// AddPreemptionAfter adds v to the "preemption_after" field.
+func (u *ResourceGroupUpsert) AddPreemptionAfter(v int) *ResourceGroupUpsert {
+	u.Add(resourcegroup.FieldPreemptionAfter, v)
+	return u
+}
+
+// SetLostPolicy sets the "lost_policy" field.
+func (u *ResourceGroupUpsert) SetLostPolicy(v resourcegroup.LostPolicy) *ResourceGroupUpsert {
+	u.Set(resourcegroup.FieldLostPolicy, v)
+	return u
+}
+
+// UpdateLostPolicy sets the "lost_policy" field to the value that was provided on create.
+func (u *ResourceGroupUpsert) UpdateLostPolicy() *ResourceGroupUpsert {
+	u.SetExcluded(resourcegroup.FieldLostPolicy)
+	return u
+}
+
+// SetLostAfter sets the "lost_after" field.
+func (u *ResourceGroupUpsert) SetLostAfter(v int) *ResourceGroupUpsert {
+	u.Set(resourcegroup.FieldLostAfter, v)
+	return u
+}
+
+// UpdateLostAfter sets the "lost_after" field to the value that was provided on create.
+func (u *ResourceGroupUpsert) UpdateLostAfter() *ResourceGroupUpsert {
+	u.SetExcluded(resourcegroup.FieldLostAfter)
+	return u
+}
+
+// AddLostAfter adds v to the "lost_after" field.
+func (u *ResourceGroupUpsert) AddLostAfter(v int) *ResourceGroupUpsert {
+	u.Add(resourcegroup.FieldLostAfter, v)
+	return u
+}
+
+// SetMaxAttempts sets the "max_attempts" field.
+func (u *ResourceGroupUpsert) SetMaxAttempts(v int) *ResourceGroupUpsert {
+	u.Set(resourcegroup.FieldMaxAttempts, v)
+	return u
+}
+
+// UpdateMaxAttempts sets the "max_attempts" field to the value that was provided on create.
+func (u *ResourceGroupUpsert) UpdateMaxAttempts() *ResourceGroupUpsert {
+	u.SetExcluded(resourcegroup.FieldMaxAttempts)
+	return u
+}
+
+// AddMaxAttempts adds v to the "max_attempts" field.
+func (u *ResourceGroupUpsert) AddMaxAttempts(v int) *ResourceGroupUpsert {
+	u.Add(resourcegroup.FieldMaxAttempts, v)
+	return u
+}
+
+// SetPendingTimeout sets the "pending_timeout" field.
+func (u *ResourceGroupUpsert) SetPendingTimeout(v int) *ResourceGroupUpsert {
+	u.Set(resourcegroup.FieldPendingTimeout, v)
+	return u
+}
+
+// UpdatePendingTimeout sets the "pending_timeout" field to the value that was provided on create.
+func (u *ResourceGroupUpsert) UpdatePendingTimeout() *ResourceGroupUpsert {
+	u.SetExcluded(resourcegroup.FieldPendingTimeout)
+	return u
+}
+
+// AddPendingTimeout adds v to the "pending_timeout" field.
+func (u *ResourceGroupUpsert) AddPendingTimeout(v int) *ResourceGroupUpsert {
+	u.Add(resourcegroup.FieldPendingTimeout, v)
+	return u
+}
+
+// SetHalfLife sets the "half_life" field.
+func (u *ResourceGroupUpsert) SetHalfLife(v int) *ResourceGroupUpsert {
+	u.Set(resourcegroup.FieldHalfLife, v)
+	return u
+}
+
+// UpdateHalfLife sets the "half_life" field to the value that was provided on create.
+func (u *ResourceGroupUpsert) UpdateHalfLife() *ResourceGroupUpsert {
+	u.SetExcluded(resourcegroup.FieldHalfLife)
+	return u
+}
+
+// AddHalfLife adds v to the "half_life" field.
+func (u *ResourceGroupUpsert) AddHalfLife(v int) *ResourceGroupUpsert {
+	u.Add(resourcegroup.FieldHalfLife, v)
+	return u
+}
+
+// SetLookback sets the "lookback" field.
+func (u *ResourceGroupUpsert) SetLookback(v int) *ResourceGroupUpsert {
+	u.Set(resourcegroup.FieldLookback, v)
+	return u
+}
+
+// UpdateLookback sets the "lookback" field to the value that was provided on create.
+func (u *ResourceGroupUpsert) UpdateLookback() *ResourceGroupUpsert {
+	u.SetExcluded(resourcegroup.FieldLookback)
+	return u
+}
+
+// AddLookback adds v to the "lookback" field.
+func (u *ResourceGroupUpsert) AddLookback(v int) *ResourceGroupUpsert {
+	u.Add(resourcegroup.FieldLookback, v)
+	return u
+}
+
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
@@ -754,6 +1244,188 @@ func (u *ResourceGroupUpsertOne) AddHoldAfter(v int) *ResourceGroupUpsertOne {
 func (u *ResourceGroupUpsertOne) UpdateHoldAfter() *ResourceGroupUpsertOne {
 	return u.Update(func(s *ResourceGroupUpsert) {
 		s.UpdateHoldAfter()
+	})
+}
+
+// SetSplit sets the "split" field.
+func (u *ResourceGroupUpsertOne) SetSplit(v resourcegroup.Split) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetSplit(v)
+	})
+}
+
+// UpdateSplit sets the "split" field to the value that was provided on create.
+func (u *ResourceGroupUpsertOne) UpdateSplit() *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateSplit()
+	})
+}
+
+// SetPreemption sets the "preemption" field.
+func (u *ResourceGroupUpsertOne) SetPreemption(v resourcegroup.Preemption) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetPreemption(v)
+	})
+}
+
+// UpdatePreemption sets the "preemption" field to the value that was provided on create.
+func (u *ResourceGroupUpsertOne) UpdatePreemption() *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdatePreemption()
+	})
+}
+
+// SetPreemptionScope sets the "preemption_scope" field.
+func (u *ResourceGroupUpsertOne) SetPreemptionScope(v resourcegroup.PreemptionScope) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetPreemptionScope(v)
+	})
+}
+
+// UpdatePreemptionScope sets the "preemption_scope" field to the value that was provided on create.
+func (u *ResourceGroupUpsertOne) UpdatePreemptionScope() *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdatePreemptionScope()
+	})
+}
+
+// SetPreemptionAfter sets the "preemption_after" field.
+func (u *ResourceGroupUpsertOne) SetPreemptionAfter(v int) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetPreemptionAfter(v)
+	})
+}
+
+// AddPreemptionAfter adds v to the "preemption_after" field.
+func (u *ResourceGroupUpsertOne) AddPreemptionAfter(v int) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.AddPreemptionAfter(v)
+	})
+}
+
+// UpdatePreemptionAfter sets the "preemption_after" field to the value that was provided on create.
+func (u *ResourceGroupUpsertOne) UpdatePreemptionAfter() *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdatePreemptionAfter()
+	})
+}
+
+// SetLostPolicy sets the "lost_policy" field.
+func (u *ResourceGroupUpsertOne) SetLostPolicy(v resourcegroup.LostPolicy) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetLostPolicy(v)
+	})
+}
+
+// UpdateLostPolicy sets the "lost_policy" field to the value that was provided on create.
+func (u *ResourceGroupUpsertOne) UpdateLostPolicy() *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateLostPolicy()
+	})
+}
+
+// SetLostAfter sets the "lost_after" field.
+func (u *ResourceGroupUpsertOne) SetLostAfter(v int) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetLostAfter(v)
+	})
+}
+
+// AddLostAfter adds v to the "lost_after" field.
+func (u *ResourceGroupUpsertOne) AddLostAfter(v int) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.AddLostAfter(v)
+	})
+}
+
+// UpdateLostAfter sets the "lost_after" field to the value that was provided on create.
+func (u *ResourceGroupUpsertOne) UpdateLostAfter() *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateLostAfter()
+	})
+}
+
+// SetMaxAttempts sets the "max_attempts" field.
+func (u *ResourceGroupUpsertOne) SetMaxAttempts(v int) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetMaxAttempts(v)
+	})
+}
+
+// AddMaxAttempts adds v to the "max_attempts" field.
+func (u *ResourceGroupUpsertOne) AddMaxAttempts(v int) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.AddMaxAttempts(v)
+	})
+}
+
+// UpdateMaxAttempts sets the "max_attempts" field to the value that was provided on create.
+func (u *ResourceGroupUpsertOne) UpdateMaxAttempts() *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateMaxAttempts()
+	})
+}
+
+// SetPendingTimeout sets the "pending_timeout" field.
+func (u *ResourceGroupUpsertOne) SetPendingTimeout(v int) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetPendingTimeout(v)
+	})
+}
+
+// AddPendingTimeout adds v to the "pending_timeout" field.
+func (u *ResourceGroupUpsertOne) AddPendingTimeout(v int) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.AddPendingTimeout(v)
+	})
+}
+
+// UpdatePendingTimeout sets the "pending_timeout" field to the value that was provided on create.
+func (u *ResourceGroupUpsertOne) UpdatePendingTimeout() *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdatePendingTimeout()
+	})
+}
+
+// SetHalfLife sets the "half_life" field.
+func (u *ResourceGroupUpsertOne) SetHalfLife(v int) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetHalfLife(v)
+	})
+}
+
+// AddHalfLife adds v to the "half_life" field.
+func (u *ResourceGroupUpsertOne) AddHalfLife(v int) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.AddHalfLife(v)
+	})
+}
+
+// UpdateHalfLife sets the "half_life" field to the value that was provided on create.
+func (u *ResourceGroupUpsertOne) UpdateHalfLife() *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateHalfLife()
+	})
+}
+
+// SetLookback sets the "lookback" field.
+func (u *ResourceGroupUpsertOne) SetLookback(v int) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetLookback(v)
+	})
+}
+
+// AddLookback adds v to the "lookback" field.
+func (u *ResourceGroupUpsertOne) AddLookback(v int) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.AddLookback(v)
+	})
+}
+
+// UpdateLookback sets the "lookback" field to the value that was provided on create.
+func (u *ResourceGroupUpsertOne) UpdateLookback() *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateLookback()
 	})
 }
 
@@ -1091,6 +1763,188 @@ func (u *ResourceGroupUpsertBulk) AddHoldAfter(v int) *ResourceGroupUpsertBulk {
 func (u *ResourceGroupUpsertBulk) UpdateHoldAfter() *ResourceGroupUpsertBulk {
 	return u.Update(func(s *ResourceGroupUpsert) {
 		s.UpdateHoldAfter()
+	})
+}
+
+// SetSplit sets the "split" field.
+func (u *ResourceGroupUpsertBulk) SetSplit(v resourcegroup.Split) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetSplit(v)
+	})
+}
+
+// UpdateSplit sets the "split" field to the value that was provided on create.
+func (u *ResourceGroupUpsertBulk) UpdateSplit() *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateSplit()
+	})
+}
+
+// SetPreemption sets the "preemption" field.
+func (u *ResourceGroupUpsertBulk) SetPreemption(v resourcegroup.Preemption) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetPreemption(v)
+	})
+}
+
+// UpdatePreemption sets the "preemption" field to the value that was provided on create.
+func (u *ResourceGroupUpsertBulk) UpdatePreemption() *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdatePreemption()
+	})
+}
+
+// SetPreemptionScope sets the "preemption_scope" field.
+func (u *ResourceGroupUpsertBulk) SetPreemptionScope(v resourcegroup.PreemptionScope) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetPreemptionScope(v)
+	})
+}
+
+// UpdatePreemptionScope sets the "preemption_scope" field to the value that was provided on create.
+func (u *ResourceGroupUpsertBulk) UpdatePreemptionScope() *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdatePreemptionScope()
+	})
+}
+
+// SetPreemptionAfter sets the "preemption_after" field.
+func (u *ResourceGroupUpsertBulk) SetPreemptionAfter(v int) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetPreemptionAfter(v)
+	})
+}
+
+// AddPreemptionAfter adds v to the "preemption_after" field.
+func (u *ResourceGroupUpsertBulk) AddPreemptionAfter(v int) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.AddPreemptionAfter(v)
+	})
+}
+
+// UpdatePreemptionAfter sets the "preemption_after" field to the value that was provided on create.
+func (u *ResourceGroupUpsertBulk) UpdatePreemptionAfter() *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdatePreemptionAfter()
+	})
+}
+
+// SetLostPolicy sets the "lost_policy" field.
+func (u *ResourceGroupUpsertBulk) SetLostPolicy(v resourcegroup.LostPolicy) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetLostPolicy(v)
+	})
+}
+
+// UpdateLostPolicy sets the "lost_policy" field to the value that was provided on create.
+func (u *ResourceGroupUpsertBulk) UpdateLostPolicy() *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateLostPolicy()
+	})
+}
+
+// SetLostAfter sets the "lost_after" field.
+func (u *ResourceGroupUpsertBulk) SetLostAfter(v int) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetLostAfter(v)
+	})
+}
+
+// AddLostAfter adds v to the "lost_after" field.
+func (u *ResourceGroupUpsertBulk) AddLostAfter(v int) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.AddLostAfter(v)
+	})
+}
+
+// UpdateLostAfter sets the "lost_after" field to the value that was provided on create.
+func (u *ResourceGroupUpsertBulk) UpdateLostAfter() *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateLostAfter()
+	})
+}
+
+// SetMaxAttempts sets the "max_attempts" field.
+func (u *ResourceGroupUpsertBulk) SetMaxAttempts(v int) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetMaxAttempts(v)
+	})
+}
+
+// AddMaxAttempts adds v to the "max_attempts" field.
+func (u *ResourceGroupUpsertBulk) AddMaxAttempts(v int) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.AddMaxAttempts(v)
+	})
+}
+
+// UpdateMaxAttempts sets the "max_attempts" field to the value that was provided on create.
+func (u *ResourceGroupUpsertBulk) UpdateMaxAttempts() *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateMaxAttempts()
+	})
+}
+
+// SetPendingTimeout sets the "pending_timeout" field.
+func (u *ResourceGroupUpsertBulk) SetPendingTimeout(v int) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetPendingTimeout(v)
+	})
+}
+
+// AddPendingTimeout adds v to the "pending_timeout" field.
+func (u *ResourceGroupUpsertBulk) AddPendingTimeout(v int) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.AddPendingTimeout(v)
+	})
+}
+
+// UpdatePendingTimeout sets the "pending_timeout" field to the value that was provided on create.
+func (u *ResourceGroupUpsertBulk) UpdatePendingTimeout() *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdatePendingTimeout()
+	})
+}
+
+// SetHalfLife sets the "half_life" field.
+func (u *ResourceGroupUpsertBulk) SetHalfLife(v int) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetHalfLife(v)
+	})
+}
+
+// AddHalfLife adds v to the "half_life" field.
+func (u *ResourceGroupUpsertBulk) AddHalfLife(v int) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.AddHalfLife(v)
+	})
+}
+
+// UpdateHalfLife sets the "half_life" field to the value that was provided on create.
+func (u *ResourceGroupUpsertBulk) UpdateHalfLife() *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateHalfLife()
+	})
+}
+
+// SetLookback sets the "lookback" field.
+func (u *ResourceGroupUpsertBulk) SetLookback(v int) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetLookback(v)
+	})
+}
+
+// AddLookback adds v to the "lookback" field.
+func (u *ResourceGroupUpsertBulk) AddLookback(v int) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.AddLookback(v)
+	})
+}
+
+// UpdateLookback sets the "lookback" field to the value that was provided on create.
+func (u *ResourceGroupUpsertBulk) UpdateLookback() *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateLookback()
 	})
 }
 

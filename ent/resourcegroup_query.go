@@ -15,27 +15,33 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/groupgrant"
+	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepreset"
+	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/google/uuid"
 )
 
 // ResourceGroupQuery is the builder for querying ResourceGroup entities.
 type ResourceGroupQuery struct {
 	config
-	ctx              *QueryContext
-	order            []resourcegroup.OrderOption
-	inters           []Interceptor
-	predicates       []predicate.ResourceGroup
-	withAgents       *AgentQuery
-	withGrants       *GroupGrantQuery
-	withPresets      *ResourcePresetQuery
-	loadTotal        []func(context.Context, []*ResourceGroup) error
-	modifiers        []func(*sql.Selector)
-	withNamedAgents  map[string]*AgentQuery
-	withNamedGrants  map[string]*GroupGrantQuery
-	withNamedPresets map[string]*ResourcePresetQuery
+	ctx                   *QueryContext
+	order                 []resourcegroup.OrderOption
+	inters                []Interceptor
+	predicates            []predicate.ResourceGroup
+	withAgents            *AgentQuery
+	withGrants            *GroupGrantQuery
+	withShares            *ShareWeightQuery
+	withIdleBindings      *IdleBindingQuery
+	withPresets           *ResourcePresetQuery
+	loadTotal             []func(context.Context, []*ResourceGroup) error
+	modifiers             []func(*sql.Selector)
+	withNamedAgents       map[string]*AgentQuery
+	withNamedGrants       map[string]*GroupGrantQuery
+	withNamedShares       map[string]*ShareWeightQuery
+	withNamedIdleBindings map[string]*IdleBindingQuery
+	withNamedPresets      map[string]*ResourcePresetQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -109,6 +115,50 @@ func (_q *ResourceGroupQuery) QueryGrants() *GroupGrantQuery {
 			sqlgraph.From(resourcegroup.Table, resourcegroup.FieldID, selector),
 			sqlgraph.To(groupgrant.Table, groupgrant.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, resourcegroup.GrantsTable, resourcegroup.GrantsColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryShares chains the current query on the "shares" edge.
+func (_q *ResourceGroupQuery) QueryShares() *ShareWeightQuery {
+	query := (&ShareWeightClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resourcegroup.Table, resourcegroup.FieldID, selector),
+			sqlgraph.To(shareweight.Table, shareweight.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, resourcegroup.SharesTable, resourcegroup.SharesColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryIdleBindings chains the current query on the "idle_bindings" edge.
+func (_q *ResourceGroupQuery) QueryIdleBindings() *IdleBindingQuery {
+	query := (&IdleBindingClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resourcegroup.Table, resourcegroup.FieldID, selector),
+			sqlgraph.To(idlebinding.Table, idlebinding.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, resourcegroup.IdleBindingsTable, resourcegroup.IdleBindingsColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -325,14 +375,16 @@ func (_q *ResourceGroupQuery) Clone() *ResourceGroupQuery {
 		return nil
 	}
 	return &ResourceGroupQuery{
-		config:      _q.config,
-		ctx:         _q.ctx.Clone(),
-		order:       append([]resourcegroup.OrderOption{}, _q.order...),
-		inters:      append([]Interceptor{}, _q.inters...),
-		predicates:  append([]predicate.ResourceGroup{}, _q.predicates...),
-		withAgents:  _q.withAgents.Clone(),
-		withGrants:  _q.withGrants.Clone(),
-		withPresets: _q.withPresets.Clone(),
+		config:           _q.config,
+		ctx:              _q.ctx.Clone(),
+		order:            append([]resourcegroup.OrderOption{}, _q.order...),
+		inters:           append([]Interceptor{}, _q.inters...),
+		predicates:       append([]predicate.ResourceGroup{}, _q.predicates...),
+		withAgents:       _q.withAgents.Clone(),
+		withGrants:       _q.withGrants.Clone(),
+		withShares:       _q.withShares.Clone(),
+		withIdleBindings: _q.withIdleBindings.Clone(),
+		withPresets:      _q.withPresets.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -359,6 +411,28 @@ func (_q *ResourceGroupQuery) WithGrants(opts ...func(*GroupGrantQuery)) *Resour
 		opt(query)
 	}
 	_q.withGrants = query
+	return _q
+}
+
+// WithShares tells the query-builder to eager-load the nodes that are connected to
+// the "shares" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *ResourceGroupQuery) WithShares(opts ...func(*ShareWeightQuery)) *ResourceGroupQuery {
+	query := (&ShareWeightClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withShares = query
+	return _q
+}
+
+// WithIdleBindings tells the query-builder to eager-load the nodes that are connected to
+// the "idle_bindings" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *ResourceGroupQuery) WithIdleBindings(opts ...func(*IdleBindingQuery)) *ResourceGroupQuery {
+	query := (&IdleBindingClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withIdleBindings = query
 	return _q
 }
 
@@ -451,9 +525,11 @@ func (_q *ResourceGroupQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([
 	var (
 		nodes       = []*ResourceGroup{}
 		_spec       = _q.querySpec()
-		loadedTypes = [3]bool{
+		loadedTypes = [5]bool{
 			_q.withAgents != nil,
 			_q.withGrants != nil,
+			_q.withShares != nil,
+			_q.withIdleBindings != nil,
 			_q.withPresets != nil,
 		}
 	)
@@ -492,6 +568,20 @@ func (_q *ResourceGroupQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([
 			return nil, err
 		}
 	}
+	if query := _q.withShares; query != nil {
+		if err := _q.loadShares(ctx, query, nodes,
+			func(n *ResourceGroup) { n.Edges.Shares = []*ShareWeight{} },
+			func(n *ResourceGroup, e *ShareWeight) { n.Edges.Shares = append(n.Edges.Shares, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withIdleBindings; query != nil {
+		if err := _q.loadIdleBindings(ctx, query, nodes,
+			func(n *ResourceGroup) { n.Edges.IdleBindings = []*IdleBinding{} },
+			func(n *ResourceGroup, e *IdleBinding) { n.Edges.IdleBindings = append(n.Edges.IdleBindings, e) }); err != nil {
+			return nil, err
+		}
+	}
 	if query := _q.withPresets; query != nil {
 		if err := _q.loadPresets(ctx, query, nodes,
 			func(n *ResourceGroup) { n.Edges.Presets = []*ResourcePreset{} },
@@ -510,6 +600,20 @@ func (_q *ResourceGroupQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([
 		if err := _q.loadGrants(ctx, query, nodes,
 			func(n *ResourceGroup) { n.appendNamedGrants(name) },
 			func(n *ResourceGroup, e *GroupGrant) { n.appendNamedGrants(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedShares {
+		if err := _q.loadShares(ctx, query, nodes,
+			func(n *ResourceGroup) { n.appendNamedShares(name) },
+			func(n *ResourceGroup, e *ShareWeight) { n.appendNamedShares(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedIdleBindings {
+		if err := _q.loadIdleBindings(ctx, query, nodes,
+			func(n *ResourceGroup) { n.appendNamedIdleBindings(name) },
+			func(n *ResourceGroup, e *IdleBinding) { n.appendNamedIdleBindings(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -583,6 +687,72 @@ func (_q *ResourceGroupQuery) loadGrants(ctx context.Context, query *GroupGrantQ
 		node, ok := nodeids[fk]
 		if !ok {
 			return fmt.Errorf(`unexpected referenced foreign-key "resource_group_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *ResourceGroupQuery) loadShares(ctx context.Context, query *ShareWeightQuery, nodes []*ResourceGroup, init func(*ResourceGroup), assign func(*ResourceGroup, *ShareWeight)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*ResourceGroup)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(shareweight.FieldResourceGroupID)
+	}
+	query.Where(predicate.ShareWeight(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(resourcegroup.SharesColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.ResourceGroupID
+		if fk == nil {
+			return fmt.Errorf(`foreign-key "resource_group_id" is nil for node %v`, n.ID)
+		}
+		node, ok := nodeids[*fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "resource_group_id" returned %v for node %v`, *fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *ResourceGroupQuery) loadIdleBindings(ctx context.Context, query *IdleBindingQuery, nodes []*ResourceGroup, init func(*ResourceGroup), assign func(*ResourceGroup, *IdleBinding)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*ResourceGroup)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(idlebinding.FieldResourceGroupID)
+	}
+	query.Where(predicate.IdleBinding(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(resourcegroup.IdleBindingsColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.ResourceGroupID
+		if fk == nil {
+			return fmt.Errorf(`foreign-key "resource_group_id" is nil for node %v`, n.ID)
+		}
+		node, ok := nodeids[*fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "resource_group_id" returned %v for node %v`, *fk, n.ID)
 		}
 		assign(node, n)
 	}
@@ -766,6 +936,34 @@ func (_q *ResourceGroupQuery) WithNamedGrants(name string, opts ...func(*GroupGr
 		_q.withNamedGrants = make(map[string]*GroupGrantQuery)
 	}
 	_q.withNamedGrants[name] = query
+	return _q
+}
+
+// WithNamedShares tells the query-builder to eager-load the nodes that are connected to the "shares"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *ResourceGroupQuery) WithNamedShares(name string, opts ...func(*ShareWeightQuery)) *ResourceGroupQuery {
+	query := (&ShareWeightClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedShares == nil {
+		_q.withNamedShares = make(map[string]*ShareWeightQuery)
+	}
+	_q.withNamedShares[name] = query
+	return _q
+}
+
+// WithNamedIdleBindings tells the query-builder to eager-load the nodes that are connected to the "idle_bindings"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *ResourceGroupQuery) WithNamedIdleBindings(name string, opts ...func(*IdleBindingQuery)) *ResourceGroupQuery {
+	query := (&IdleBindingClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedIdleBindings == nil {
+		_q.withNamedIdleBindings = make(map[string]*IdleBindingQuery)
+	}
+	_q.withNamedIdleBindings[name] = query
 	return _q
 }
 

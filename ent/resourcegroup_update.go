@@ -13,9 +13,11 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/groupgrant"
+	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepreset"
+	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/google/uuid"
 )
 
@@ -150,6 +152,188 @@ func (_u *ResourceGroupUpdate) AddHoldAfter(v int) *ResourceGroupUpdate {
 	return _u
 }
 
+// SetSplit sets the "split" field.
+func (_u *ResourceGroupUpdate) SetSplit(v resourcegroup.Split) *ResourceGroupUpdate {
+	_u.mutation.SetSplit(v)
+	return _u
+}
+
+// SetNillableSplit sets the "split" field if the given value is not nil.
+func (_u *ResourceGroupUpdate) SetNillableSplit(v *resourcegroup.Split) *ResourceGroupUpdate {
+	if v != nil {
+		_u.SetSplit(*v)
+	}
+	return _u
+}
+
+// SetPreemption sets the "preemption" field.
+func (_u *ResourceGroupUpdate) SetPreemption(v resourcegroup.Preemption) *ResourceGroupUpdate {
+	_u.mutation.SetPreemption(v)
+	return _u
+}
+
+// SetNillablePreemption sets the "preemption" field if the given value is not nil.
+func (_u *ResourceGroupUpdate) SetNillablePreemption(v *resourcegroup.Preemption) *ResourceGroupUpdate {
+	if v != nil {
+		_u.SetPreemption(*v)
+	}
+	return _u
+}
+
+// SetPreemptionScope sets the "preemption_scope" field.
+func (_u *ResourceGroupUpdate) SetPreemptionScope(v resourcegroup.PreemptionScope) *ResourceGroupUpdate {
+	_u.mutation.SetPreemptionScope(v)
+	return _u
+}
+
+// SetNillablePreemptionScope sets the "preemption_scope" field if the given value is not nil.
+func (_u *ResourceGroupUpdate) SetNillablePreemptionScope(v *resourcegroup.PreemptionScope) *ResourceGroupUpdate {
+	if v != nil {
+		_u.SetPreemptionScope(*v)
+	}
+	return _u
+}
+
+// SetPreemptionAfter sets the "preemption_after" field.
+func (_u *ResourceGroupUpdate) SetPreemptionAfter(v int) *ResourceGroupUpdate {
+	_u.mutation.ResetPreemptionAfter()
+	_u.mutation.SetPreemptionAfter(v)
+	return _u
+}
+
+// SetNillablePreemptionAfter sets the "preemption_after" field if the given value is not nil.
+func (_u *ResourceGroupUpdate) SetNillablePreemptionAfter(v *int) *ResourceGroupUpdate {
+	if v != nil {
+		_u.SetPreemptionAfter(*v)
+	}
+	return _u
+}
+
+// AddPreemptionAfter adds value to the "preemption_after" field.
+func (_u *ResourceGroupUpdate) AddPreemptionAfter(v int) *ResourceGroupUpdate {
+	_u.mutation.AddPreemptionAfter(v)
+	return _u
+}
+
+// SetLostPolicy sets the "lost_policy" field.
+func (_u *ResourceGroupUpdate) SetLostPolicy(v resourcegroup.LostPolicy) *ResourceGroupUpdate {
+	_u.mutation.SetLostPolicy(v)
+	return _u
+}
+
+// SetNillableLostPolicy sets the "lost_policy" field if the given value is not nil.
+func (_u *ResourceGroupUpdate) SetNillableLostPolicy(v *resourcegroup.LostPolicy) *ResourceGroupUpdate {
+	if v != nil {
+		_u.SetLostPolicy(*v)
+	}
+	return _u
+}
+
+// SetLostAfter sets the "lost_after" field.
+func (_u *ResourceGroupUpdate) SetLostAfter(v int) *ResourceGroupUpdate {
+	_u.mutation.ResetLostAfter()
+	_u.mutation.SetLostAfter(v)
+	return _u
+}
+
+// SetNillableLostAfter sets the "lost_after" field if the given value is not nil.
+func (_u *ResourceGroupUpdate) SetNillableLostAfter(v *int) *ResourceGroupUpdate {
+	if v != nil {
+		_u.SetLostAfter(*v)
+	}
+	return _u
+}
+
+// AddLostAfter adds value to the "lost_after" field.
+func (_u *ResourceGroupUpdate) AddLostAfter(v int) *ResourceGroupUpdate {
+	_u.mutation.AddLostAfter(v)
+	return _u
+}
+
+// SetMaxAttempts sets the "max_attempts" field.
+func (_u *ResourceGroupUpdate) SetMaxAttempts(v int) *ResourceGroupUpdate {
+	_u.mutation.ResetMaxAttempts()
+	_u.mutation.SetMaxAttempts(v)
+	return _u
+}
+
+// SetNillableMaxAttempts sets the "max_attempts" field if the given value is not nil.
+func (_u *ResourceGroupUpdate) SetNillableMaxAttempts(v *int) *ResourceGroupUpdate {
+	if v != nil {
+		_u.SetMaxAttempts(*v)
+	}
+	return _u
+}
+
+// AddMaxAttempts adds value to the "max_attempts" field.
+func (_u *ResourceGroupUpdate) AddMaxAttempts(v int) *ResourceGroupUpdate {
+	_u.mutation.AddMaxAttempts(v)
+	return _u
+}
+
+// SetPendingTimeout sets the "pending_timeout" field.
+func (_u *ResourceGroupUpdate) SetPendingTimeout(v int) *ResourceGroupUpdate {
+	_u.mutation.ResetPendingTimeout()
+	_u.mutation.SetPendingTimeout(v)
+	return _u
+}
+
+// SetNillablePendingTimeout sets the "pending_timeout" field if the given value is not nil.
+func (_u *ResourceGroupUpdate) SetNillablePendingTimeout(v *int) *ResourceGroupUpdate {
+	if v != nil {
+		_u.SetPendingTimeout(*v)
+	}
+	return _u
+}
+
+// AddPendingTimeout adds value to the "pending_timeout" field.
+func (_u *ResourceGroupUpdate) AddPendingTimeout(v int) *ResourceGroupUpdate {
+	_u.mutation.AddPendingTimeout(v)
+	return _u
+}
+
+// SetHalfLife sets the "half_life" field.
+func (_u *ResourceGroupUpdate) SetHalfLife(v int) *ResourceGroupUpdate {
+	_u.mutation.ResetHalfLife()
+	_u.mutation.SetHalfLife(v)
+	return _u
+}
+
+// SetNillableHalfLife sets the "half_life" field if the given value is not nil.
+func (_u *ResourceGroupUpdate) SetNillableHalfLife(v *int) *ResourceGroupUpdate {
+	if v != nil {
+		_u.SetHalfLife(*v)
+	}
+	return _u
+}
+
+// AddHalfLife adds value to the "half_life" field.
+func (_u *ResourceGroupUpdate) AddHalfLife(v int) *ResourceGroupUpdate {
+	_u.mutation.AddHalfLife(v)
+	return _u
+}
+
+// SetLookback sets the "lookback" field.
+func (_u *ResourceGroupUpdate) SetLookback(v int) *ResourceGroupUpdate {
+	_u.mutation.ResetLookback()
+	_u.mutation.SetLookback(v)
+	return _u
+}
+
+// SetNillableLookback sets the "lookback" field if the given value is not nil.
+func (_u *ResourceGroupUpdate) SetNillableLookback(v *int) *ResourceGroupUpdate {
+	if v != nil {
+		_u.SetLookback(*v)
+	}
+	return _u
+}
+
+// AddLookback adds value to the "lookback" field.
+func (_u *ResourceGroupUpdate) AddLookback(v int) *ResourceGroupUpdate {
+	_u.mutation.AddLookback(v)
+	return _u
+}
+
 // AddAgentIDs adds the "agents" edge to the Agent entity by IDs.
 func (_u *ResourceGroupUpdate) AddAgentIDs(ids ...uuid.UUID) *ResourceGroupUpdate {
 	_u.mutation.AddAgentIDs(ids...)
@@ -178,6 +362,36 @@ func (_u *ResourceGroupUpdate) AddGrants(v ...*GroupGrant) *ResourceGroupUpdate 
 		ids[i] = v[i].ID
 	}
 	return _u.AddGrantIDs(ids...)
+}
+
+// AddShareIDs adds the "shares" edge to the ShareWeight entity by IDs.
+func (_u *ResourceGroupUpdate) AddShareIDs(ids ...uuid.UUID) *ResourceGroupUpdate {
+	_u.mutation.AddShareIDs(ids...)
+	return _u
+}
+
+// AddShares adds the "shares" edges to the ShareWeight entity.
+func (_u *ResourceGroupUpdate) AddShares(v ...*ShareWeight) *ResourceGroupUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddShareIDs(ids...)
+}
+
+// AddIdleBindingIDs adds the "idle_bindings" edge to the IdleBinding entity by IDs.
+func (_u *ResourceGroupUpdate) AddIdleBindingIDs(ids ...uuid.UUID) *ResourceGroupUpdate {
+	_u.mutation.AddIdleBindingIDs(ids...)
+	return _u
+}
+
+// AddIdleBindings adds the "idle_bindings" edges to the IdleBinding entity.
+func (_u *ResourceGroupUpdate) AddIdleBindings(v ...*IdleBinding) *ResourceGroupUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddIdleBindingIDs(ids...)
 }
 
 // AddPresetIDs adds the "presets" edge to the ResourcePreset entity by IDs.
@@ -240,6 +454,48 @@ func (_u *ResourceGroupUpdate) RemoveGrants(v ...*GroupGrant) *ResourceGroupUpda
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveGrantIDs(ids...)
+}
+
+// ClearShares clears all "shares" edges to the ShareWeight entity.
+func (_u *ResourceGroupUpdate) ClearShares() *ResourceGroupUpdate {
+	_u.mutation.ClearShares()
+	return _u
+}
+
+// RemoveShareIDs removes the "shares" edge to ShareWeight entities by IDs.
+func (_u *ResourceGroupUpdate) RemoveShareIDs(ids ...uuid.UUID) *ResourceGroupUpdate {
+	_u.mutation.RemoveShareIDs(ids...)
+	return _u
+}
+
+// RemoveShares removes "shares" edges to ShareWeight entities.
+func (_u *ResourceGroupUpdate) RemoveShares(v ...*ShareWeight) *ResourceGroupUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveShareIDs(ids...)
+}
+
+// ClearIdleBindings clears all "idle_bindings" edges to the IdleBinding entity.
+func (_u *ResourceGroupUpdate) ClearIdleBindings() *ResourceGroupUpdate {
+	_u.mutation.ClearIdleBindings()
+	return _u
+}
+
+// RemoveIdleBindingIDs removes the "idle_bindings" edge to IdleBinding entities by IDs.
+func (_u *ResourceGroupUpdate) RemoveIdleBindingIDs(ids ...uuid.UUID) *ResourceGroupUpdate {
+	_u.mutation.RemoveIdleBindingIDs(ids...)
+	return _u
+}
+
+// RemoveIdleBindings removes "idle_bindings" edges to IdleBinding entities.
+func (_u *ResourceGroupUpdate) RemoveIdleBindings(v ...*IdleBinding) *ResourceGroupUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveIdleBindingIDs(ids...)
 }
 
 // ClearPresets clears all "presets" edges to the ResourcePreset entity.
@@ -307,6 +563,26 @@ func (_u *ResourceGroupUpdate) check() error {
 			return &ValidationError{Name: "order", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.order": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.Split(); ok {
+		if err := resourcegroup.SplitValidator(v); err != nil {
+			return &ValidationError{Name: "split", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.split": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.Preemption(); ok {
+		if err := resourcegroup.PreemptionValidator(v); err != nil {
+			return &ValidationError{Name: "preemption", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.preemption": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.PreemptionScope(); ok {
+		if err := resourcegroup.PreemptionScopeValidator(v); err != nil {
+			return &ValidationError{Name: "preemption_scope", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.preemption_scope": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.LostPolicy(); ok {
+		if err := resourcegroup.LostPolicyValidator(v); err != nil {
+			return &ValidationError{Name: "lost_policy", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.lost_policy": %w`, err)}
+		}
+	}
 	return nil
 }
 
@@ -359,6 +635,54 @@ func (_u *ResourceGroupUpdate) sqlSave(ctx context.Context) (_node int, err erro
 	}
 	if value, ok := _u.mutation.AddedHoldAfter(); ok {
 		_spec.AddField(resourcegroup.FieldHoldAfter, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Split(); ok {
+		_spec.SetField(resourcegroup.FieldSplit, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Preemption(); ok {
+		_spec.SetField(resourcegroup.FieldPreemption, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.PreemptionScope(); ok {
+		_spec.SetField(resourcegroup.FieldPreemptionScope, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.PreemptionAfter(); ok {
+		_spec.SetField(resourcegroup.FieldPreemptionAfter, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedPreemptionAfter(); ok {
+		_spec.AddField(resourcegroup.FieldPreemptionAfter, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.LostPolicy(); ok {
+		_spec.SetField(resourcegroup.FieldLostPolicy, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.LostAfter(); ok {
+		_spec.SetField(resourcegroup.FieldLostAfter, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedLostAfter(); ok {
+		_spec.AddField(resourcegroup.FieldLostAfter, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.MaxAttempts(); ok {
+		_spec.SetField(resourcegroup.FieldMaxAttempts, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxAttempts(); ok {
+		_spec.AddField(resourcegroup.FieldMaxAttempts, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.PendingTimeout(); ok {
+		_spec.SetField(resourcegroup.FieldPendingTimeout, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedPendingTimeout(); ok {
+		_spec.AddField(resourcegroup.FieldPendingTimeout, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.HalfLife(); ok {
+		_spec.SetField(resourcegroup.FieldHalfLife, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedHalfLife(); ok {
+		_spec.AddField(resourcegroup.FieldHalfLife, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Lookback(); ok {
+		_spec.SetField(resourcegroup.FieldLookback, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedLookback(); ok {
+		_spec.AddField(resourcegroup.FieldLookback, field.TypeInt, value)
 	}
 	if _u.mutation.AgentsCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -443,6 +767,96 @@ func (_u *ResourceGroupUpdate) sqlSave(ctx context.Context) (_node int, err erro
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(groupgrant.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.SharesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.SharesTable,
+			Columns: []string{resourcegroup.SharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(shareweight.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedSharesIDs(); len(nodes) > 0 && !_u.mutation.SharesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.SharesTable,
+			Columns: []string{resourcegroup.SharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(shareweight.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.SharesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.SharesTable,
+			Columns: []string{resourcegroup.SharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(shareweight.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.IdleBindingsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.IdleBindingsTable,
+			Columns: []string{resourcegroup.IdleBindingsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(idlebinding.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedIdleBindingsIDs(); len(nodes) > 0 && !_u.mutation.IdleBindingsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.IdleBindingsTable,
+			Columns: []string{resourcegroup.IdleBindingsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(idlebinding.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.IdleBindingsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.IdleBindingsTable,
+			Columns: []string{resourcegroup.IdleBindingsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(idlebinding.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -634,6 +1048,188 @@ func (_u *ResourceGroupUpdateOne) AddHoldAfter(v int) *ResourceGroupUpdateOne {
 	return _u
 }
 
+// SetSplit sets the "split" field.
+func (_u *ResourceGroupUpdateOne) SetSplit(v resourcegroup.Split) *ResourceGroupUpdateOne {
+	_u.mutation.SetSplit(v)
+	return _u
+}
+
+// SetNillableSplit sets the "split" field if the given value is not nil.
+func (_u *ResourceGroupUpdateOne) SetNillableSplit(v *resourcegroup.Split) *ResourceGroupUpdateOne {
+	if v != nil {
+		_u.SetSplit(*v)
+	}
+	return _u
+}
+
+// SetPreemption sets the "preemption" field.
+func (_u *ResourceGroupUpdateOne) SetPreemption(v resourcegroup.Preemption) *ResourceGroupUpdateOne {
+	_u.mutation.SetPreemption(v)
+	return _u
+}
+
+// SetNillablePreemption sets the "preemption" field if the given value is not nil.
+func (_u *ResourceGroupUpdateOne) SetNillablePreemption(v *resourcegroup.Preemption) *ResourceGroupUpdateOne {
+	if v != nil {
+		_u.SetPreemption(*v)
+	}
+	return _u
+}
+
+// SetPreemptionScope sets the "preemption_scope" field.
+func (_u *ResourceGroupUpdateOne) SetPreemptionScope(v resourcegroup.PreemptionScope) *ResourceGroupUpdateOne {
+	_u.mutation.SetPreemptionScope(v)
+	return _u
+}
+
+// SetNillablePreemptionScope sets the "preemption_scope" field if the given value is not nil.
+func (_u *ResourceGroupUpdateOne) SetNillablePreemptionScope(v *resourcegroup.PreemptionScope) *ResourceGroupUpdateOne {
+	if v != nil {
+		_u.SetPreemptionScope(*v)
+	}
+	return _u
+}
+
+// SetPreemptionAfter sets the "preemption_after" field.
+func (_u *ResourceGroupUpdateOne) SetPreemptionAfter(v int) *ResourceGroupUpdateOne {
+	_u.mutation.ResetPreemptionAfter()
+	_u.mutation.SetPreemptionAfter(v)
+	return _u
+}
+
+// SetNillablePreemptionAfter sets the "preemption_after" field if the given value is not nil.
+func (_u *ResourceGroupUpdateOne) SetNillablePreemptionAfter(v *int) *ResourceGroupUpdateOne {
+	if v != nil {
+		_u.SetPreemptionAfter(*v)
+	}
+	return _u
+}
+
+// AddPreemptionAfter adds value to the "preemption_after" field.
+func (_u *ResourceGroupUpdateOne) AddPreemptionAfter(v int) *ResourceGroupUpdateOne {
+	_u.mutation.AddPreemptionAfter(v)
+	return _u
+}
+
+// SetLostPolicy sets the "lost_policy" field.
+func (_u *ResourceGroupUpdateOne) SetLostPolicy(v resourcegroup.LostPolicy) *ResourceGroupUpdateOne {
+	_u.mutation.SetLostPolicy(v)
+	return _u
+}
+
+// SetNillableLostPolicy sets the "lost_policy" field if the given value is not nil.
+func (_u *ResourceGroupUpdateOne) SetNillableLostPolicy(v *resourcegroup.LostPolicy) *ResourceGroupUpdateOne {
+	if v != nil {
+		_u.SetLostPolicy(*v)
+	}
+	return _u
+}
+
+// SetLostAfter sets the "lost_after" field.
+func (_u *ResourceGroupUpdateOne) SetLostAfter(v int) *ResourceGroupUpdateOne {
+	_u.mutation.ResetLostAfter()
+	_u.mutation.SetLostAfter(v)
+	return _u
+}
+
+// SetNillableLostAfter sets the "lost_after" field if the given value is not nil.
+func (_u *ResourceGroupUpdateOne) SetNillableLostAfter(v *int) *ResourceGroupUpdateOne {
+	if v != nil {
+		_u.SetLostAfter(*v)
+	}
+	return _u
+}
+
+// AddLostAfter adds value to the "lost_after" field.
+func (_u *ResourceGroupUpdateOne) AddLostAfter(v int) *ResourceGroupUpdateOne {
+	_u.mutation.AddLostAfter(v)
+	return _u
+}
+
+// SetMaxAttempts sets the "max_attempts" field.
+func (_u *ResourceGroupUpdateOne) SetMaxAttempts(v int) *ResourceGroupUpdateOne {
+	_u.mutation.ResetMaxAttempts()
+	_u.mutation.SetMaxAttempts(v)
+	return _u
+}
+
+// SetNillableMaxAttempts sets the "max_attempts" field if the given value is not nil.
+func (_u *ResourceGroupUpdateOne) SetNillableMaxAttempts(v *int) *ResourceGroupUpdateOne {
+	if v != nil {
+		_u.SetMaxAttempts(*v)
+	}
+	return _u
+}
+
+// AddMaxAttempts adds value to the "max_attempts" field.
+func (_u *ResourceGroupUpdateOne) AddMaxAttempts(v int) *ResourceGroupUpdateOne {
+	_u.mutation.AddMaxAttempts(v)
+	return _u
+}
+
+// SetPendingTimeout sets the "pending_timeout" field.
+func (_u *ResourceGroupUpdateOne) SetPendingTimeout(v int) *ResourceGroupUpdateOne {
+	_u.mutation.ResetPendingTimeout()
+	_u.mutation.SetPendingTimeout(v)
+	return _u
+}
+
+// SetNillablePendingTimeout sets the "pending_timeout" field if the given value is not nil.
+func (_u *ResourceGroupUpdateOne) SetNillablePendingTimeout(v *int) *ResourceGroupUpdateOne {
+	if v != nil {
+		_u.SetPendingTimeout(*v)
+	}
+	return _u
+}
+
+// AddPendingTimeout adds value to the "pending_timeout" field.
+func (_u *ResourceGroupUpdateOne) AddPendingTimeout(v int) *ResourceGroupUpdateOne {
+	_u.mutation.AddPendingTimeout(v)
+	return _u
+}
+
+// SetHalfLife sets the "half_life" field.
+func (_u *ResourceGroupUpdateOne) SetHalfLife(v int) *ResourceGroupUpdateOne {
+	_u.mutation.ResetHalfLife()
+	_u.mutation.SetHalfLife(v)
+	return _u
+}
+
+// SetNillableHalfLife sets the "half_life" field if the given value is not nil.
+func (_u *ResourceGroupUpdateOne) SetNillableHalfLife(v *int) *ResourceGroupUpdateOne {
+	if v != nil {
+		_u.SetHalfLife(*v)
+	}
+	return _u
+}
+
+// AddHalfLife adds value to the "half_life" field.
+func (_u *ResourceGroupUpdateOne) AddHalfLife(v int) *ResourceGroupUpdateOne {
+	_u.mutation.AddHalfLife(v)
+	return _u
+}
+
+// SetLookback sets the "lookback" field.
+func (_u *ResourceGroupUpdateOne) SetLookback(v int) *ResourceGroupUpdateOne {
+	_u.mutation.ResetLookback()
+	_u.mutation.SetLookback(v)
+	return _u
+}
+
+// SetNillableLookback sets the "lookback" field if the given value is not nil.
+func (_u *ResourceGroupUpdateOne) SetNillableLookback(v *int) *ResourceGroupUpdateOne {
+	if v != nil {
+		_u.SetLookback(*v)
+	}
+	return _u
+}
+
+// AddLookback adds value to the "lookback" field.
+func (_u *ResourceGroupUpdateOne) AddLookback(v int) *ResourceGroupUpdateOne {
+	_u.mutation.AddLookback(v)
+	return _u
+}
+
 // AddAgentIDs adds the "agents" edge to the Agent entity by IDs.
 func (_u *ResourceGroupUpdateOne) AddAgentIDs(ids ...uuid.UUID) *ResourceGroupUpdateOne {
 	_u.mutation.AddAgentIDs(ids...)
@@ -662,6 +1258,36 @@ func (_u *ResourceGroupUpdateOne) AddGrants(v ...*GroupGrant) *ResourceGroupUpda
 		ids[i] = v[i].ID
 	}
 	return _u.AddGrantIDs(ids...)
+}
+
+// AddShareIDs adds the "shares" edge to the ShareWeight entity by IDs.
+func (_u *ResourceGroupUpdateOne) AddShareIDs(ids ...uuid.UUID) *ResourceGroupUpdateOne {
+	_u.mutation.AddShareIDs(ids...)
+	return _u
+}
+
+// AddShares adds the "shares" edges to the ShareWeight entity.
+func (_u *ResourceGroupUpdateOne) AddShares(v ...*ShareWeight) *ResourceGroupUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddShareIDs(ids...)
+}
+
+// AddIdleBindingIDs adds the "idle_bindings" edge to the IdleBinding entity by IDs.
+func (_u *ResourceGroupUpdateOne) AddIdleBindingIDs(ids ...uuid.UUID) *ResourceGroupUpdateOne {
+	_u.mutation.AddIdleBindingIDs(ids...)
+	return _u
+}
+
+// AddIdleBindings adds the "idle_bindings" edges to the IdleBinding entity.
+func (_u *ResourceGroupUpdateOne) AddIdleBindings(v ...*IdleBinding) *ResourceGroupUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddIdleBindingIDs(ids...)
 }
 
 // AddPresetIDs adds the "presets" edge to the ResourcePreset entity by IDs.
@@ -724,6 +1350,48 @@ func (_u *ResourceGroupUpdateOne) RemoveGrants(v ...*GroupGrant) *ResourceGroupU
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveGrantIDs(ids...)
+}
+
+// ClearShares clears all "shares" edges to the ShareWeight entity.
+func (_u *ResourceGroupUpdateOne) ClearShares() *ResourceGroupUpdateOne {
+	_u.mutation.ClearShares()
+	return _u
+}
+
+// RemoveShareIDs removes the "shares" edge to ShareWeight entities by IDs.
+func (_u *ResourceGroupUpdateOne) RemoveShareIDs(ids ...uuid.UUID) *ResourceGroupUpdateOne {
+	_u.mutation.RemoveShareIDs(ids...)
+	return _u
+}
+
+// RemoveShares removes "shares" edges to ShareWeight entities.
+func (_u *ResourceGroupUpdateOne) RemoveShares(v ...*ShareWeight) *ResourceGroupUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveShareIDs(ids...)
+}
+
+// ClearIdleBindings clears all "idle_bindings" edges to the IdleBinding entity.
+func (_u *ResourceGroupUpdateOne) ClearIdleBindings() *ResourceGroupUpdateOne {
+	_u.mutation.ClearIdleBindings()
+	return _u
+}
+
+// RemoveIdleBindingIDs removes the "idle_bindings" edge to IdleBinding entities by IDs.
+func (_u *ResourceGroupUpdateOne) RemoveIdleBindingIDs(ids ...uuid.UUID) *ResourceGroupUpdateOne {
+	_u.mutation.RemoveIdleBindingIDs(ids...)
+	return _u
+}
+
+// RemoveIdleBindings removes "idle_bindings" edges to IdleBinding entities.
+func (_u *ResourceGroupUpdateOne) RemoveIdleBindings(v ...*IdleBinding) *ResourceGroupUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveIdleBindingIDs(ids...)
 }
 
 // ClearPresets clears all "presets" edges to the ResourcePreset entity.
@@ -804,6 +1472,26 @@ func (_u *ResourceGroupUpdateOne) check() error {
 			return &ValidationError{Name: "order", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.order": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.Split(); ok {
+		if err := resourcegroup.SplitValidator(v); err != nil {
+			return &ValidationError{Name: "split", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.split": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.Preemption(); ok {
+		if err := resourcegroup.PreemptionValidator(v); err != nil {
+			return &ValidationError{Name: "preemption", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.preemption": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.PreemptionScope(); ok {
+		if err := resourcegroup.PreemptionScopeValidator(v); err != nil {
+			return &ValidationError{Name: "preemption_scope", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.preemption_scope": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.LostPolicy(); ok {
+		if err := resourcegroup.LostPolicyValidator(v); err != nil {
+			return &ValidationError{Name: "lost_policy", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.lost_policy": %w`, err)}
+		}
+	}
 	return nil
 }
 
@@ -873,6 +1561,54 @@ func (_u *ResourceGroupUpdateOne) sqlSave(ctx context.Context) (_node *ResourceG
 	}
 	if value, ok := _u.mutation.AddedHoldAfter(); ok {
 		_spec.AddField(resourcegroup.FieldHoldAfter, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Split(); ok {
+		_spec.SetField(resourcegroup.FieldSplit, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Preemption(); ok {
+		_spec.SetField(resourcegroup.FieldPreemption, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.PreemptionScope(); ok {
+		_spec.SetField(resourcegroup.FieldPreemptionScope, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.PreemptionAfter(); ok {
+		_spec.SetField(resourcegroup.FieldPreemptionAfter, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedPreemptionAfter(); ok {
+		_spec.AddField(resourcegroup.FieldPreemptionAfter, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.LostPolicy(); ok {
+		_spec.SetField(resourcegroup.FieldLostPolicy, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.LostAfter(); ok {
+		_spec.SetField(resourcegroup.FieldLostAfter, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedLostAfter(); ok {
+		_spec.AddField(resourcegroup.FieldLostAfter, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.MaxAttempts(); ok {
+		_spec.SetField(resourcegroup.FieldMaxAttempts, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxAttempts(); ok {
+		_spec.AddField(resourcegroup.FieldMaxAttempts, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.PendingTimeout(); ok {
+		_spec.SetField(resourcegroup.FieldPendingTimeout, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedPendingTimeout(); ok {
+		_spec.AddField(resourcegroup.FieldPendingTimeout, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.HalfLife(); ok {
+		_spec.SetField(resourcegroup.FieldHalfLife, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedHalfLife(); ok {
+		_spec.AddField(resourcegroup.FieldHalfLife, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Lookback(); ok {
+		_spec.SetField(resourcegroup.FieldLookback, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedLookback(); ok {
+		_spec.AddField(resourcegroup.FieldLookback, field.TypeInt, value)
 	}
 	if _u.mutation.AgentsCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -957,6 +1693,96 @@ func (_u *ResourceGroupUpdateOne) sqlSave(ctx context.Context) (_node *ResourceG
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(groupgrant.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.SharesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.SharesTable,
+			Columns: []string{resourcegroup.SharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(shareweight.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedSharesIDs(); len(nodes) > 0 && !_u.mutation.SharesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.SharesTable,
+			Columns: []string{resourcegroup.SharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(shareweight.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.SharesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.SharesTable,
+			Columns: []string{resourcegroup.SharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(shareweight.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.IdleBindingsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.IdleBindingsTable,
+			Columns: []string{resourcegroup.IdleBindingsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(idlebinding.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedIdleBindingsIDs(); len(nodes) > 0 && !_u.mutation.IdleBindingsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.IdleBindingsTable,
+			Columns: []string{resourcegroup.IdleBindingsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(idlebinding.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.IdleBindingsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   resourcegroup.IdleBindingsTable,
+			Columns: []string{resourcegroup.IdleBindingsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(idlebinding.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
@@ -69,6 +70,18 @@ type Session struct {
 	StartsAt *time.Time `json:"starts_at,omitempty"`
 	// StrictAgents holds the value of the "strict_agents" field.
 	StrictAgents bool `json:"strict_agents,omitempty"`
+	// Lifetime holds the value of the "lifetime" field.
+	Lifetime *int `json:"lifetime,omitempty"`
+	// Preemptible holds the value of the "preemptible" field.
+	Preemptible bool `json:"preemptible,omitempty"`
+	// IdleExempt holds the value of the "idle_exempt" field.
+	IdleExempt bool `json:"idle_exempt,omitempty"`
+	// Idle holds the value of the "idle" field.
+	Idle *report.Idle `json:"idle,omitempty"`
+	// AvoidAgents holds the value of the "avoid_agents" field.
+	AvoidAgents []uuid.UUID `json:"avoid_agents,omitempty"`
+	// SessionGroupID holds the value of the "session_group_id" field.
+	SessionGroupID *uuid.UUID `json:"session_group_id,omitempty"`
 	// ScheduledAt holds the value of the "scheduled_at" field.
 	ScheduledAt *time.Time `json:"scheduled_at,omitempty"`
 	// StartedAt holds the value of the "started_at" field.
@@ -115,15 +128,17 @@ type SessionEdges struct {
 	History []*SessionEvent `json:"history,omitempty"`
 	// Agents holds the value of the agents edge.
 	Agents []*Agent `json:"agents,omitempty"`
+	// SessionGroup holds the value of the session_group edge.
+	SessionGroup *SessionGroup `json:"session_group,omitempty"`
 	// DependsOn holds the value of the depends_on edge.
 	DependsOn []*SessionDependency `json:"depends_on,omitempty"`
 	// Dependents holds the value of the dependents edge.
 	Dependents []*SessionDependency `json:"dependents,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [11]bool
+	loadedTypes [12]bool
 	// totalCount holds the count of the edges above.
-	totalCount [11]map[string]int
+	totalCount [12]map[string]int
 
 	namedKernels    map[string][]*Kernel
 	namedMounts     map[string][]*SessionMount
@@ -224,10 +239,21 @@ func (e SessionEdges) AgentsOrErr() ([]*Agent, error) {
 	return nil, &NotLoadedError{edge: "agents"}
 }
 
+// SessionGroupOrErr returns the SessionGroup value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e SessionEdges) SessionGroupOrErr() (*SessionGroup, error) {
+	if e.SessionGroup != nil {
+		return e.SessionGroup, nil
+	} else if e.loadedTypes[9] {
+		return nil, &NotFoundError{label: sessiongroup.Label}
+	}
+	return nil, &NotLoadedError{edge: "session_group"}
+}
+
 // DependsOnOrErr returns the DependsOn value or an error if the edge
 // was not loaded in eager-loading.
 func (e SessionEdges) DependsOnOrErr() ([]*SessionDependency, error) {
-	if e.loadedTypes[9] {
+	if e.loadedTypes[10] {
 		return e.DependsOn, nil
 	}
 	return nil, &NotLoadedError{edge: "depends_on"}
@@ -236,7 +262,7 @@ func (e SessionEdges) DependsOnOrErr() ([]*SessionDependency, error) {
 // DependentsOrErr returns the Dependents value or an error if the edge
 // was not loaded in eager-loading.
 func (e SessionEdges) DependentsOrErr() ([]*SessionDependency, error) {
-	if e.loadedTypes[10] {
+	if e.loadedTypes[11] {
 		return e.Dependents, nil
 	}
 	return nil, &NotLoadedError{edge: "dependents"}
@@ -247,13 +273,13 @@ func (*Session) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case session.FieldKeypairID:
+		case session.FieldSessionGroupID, session.FieldKeypairID:
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
-		case session.FieldSlots, session.FieldCommand, session.FieldEnvironment, session.FieldPending:
+		case session.FieldSlots, session.FieldCommand, session.FieldEnvironment, session.FieldIdle, session.FieldAvoidAgents, session.FieldPending:
 			values[i] = new([]byte)
-		case session.FieldStrictAgents:
+		case session.FieldStrictAgents, session.FieldPreemptible, session.FieldIdleExempt:
 			values[i] = new(sql.NullBool)
-		case session.FieldVersion, session.FieldExitCode, session.FieldPriority, session.FieldShmBytes, session.FieldAttempt:
+		case session.FieldVersion, session.FieldExitCode, session.FieldPriority, session.FieldShmBytes, session.FieldLifetime, session.FieldAttempt:
 			values[i] = new(sql.NullInt64)
 		case session.FieldName, session.FieldType, session.FieldStatus, session.FieldResult, session.FieldBootstrapScript, session.FieldIdempotencyKey, session.FieldTerminationReason, session.FieldStatusMessage:
 			values[i] = new(sql.NullString)
@@ -418,6 +444,48 @@ func (_m *Session) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.StrictAgents = value.Bool
 			}
+		case session.FieldLifetime:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field lifetime", values[i])
+			} else if value.Valid {
+				_m.Lifetime = new(int)
+				*_m.Lifetime = int(value.Int64)
+			}
+		case session.FieldPreemptible:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field preemptible", values[i])
+			} else if value.Valid {
+				_m.Preemptible = value.Bool
+			}
+		case session.FieldIdleExempt:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field idle_exempt", values[i])
+			} else if value.Valid {
+				_m.IdleExempt = value.Bool
+			}
+		case session.FieldIdle:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field idle", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Idle); err != nil {
+					return fmt.Errorf("unmarshal field idle: %w", err)
+				}
+			}
+		case session.FieldAvoidAgents:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field avoid_agents", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.AvoidAgents); err != nil {
+					return fmt.Errorf("unmarshal field avoid_agents: %w", err)
+				}
+			}
+		case session.FieldSessionGroupID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field session_group_id", values[i])
+			} else if value.Valid {
+				_m.SessionGroupID = new(uuid.UUID)
+				*_m.SessionGroupID = *value.S.(*uuid.UUID)
+			}
 		case session.FieldScheduledAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field scheduled_at", values[i])
@@ -544,6 +612,11 @@ func (_m *Session) QueryAgents() *AgentQuery {
 	return NewSessionClient(_m.config).QueryAgents(_m)
 }
 
+// QuerySessionGroup queries the "session_group" edge of the Session entity.
+func (_m *Session) QuerySessionGroup() *SessionGroupQuery {
+	return NewSessionClient(_m.config).QuerySessionGroup(_m)
+}
+
 // QueryDependsOn queries the "depends_on" edge of the Session entity.
 func (_m *Session) QueryDependsOn() *SessionDependencyQuery {
 	return NewSessionClient(_m.config).QueryDependsOn(_m)
@@ -647,6 +720,28 @@ func (_m *Session) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("strict_agents=")
 	builder.WriteString(fmt.Sprintf("%v", _m.StrictAgents))
+	builder.WriteString(", ")
+	if v := _m.Lifetime; v != nil {
+		builder.WriteString("lifetime=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	builder.WriteString("preemptible=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Preemptible))
+	builder.WriteString(", ")
+	builder.WriteString("idle_exempt=")
+	builder.WriteString(fmt.Sprintf("%v", _m.IdleExempt))
+	builder.WriteString(", ")
+	builder.WriteString("idle=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Idle))
+	builder.WriteString(", ")
+	builder.WriteString("avoid_agents=")
+	builder.WriteString(fmt.Sprintf("%v", _m.AvoidAgents))
+	builder.WriteString(", ")
+	if v := _m.SessionGroupID; v != nil {
+		builder.WriteString("session_group_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	if v := _m.ScheduledAt; v != nil {
 		builder.WriteString("scheduled_at=")

@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/lifecycle"
@@ -267,6 +268,74 @@ func (_c *SessionCreate) SetNillableStrictAgents(v *bool) *SessionCreate {
 	return _c
 }
 
+// SetLifetime sets the "lifetime" field.
+func (_c *SessionCreate) SetLifetime(v int) *SessionCreate {
+	_c.mutation.SetLifetime(v)
+	return _c
+}
+
+// SetNillableLifetime sets the "lifetime" field if the given value is not nil.
+func (_c *SessionCreate) SetNillableLifetime(v *int) *SessionCreate {
+	if v != nil {
+		_c.SetLifetime(*v)
+	}
+	return _c
+}
+
+// SetPreemptible sets the "preemptible" field.
+func (_c *SessionCreate) SetPreemptible(v bool) *SessionCreate {
+	_c.mutation.SetPreemptible(v)
+	return _c
+}
+
+// SetNillablePreemptible sets the "preemptible" field if the given value is not nil.
+func (_c *SessionCreate) SetNillablePreemptible(v *bool) *SessionCreate {
+	if v != nil {
+		_c.SetPreemptible(*v)
+	}
+	return _c
+}
+
+// SetIdleExempt sets the "idle_exempt" field.
+func (_c *SessionCreate) SetIdleExempt(v bool) *SessionCreate {
+	_c.mutation.SetIdleExempt(v)
+	return _c
+}
+
+// SetNillableIdleExempt sets the "idle_exempt" field if the given value is not nil.
+func (_c *SessionCreate) SetNillableIdleExempt(v *bool) *SessionCreate {
+	if v != nil {
+		_c.SetIdleExempt(*v)
+	}
+	return _c
+}
+
+// SetIdle sets the "idle" field.
+func (_c *SessionCreate) SetIdle(v *report.Idle) *SessionCreate {
+	_c.mutation.SetIdle(v)
+	return _c
+}
+
+// SetAvoidAgents sets the "avoid_agents" field.
+func (_c *SessionCreate) SetAvoidAgents(v []uuid.UUID) *SessionCreate {
+	_c.mutation.SetAvoidAgents(v)
+	return _c
+}
+
+// SetSessionGroupID sets the "session_group_id" field.
+func (_c *SessionCreate) SetSessionGroupID(v uuid.UUID) *SessionCreate {
+	_c.mutation.SetSessionGroupID(v)
+	return _c
+}
+
+// SetNillableSessionGroupID sets the "session_group_id" field if the given value is not nil.
+func (_c *SessionCreate) SetNillableSessionGroupID(v *uuid.UUID) *SessionCreate {
+	if v != nil {
+		_c.SetSessionGroupID(*v)
+	}
+	return _c
+}
+
 // SetScheduledAt sets the "scheduled_at" field.
 func (_c *SessionCreate) SetScheduledAt(v time.Time) *SessionCreate {
 	_c.mutation.SetScheduledAt(v)
@@ -482,6 +551,11 @@ func (_c *SessionCreate) AddAgents(v ...*Agent) *SessionCreate {
 	return _c.AddAgentIDs(ids...)
 }
 
+// SetSessionGroup sets the "session_group" edge to the SessionGroup entity.
+func (_c *SessionCreate) SetSessionGroup(v *SessionGroup) *SessionCreate {
+	return _c.SetSessionGroupID(v.ID)
+}
+
 // AddDependsOnIDs adds the "depends_on" edge to the SessionDependency entity by IDs.
 func (_c *SessionCreate) AddDependsOnIDs(ids ...uuid.UUID) *SessionCreate {
 	_c.mutation.AddDependsOnIDs(ids...)
@@ -591,6 +665,18 @@ func (_c *SessionCreate) defaults() {
 		v := session.DefaultStrictAgents
 		_c.mutation.SetStrictAgents(v)
 	}
+	if _, ok := _c.mutation.Preemptible(); !ok {
+		v := session.DefaultPreemptible
+		_c.mutation.SetPreemptible(v)
+	}
+	if _, ok := _c.mutation.IdleExempt(); !ok {
+		v := session.DefaultIdleExempt
+		_c.mutation.SetIdleExempt(v)
+	}
+	if _, ok := _c.mutation.AvoidAgents(); !ok {
+		v := session.DefaultAvoidAgents
+		_c.mutation.SetAvoidAgents(v)
+	}
 	if _, ok := _c.mutation.Attempt(); !ok {
 		v := session.DefaultAttempt
 		_c.mutation.SetAttempt(v)
@@ -678,6 +764,15 @@ func (_c *SessionCreate) check() error {
 	}
 	if _, ok := _c.mutation.StrictAgents(); !ok {
 		return &ValidationError{Name: "strict_agents", err: errors.New(`ent: missing required field "Session.strict_agents"`)}
+	}
+	if _, ok := _c.mutation.Preemptible(); !ok {
+		return &ValidationError{Name: "preemptible", err: errors.New(`ent: missing required field "Session.preemptible"`)}
+	}
+	if _, ok := _c.mutation.IdleExempt(); !ok {
+		return &ValidationError{Name: "idle_exempt", err: errors.New(`ent: missing required field "Session.idle_exempt"`)}
+	}
+	if _, ok := _c.mutation.AvoidAgents(); !ok {
+		return &ValidationError{Name: "avoid_agents", err: errors.New(`ent: missing required field "Session.avoid_agents"`)}
 	}
 	if _, ok := _c.mutation.Attempt(); !ok {
 		return &ValidationError{Name: "attempt", err: errors.New(`ent: missing required field "Session.attempt"`)}
@@ -810,6 +905,26 @@ func (_c *SessionCreate) createSpec() (*Session, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.StrictAgents(); ok {
 		_spec.SetField(session.FieldStrictAgents, field.TypeBool, value)
 		_node.StrictAgents = value
+	}
+	if value, ok := _c.mutation.Lifetime(); ok {
+		_spec.SetField(session.FieldLifetime, field.TypeInt, value)
+		_node.Lifetime = &value
+	}
+	if value, ok := _c.mutation.Preemptible(); ok {
+		_spec.SetField(session.FieldPreemptible, field.TypeBool, value)
+		_node.Preemptible = value
+	}
+	if value, ok := _c.mutation.IdleExempt(); ok {
+		_spec.SetField(session.FieldIdleExempt, field.TypeBool, value)
+		_node.IdleExempt = value
+	}
+	if value, ok := _c.mutation.Idle(); ok {
+		_spec.SetField(session.FieldIdle, field.TypeJSON, value)
+		_node.Idle = value
+	}
+	if value, ok := _c.mutation.AvoidAgents(); ok {
+		_spec.SetField(session.FieldAvoidAgents, field.TypeJSON, value)
+		_node.AvoidAgents = value
 	}
 	if value, ok := _c.mutation.ScheduledAt(); ok {
 		_spec.SetField(session.FieldScheduledAt, field.TypeTime, value)
@@ -990,6 +1105,23 @@ func (_c *SessionCreate) createSpec() (*Session, *sqlgraph.CreateSpec) {
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.SessionGroupIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: true,
+			Table:   session.SessionGroupTable,
+			Columns: []string{session.SessionGroupColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessiongroup.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_node.SessionGroupID = &nodes[0]
 		_spec.Edges = append(_spec.Edges, edge)
 	}
 	if nodes := _c.mutation.DependsOnIDs(); len(nodes) > 0 {
@@ -1202,6 +1334,48 @@ func (u *SessionUpsert) UpdateStatusMessage() *SessionUpsert {
 	return u
 }
 
+// SetIdleExempt sets the "idle_exempt" field.
+func (u *SessionUpsert) SetIdleExempt(v bool) *SessionUpsert {
+	u.Set(session.FieldIdleExempt, v)
+	return u
+}
+
+// UpdateIdleExempt sets the "idle_exempt" field to the value that was provided on create.
+func (u *SessionUpsert) UpdateIdleExempt() *SessionUpsert {
+	u.SetExcluded(session.FieldIdleExempt)
+	return u
+}
+
+// SetIdle sets the "idle" field.
+func (u *SessionUpsert) SetIdle(v *report.Idle) *SessionUpsert {
+	u.Set(session.FieldIdle, v)
+	return u
+}
+
+// UpdateIdle sets the "idle" field to the value that was provided on create.
+func (u *SessionUpsert) UpdateIdle() *SessionUpsert {
+	u.SetExcluded(session.FieldIdle)
+	return u
+}
+
+// ClearIdle clears the value of the "idle" field.
+func (u *SessionUpsert) ClearIdle() *SessionUpsert {
+	u.SetNull(session.FieldIdle)
+	return u
+}
+
+// SetAvoidAgents sets the "avoid_agents" field.
+func (u *SessionUpsert) SetAvoidAgents(v []uuid.UUID) *SessionUpsert {
+	u.Set(session.FieldAvoidAgents, v)
+	return u
+}
+
+// UpdateAvoidAgents sets the "avoid_agents" field to the value that was provided on create.
+func (u *SessionUpsert) UpdateAvoidAgents() *SessionUpsert {
+	u.SetExcluded(session.FieldAvoidAgents)
+	return u
+}
+
 // SetScheduledAt sets the "scheduled_at" field.
 func (u *SessionUpsert) SetScheduledAt(v time.Time) *SessionUpsert {
 	u.Set(session.FieldScheduledAt, v)
@@ -1396,6 +1570,15 @@ func (u *SessionUpsertOne) UpdateNewValues() *SessionUpsertOne {
 		if _, exists := u.create.mutation.StrictAgents(); exists {
 			s.SetIgnore(session.FieldStrictAgents)
 		}
+		if _, exists := u.create.mutation.Lifetime(); exists {
+			s.SetIgnore(session.FieldLifetime)
+		}
+		if _, exists := u.create.mutation.Preemptible(); exists {
+			s.SetIgnore(session.FieldPreemptible)
+		}
+		if _, exists := u.create.mutation.SessionGroupID(); exists {
+			s.SetIgnore(session.FieldSessionGroupID)
+		}
 		if _, exists := u.create.mutation.KeypairID(); exists {
 			s.SetIgnore(session.FieldKeypairID)
 		}
@@ -1577,6 +1760,55 @@ func (u *SessionUpsertOne) SetStatusMessage(v string) *SessionUpsertOne {
 func (u *SessionUpsertOne) UpdateStatusMessage() *SessionUpsertOne {
 	return u.Update(func(s *SessionUpsert) {
 		s.UpdateStatusMessage()
+	})
+}
+
+// SetIdleExempt sets the "idle_exempt" field.
+func (u *SessionUpsertOne) SetIdleExempt(v bool) *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetIdleExempt(v)
+	})
+}
+
+// UpdateIdleExempt sets the "idle_exempt" field to the value that was provided on create.
+func (u *SessionUpsertOne) UpdateIdleExempt() *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateIdleExempt()
+	})
+}
+
+// SetIdle sets the "idle" field.
+func (u *SessionUpsertOne) SetIdle(v *report.Idle) *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetIdle(v)
+	})
+}
+
+// UpdateIdle sets the "idle" field to the value that was provided on create.
+func (u *SessionUpsertOne) UpdateIdle() *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateIdle()
+	})
+}
+
+// ClearIdle clears the value of the "idle" field.
+func (u *SessionUpsertOne) ClearIdle() *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.ClearIdle()
+	})
+}
+
+// SetAvoidAgents sets the "avoid_agents" field.
+func (u *SessionUpsertOne) SetAvoidAgents(v []uuid.UUID) *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetAvoidAgents(v)
+	})
+}
+
+// UpdateAvoidAgents sets the "avoid_agents" field to the value that was provided on create.
+func (u *SessionUpsertOne) UpdateAvoidAgents() *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateAvoidAgents()
 	})
 }
 
@@ -1963,6 +2195,15 @@ func (u *SessionUpsertBulk) UpdateNewValues() *SessionUpsertBulk {
 			if _, exists := b.mutation.StrictAgents(); exists {
 				s.SetIgnore(session.FieldStrictAgents)
 			}
+			if _, exists := b.mutation.Lifetime(); exists {
+				s.SetIgnore(session.FieldLifetime)
+			}
+			if _, exists := b.mutation.Preemptible(); exists {
+				s.SetIgnore(session.FieldPreemptible)
+			}
+			if _, exists := b.mutation.SessionGroupID(); exists {
+				s.SetIgnore(session.FieldSessionGroupID)
+			}
 			if _, exists := b.mutation.KeypairID(); exists {
 				s.SetIgnore(session.FieldKeypairID)
 			}
@@ -2145,6 +2386,55 @@ func (u *SessionUpsertBulk) SetStatusMessage(v string) *SessionUpsertBulk {
 func (u *SessionUpsertBulk) UpdateStatusMessage() *SessionUpsertBulk {
 	return u.Update(func(s *SessionUpsert) {
 		s.UpdateStatusMessage()
+	})
+}
+
+// SetIdleExempt sets the "idle_exempt" field.
+func (u *SessionUpsertBulk) SetIdleExempt(v bool) *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetIdleExempt(v)
+	})
+}
+
+// UpdateIdleExempt sets the "idle_exempt" field to the value that was provided on create.
+func (u *SessionUpsertBulk) UpdateIdleExempt() *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateIdleExempt()
+	})
+}
+
+// SetIdle sets the "idle" field.
+func (u *SessionUpsertBulk) SetIdle(v *report.Idle) *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetIdle(v)
+	})
+}
+
+// UpdateIdle sets the "idle" field to the value that was provided on create.
+func (u *SessionUpsertBulk) UpdateIdle() *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateIdle()
+	})
+}
+
+// ClearIdle clears the value of the "idle" field.
+func (u *SessionUpsertBulk) ClearIdle() *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.ClearIdle()
+	})
+}
+
+// SetAvoidAgents sets the "avoid_agents" field.
+func (u *SessionUpsertBulk) SetAvoidAgents(v []uuid.UUID) *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetAvoidAgents(v)
+	})
+}
+
+// UpdateAvoidAgents sets the "avoid_agents" field to the value that was provided on create.
+func (u *SessionUpsertBulk) UpdateAvoidAgents() *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateAvoidAgents()
 	})
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
@@ -44,6 +45,7 @@ type SessionQuery struct {
 	withMounts          *SessionMountQuery
 	withHistory         *SessionEventQuery
 	withAgents          *AgentQuery
+	withSessionGroup    *SessionGroupQuery
 	withDependsOn       *SessionDependencyQuery
 	withDependents      *SessionDependencyQuery
 	loadTotal           []func(context.Context, []*Session) error
@@ -281,6 +283,28 @@ func (_q *SessionQuery) QueryAgents() *AgentQuery {
 			sqlgraph.From(session.Table, session.FieldID, selector),
 			sqlgraph.To(agent.Table, agent.FieldID),
 			sqlgraph.Edge(sqlgraph.M2M, false, session.AgentsTable, session.AgentsPrimaryKey...),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QuerySessionGroup chains the current query on the "session_group" edge.
+func (_q *SessionQuery) QuerySessionGroup() *SessionGroupQuery {
+	query := (&SessionGroupClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, selector),
+			sqlgraph.To(sessiongroup.Table, sessiongroup.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, session.SessionGroupTable, session.SessionGroupColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -533,6 +557,7 @@ func (_q *SessionQuery) Clone() *SessionQuery {
 		withMounts:        _q.withMounts.Clone(),
 		withHistory:       _q.withHistory.Clone(),
 		withAgents:        _q.withAgents.Clone(),
+		withSessionGroup:  _q.withSessionGroup.Clone(),
 		withDependsOn:     _q.withDependsOn.Clone(),
 		withDependents:    _q.withDependents.Clone(),
 		// clone intermediate query.
@@ -641,6 +666,17 @@ func (_q *SessionQuery) WithAgents(opts ...func(*AgentQuery)) *SessionQuery {
 	return _q
 }
 
+// WithSessionGroup tells the query-builder to eager-load the nodes that are connected to
+// the "session_group" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithSessionGroup(opts ...func(*SessionGroupQuery)) *SessionQuery {
+	query := (&SessionGroupClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withSessionGroup = query
+	return _q
+}
+
 // WithDependsOn tells the query-builder to eager-load the nodes that are connected to
 // the "depends_on" edge. The optional arguments are used to configure the query builder of the edge.
 func (_q *SessionQuery) WithDependsOn(opts ...func(*SessionDependencyQuery)) *SessionQuery {
@@ -741,7 +777,7 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 	var (
 		nodes       = []*Session{}
 		_spec       = _q.querySpec()
-		loadedTypes = [11]bool{
+		loadedTypes = [12]bool{
 			_q.withDomain != nil,
 			_q.withProject != nil,
 			_q.withOwner != nil,
@@ -751,6 +787,7 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 			_q.withMounts != nil,
 			_q.withHistory != nil,
 			_q.withAgents != nil,
+			_q.withSessionGroup != nil,
 			_q.withDependsOn != nil,
 			_q.withDependents != nil,
 		}
@@ -831,6 +868,12 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 		if err := _q.loadAgents(ctx, query, nodes,
 			func(n *Session) { n.Edges.Agents = []*Agent{} },
 			func(n *Session, e *Agent) { n.Edges.Agents = append(n.Edges.Agents, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withSessionGroup; query != nil {
+		if err := _q.loadSessionGroup(ctx, query, nodes, nil,
+			func(n *Session, e *SessionGroup) { n.Edges.SessionGroup = e }); err != nil {
 			return nil, err
 		}
 	}
@@ -1194,6 +1237,38 @@ func (_q *SessionQuery) loadAgents(ctx context.Context, query *AgentQuery, nodes
 	}
 	return nil
 }
+func (_q *SessionQuery) loadSessionGroup(ctx context.Context, query *SessionGroupQuery, nodes []*Session, init func(*Session), assign func(*Session, *SessionGroup)) error {
+	ids := make([]uuid.UUID, 0, len(nodes))
+	nodeids := make(map[uuid.UUID][]*Session)
+	for i := range nodes {
+		if nodes[i].SessionGroupID == nil {
+			continue
+		}
+		fk := *nodes[i].SessionGroupID
+		if _, ok := nodeids[fk]; !ok {
+			ids = append(ids, fk)
+		}
+		nodeids[fk] = append(nodeids[fk], nodes[i])
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	query.Where(sessiongroup.IDIn(ids...))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nodeids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected foreign-key "session_group_id" returned %v`, n.ID)
+		}
+		for i := range nodes {
+			assign(nodes[i], n)
+		}
+	}
+	return nil
+}
 func (_q *SessionQuery) loadDependsOn(ctx context.Context, query *SessionDependencyQuery, nodes []*Session, init func(*Session), assign func(*Session, *SessionDependency)) error {
 	fks := make([]driver.Value, 0, len(nodes))
 	nodeids := make(map[uuid.UUID]*Session)
@@ -1300,6 +1375,9 @@ func (_q *SessionQuery) querySpec() *sqlgraph.QuerySpec {
 		}
 		if _q.withImage != nil {
 			_spec.Node.AddColumnOnce(session.FieldImageID)
+		}
+		if _q.withSessionGroup != nil {
+			_spec.Node.AddColumnOnce(session.FieldSessionGroupID)
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

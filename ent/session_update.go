@@ -10,6 +10,7 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"entgo.io/ent/dialect/sql/sqljson"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/kernel"
@@ -180,6 +181,44 @@ func (_u *SessionUpdate) SetNillableStatusMessage(v *string) *SessionUpdate {
 	if v != nil {
 		_u.SetStatusMessage(*v)
 	}
+	return _u
+}
+
+// SetIdleExempt sets the "idle_exempt" field.
+func (_u *SessionUpdate) SetIdleExempt(v bool) *SessionUpdate {
+	_u.mutation.SetIdleExempt(v)
+	return _u
+}
+
+// SetNillableIdleExempt sets the "idle_exempt" field if the given value is not nil.
+func (_u *SessionUpdate) SetNillableIdleExempt(v *bool) *SessionUpdate {
+	if v != nil {
+		_u.SetIdleExempt(*v)
+	}
+	return _u
+}
+
+// SetIdle sets the "idle" field.
+func (_u *SessionUpdate) SetIdle(v *report.Idle) *SessionUpdate {
+	_u.mutation.SetIdle(v)
+	return _u
+}
+
+// ClearIdle clears the value of the "idle" field.
+func (_u *SessionUpdate) ClearIdle() *SessionUpdate {
+	_u.mutation.ClearIdle()
+	return _u
+}
+
+// SetAvoidAgents sets the "avoid_agents" field.
+func (_u *SessionUpdate) SetAvoidAgents(v []uuid.UUID) *SessionUpdate {
+	_u.mutation.SetAvoidAgents(v)
+	return _u
+}
+
+// AppendAvoidAgents appends value to the "avoid_agents" field.
+func (_u *SessionUpdate) AppendAvoidAgents(v []uuid.UUID) *SessionUpdate {
+	_u.mutation.AppendAvoidAgents(v)
 	return _u
 }
 
@@ -692,6 +731,26 @@ func (_u *SessionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.StartsAtCleared() {
 		_spec.ClearField(session.FieldStartsAt, field.TypeTime)
 	}
+	if _u.mutation.LifetimeCleared() {
+		_spec.ClearField(session.FieldLifetime, field.TypeInt)
+	}
+	if value, ok := _u.mutation.IdleExempt(); ok {
+		_spec.SetField(session.FieldIdleExempt, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Idle(); ok {
+		_spec.SetField(session.FieldIdle, field.TypeJSON, value)
+	}
+	if _u.mutation.IdleCleared() {
+		_spec.ClearField(session.FieldIdle, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.AvoidAgents(); ok {
+		_spec.SetField(session.FieldAvoidAgents, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedAvoidAgents(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, session.FieldAvoidAgents, value)
+		})
+	}
 	if value, ok := _u.mutation.ScheduledAt(); ok {
 		_spec.SetField(session.FieldScheduledAt, field.TypeTime, value)
 	}
@@ -1200,6 +1259,44 @@ func (_u *SessionUpdateOne) SetNillableStatusMessage(v *string) *SessionUpdateOn
 	if v != nil {
 		_u.SetStatusMessage(*v)
 	}
+	return _u
+}
+
+// SetIdleExempt sets the "idle_exempt" field.
+func (_u *SessionUpdateOne) SetIdleExempt(v bool) *SessionUpdateOne {
+	_u.mutation.SetIdleExempt(v)
+	return _u
+}
+
+// SetNillableIdleExempt sets the "idle_exempt" field if the given value is not nil.
+func (_u *SessionUpdateOne) SetNillableIdleExempt(v *bool) *SessionUpdateOne {
+	if v != nil {
+		_u.SetIdleExempt(*v)
+	}
+	return _u
+}
+
+// SetIdle sets the "idle" field.
+func (_u *SessionUpdateOne) SetIdle(v *report.Idle) *SessionUpdateOne {
+	_u.mutation.SetIdle(v)
+	return _u
+}
+
+// ClearIdle clears the value of the "idle" field.
+func (_u *SessionUpdateOne) ClearIdle() *SessionUpdateOne {
+	_u.mutation.ClearIdle()
+	return _u
+}
+
+// SetAvoidAgents sets the "avoid_agents" field.
+func (_u *SessionUpdateOne) SetAvoidAgents(v []uuid.UUID) *SessionUpdateOne {
+	_u.mutation.SetAvoidAgents(v)
+	return _u
+}
+
+// AppendAvoidAgents appends value to the "avoid_agents" field.
+func (_u *SessionUpdateOne) AppendAvoidAgents(v []uuid.UUID) *SessionUpdateOne {
+	_u.mutation.AppendAvoidAgents(v)
 	return _u
 }
 
@@ -1741,6 +1838,26 @@ func (_u *SessionUpdateOne) sqlSave(ctx context.Context) (_node *Session, err er
 	}
 	if _u.mutation.StartsAtCleared() {
 		_spec.ClearField(session.FieldStartsAt, field.TypeTime)
+	}
+	if _u.mutation.LifetimeCleared() {
+		_spec.ClearField(session.FieldLifetime, field.TypeInt)
+	}
+	if value, ok := _u.mutation.IdleExempt(); ok {
+		_spec.SetField(session.FieldIdleExempt, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Idle(); ok {
+		_spec.SetField(session.FieldIdle, field.TypeJSON, value)
+	}
+	if _u.mutation.IdleCleared() {
+		_spec.ClearField(session.FieldIdle, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.AvoidAgents(); ok {
+		_spec.SetField(session.FieldAvoidAgents, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedAvoidAgents(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, session.FieldAvoidAgents, value)
+		})
 	}
 	if value, ok := _u.mutation.ScheduledAt(); ok {
 		_spec.SetField(session.FieldScheduledAt, field.TypeTime, value)

@@ -34,6 +34,10 @@ type Tx struct {
 	GroupGrant *GroupGrantClient
 	// IdentityProvider is the client for interacting with the IdentityProvider builders.
 	IdentityProvider *IdentityProviderClient
+	// IdleBinding is the client for interacting with the IdleBinding builders.
+	IdleBinding *IdleBindingClient
+	// IdleChecker is the client for interacting with the IdleChecker builders.
+	IdleChecker *IdleCheckerClient
 	// Image is the client for interacting with the Image builders.
 	Image *ImageClient
 	// Invitation is the client for interacting with the Invitation builders.
@@ -80,8 +84,12 @@ type Tx struct {
 	SessionDependency *SessionDependencyClient
 	// SessionEvent is the client for interacting with the SessionEvent builders.
 	SessionEvent *SessionEventClient
+	// SessionGroup is the client for interacting with the SessionGroup builders.
+	SessionGroup *SessionGroupClient
 	// SessionMount is the client for interacting with the SessionMount builders.
 	SessionMount *SessionMountClient
+	// ShareWeight is the client for interacting with the ShareWeight builders.
+	ShareWeight *ShareWeightClient
 	// SlotType is the client for interacting with the SlotType builders.
 	SlotType *SlotTypeClient
 	// StorageProxy is the client for interacting with the StorageProxy builders.
@@ -237,6 +245,8 @@ func (tx *Tx) init() {
 	tx.Fence = NewFenceClient(tx.config)
 	tx.GroupGrant = NewGroupGrantClient(tx.config)
 	tx.IdentityProvider = NewIdentityProviderClient(tx.config)
+	tx.IdleBinding = NewIdleBindingClient(tx.config)
+	tx.IdleChecker = NewIdleCheckerClient(tx.config)
 	tx.Image = NewImageClient(tx.config)
 	tx.Invitation = NewInvitationClient(tx.config)
 	tx.JoinToken = NewJoinTokenClient(tx.config)
@@ -260,7 +270,9 @@ func (tx *Tx) init() {
 	tx.Session = NewSessionClient(tx.config)
 	tx.SessionDependency = NewSessionDependencyClient(tx.config)
 	tx.SessionEvent = NewSessionEventClient(tx.config)
+	tx.SessionGroup = NewSessionGroupClient(tx.config)
 	tx.SessionMount = NewSessionMountClient(tx.config)
+	tx.ShareWeight = NewShareWeightClient(tx.config)
 	tx.SlotType = NewSlotTypeClient(tx.config)
 	tx.StorageProxy = NewStorageProxyClient(tx.config)
 	tx.Task = NewTaskClient(tx.config)

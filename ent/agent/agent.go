@@ -26,6 +26,14 @@ const (
 	FieldStatus = "status"
 	// FieldSchedulable holds the string denoting the schedulable field in the database.
 	FieldSchedulable = "schedulable"
+	// FieldCordonReason holds the string denoting the cordon_reason field in the database.
+	FieldCordonReason = "cordon_reason"
+	// FieldDrainDeadline holds the string denoting the drain_deadline field in the database.
+	FieldDrainDeadline = "drain_deadline"
+	// FieldDrainAction holds the string denoting the drain_action field in the database.
+	FieldDrainAction = "drain_action"
+	// FieldLostAt holds the string denoting the lost_at field in the database.
+	FieldLostAt = "lost_at"
 	// FieldIncarnation holds the string denoting the incarnation field in the database.
 	FieldIncarnation = "incarnation"
 	// FieldVersion holds the string denoting the version field in the database.
@@ -40,6 +48,10 @@ const (
 	FieldProbes = "probes"
 	// FieldVolumes holds the string denoting the volumes field in the database.
 	FieldVolumes = "volumes"
+	// FieldCounters holds the string denoting the counters field in the database.
+	FieldCounters = "counters"
+	// FieldLinks holds the string denoting the links field in the database.
+	FieldLinks = "links"
 	// FieldFirstSeenAt holds the string denoting the first_seen_at field in the database.
 	FieldFirstSeenAt = "first_seen_at"
 	// FieldLastSeenAt holds the string denoting the last_seen_at field in the database.
@@ -81,6 +93,10 @@ var Columns = []string{
 	FieldName,
 	FieldStatus,
 	FieldSchedulable,
+	FieldCordonReason,
+	FieldDrainDeadline,
+	FieldDrainAction,
+	FieldLostAt,
 	FieldIncarnation,
 	FieldVersion,
 	FieldArchitecture,
@@ -88,6 +104,8 @@ var Columns = []string{
 	FieldPlugins,
 	FieldProbes,
 	FieldVolumes,
+	FieldCounters,
+	FieldLinks,
 	FieldFirstSeenAt,
 	FieldLastSeenAt,
 	FieldResourceGroupID,
@@ -120,6 +138,8 @@ var (
 	NameValidator func(string) error
 	// DefaultSchedulable holds the default value on creation for the "schedulable" field.
 	DefaultSchedulable bool
+	// DefaultCordonReason holds the default value on creation for the "cordon_reason" field.
+	DefaultCordonReason string
 	// DefaultIncarnation holds the default value on creation for the "incarnation" field.
 	DefaultIncarnation string
 	// DefaultVersion holds the default value on creation for the "version" field.
@@ -134,6 +154,10 @@ var (
 	DefaultProbes []report.Probe
 	// DefaultVolumes holds the default value on creation for the "volumes" field.
 	DefaultVolumes []string
+	// DefaultCounters holds the default value on creation for the "counters" field.
+	DefaultCounters report.Counters
+	// DefaultLinks holds the default value on creation for the "links" field.
+	DefaultLinks []report.Link
 	// DefaultFirstSeenAt holds the default value on creation for the "first_seen_at" field.
 	DefaultFirstSeenAt func() time.Time
 	// DefaultLastSeenAt holds the default value on creation for the "last_seen_at" field.
@@ -169,6 +193,29 @@ func StatusValidator(s Status) error {
 	}
 }
 
+// DrainAction defines the type for the "drain_action" enum field.
+type DrainAction string
+
+// DrainAction values.
+const (
+	DrainActionReschedule DrainAction = "reschedule"
+	DrainActionTerminate  DrainAction = "terminate"
+)
+
+func (da DrainAction) String() string {
+	return string(da)
+}
+
+// DrainActionValidator is a validator for the "drain_action" field enum values. It is called by the builders before save.
+func DrainActionValidator(da DrainAction) error {
+	switch da {
+	case DrainActionReschedule, DrainActionTerminate:
+		return nil
+	default:
+		return fmt.Errorf("agent: invalid enum value for drain_action field: %q", da)
+	}
+}
+
 // OrderOption defines the ordering options for the Agent queries.
 type OrderOption func(*sql.Selector)
 
@@ -190,6 +237,26 @@ func ByStatus(opts ...sql.OrderTermOption) OrderOption {
 // BySchedulable orders the results by the schedulable field.
 func BySchedulable(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSchedulable, opts...).ToFunc()
+}
+
+// ByCordonReason orders the results by the cordon_reason field.
+func ByCordonReason(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCordonReason, opts...).ToFunc()
+}
+
+// ByDrainDeadline orders the results by the drain_deadline field.
+func ByDrainDeadline(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDrainDeadline, opts...).ToFunc()
+}
+
+// ByDrainAction orders the results by the drain_action field.
+func ByDrainAction(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDrainAction, opts...).ToFunc()
+}
+
+// ByLostAt orders the results by the lost_at field.
+func ByLostAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldLostAt, opts...).ToFunc()
 }
 
 // ByIncarnation orders the results by the incarnation field.
@@ -297,6 +364,24 @@ func (e *Status) UnmarshalGQL(val interface{}) error {
 	*e = Status(str)
 	if err := StatusValidator(*e); err != nil {
 		return fmt.Errorf("%s is not a valid Status", str)
+	}
+	return nil
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (e DrainAction) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(e.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (e *DrainAction) UnmarshalGQL(val interface{}) error {
+	str, ok := val.(string)
+	if !ok {
+		return fmt.Errorf("enum %T must be a string", val)
+	}
+	*e = DrainAction(str)
+	if err := DrainActionValidator(*e); err != nil {
+		return fmt.Errorf("%s is not a valid DrainAction", str)
 	}
 	return nil
 }

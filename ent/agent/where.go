@@ -66,6 +66,21 @@ func Schedulable(v bool) predicate.Agent {
 	return predicate.Agent(sql.FieldEQ(FieldSchedulable, v))
 }
 
+// CordonReason applies equality check predicate on the "cordon_reason" field. It's identical to CordonReasonEQ.
+func CordonReason(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldEQ(FieldCordonReason, v))
+}
+
+// DrainDeadline applies equality check predicate on the "drain_deadline" field. It's identical to DrainDeadlineEQ.
+func DrainDeadline(v time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldEQ(FieldDrainDeadline, v))
+}
+
+// LostAt applies equality check predicate on the "lost_at" field. It's identical to LostAtEQ.
+func LostAt(v time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldEQ(FieldLostAt, v))
+}
+
 // Incarnation applies equality check predicate on the "incarnation" field. It's identical to IncarnationEQ.
 func Incarnation(v string) predicate.Agent {
 	return predicate.Agent(sql.FieldEQ(FieldIncarnation, v))
@@ -194,6 +209,201 @@ func SchedulableEQ(v bool) predicate.Agent {
 // SchedulableNEQ applies the NEQ predicate on the "schedulable" field.
 func SchedulableNEQ(v bool) predicate.Agent {
 	return predicate.Agent(sql.FieldNEQ(FieldSchedulable, v))
+}
+
+// CordonReasonEQ applies the EQ predicate on the "cordon_reason" field.
+func CordonReasonEQ(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldEQ(FieldCordonReason, v))
+}
+
+// CordonReasonNEQ applies the NEQ predicate on the "cordon_reason" field.
+func CordonReasonNEQ(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldNEQ(FieldCordonReason, v))
+}
+
+// CordonReasonIn applies the In predicate on the "cordon_reason" field.
+func CordonReasonIn(vs ...string) predicate.Agent {
+	return predicate.Agent(sql.FieldIn(FieldCordonReason, vs...))
+}
+
+// CordonReasonNotIn applies the NotIn predicate on the "cordon_reason" field.
+func CordonReasonNotIn(vs ...string) predicate.Agent {
+	return predicate.Agent(sql.FieldNotIn(FieldCordonReason, vs...))
+}
+
+// CordonReasonGT applies the GT predicate on the "cordon_reason" field.
+func CordonReasonGT(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldGT(FieldCordonReason, v))
+}
+
+// CordonReasonGTE applies the GTE predicate on the "cordon_reason" field.
+func CordonReasonGTE(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldGTE(FieldCordonReason, v))
+}
+
+// CordonReasonLT applies the LT predicate on the "cordon_reason" field.
+func CordonReasonLT(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldLT(FieldCordonReason, v))
+}
+
+// CordonReasonLTE applies the LTE predicate on the "cordon_reason" field.
+func CordonReasonLTE(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldLTE(FieldCordonReason, v))
+}
+
+// CordonReasonContains applies the Contains predicate on the "cordon_reason" field.
+func CordonReasonContains(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldContains(FieldCordonReason, v))
+}
+
+// CordonReasonHasPrefix applies the HasPrefix predicate on the "cordon_reason" field.
+func CordonReasonHasPrefix(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldHasPrefix(FieldCordonReason, v))
+}
+
+// CordonReasonHasSuffix applies the HasSuffix predicate on the "cordon_reason" field.
+func CordonReasonHasSuffix(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldHasSuffix(FieldCordonReason, v))
+}
+
+// CordonReasonEqualFold applies the EqualFold predicate on the "cordon_reason" field.
+func CordonReasonEqualFold(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldEqualFold(FieldCordonReason, v))
+}
+
+// CordonReasonContainsFold applies the ContainsFold predicate on the "cordon_reason" field.
+func CordonReasonContainsFold(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldContainsFold(FieldCordonReason, v))
+}
+
+// DrainDeadlineEQ applies the EQ predicate on the "drain_deadline" field.
+func DrainDeadlineEQ(v time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldEQ(FieldDrainDeadline, v))
+}
+
+// DrainDeadlineNEQ applies the NEQ predicate on the "drain_deadline" field.
+func DrainDeadlineNEQ(v time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldNEQ(FieldDrainDeadline, v))
+}
+
+// DrainDeadlineIn applies the In predicate on the "drain_deadline" field.
+func DrainDeadlineIn(vs ...time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldIn(FieldDrainDeadline, vs...))
+}
+
+// DrainDeadlineNotIn applies the NotIn predicate on the "drain_deadline" field.
+func DrainDeadlineNotIn(vs ...time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldNotIn(FieldDrainDeadline, vs...))
+}
+
+// DrainDeadlineGT applies the GT predicate on the "drain_deadline" field.
+func DrainDeadlineGT(v time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldGT(FieldDrainDeadline, v))
+}
+
+// DrainDeadlineGTE applies the GTE predicate on the "drain_deadline" field.
+func DrainDeadlineGTE(v time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldGTE(FieldDrainDeadline, v))
+}
+
+// DrainDeadlineLT applies the LT predicate on the "drain_deadline" field.
+func DrainDeadlineLT(v time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldLT(FieldDrainDeadline, v))
+}
+
+// DrainDeadlineLTE applies the LTE predicate on the "drain_deadline" field.
+func DrainDeadlineLTE(v time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldLTE(FieldDrainDeadline, v))
+}
+
+// DrainDeadlineIsNil applies the IsNil predicate on the "drain_deadline" field.
+func DrainDeadlineIsNil() predicate.Agent {
+	return predicate.Agent(sql.FieldIsNull(FieldDrainDeadline))
+}
+
+// DrainDeadlineNotNil applies the NotNil predicate on the "drain_deadline" field.
+func DrainDeadlineNotNil() predicate.Agent {
+	return predicate.Agent(sql.FieldNotNull(FieldDrainDeadline))
+}
+
+// DrainActionEQ applies the EQ predicate on the "drain_action" field.
+func DrainActionEQ(v DrainAction) predicate.Agent {
+	return predicate.Agent(sql.FieldEQ(FieldDrainAction, v))
+}
+
+// DrainActionNEQ applies the NEQ predicate on the "drain_action" field.
+func DrainActionNEQ(v DrainAction) predicate.Agent {
+	return predicate.Agent(sql.FieldNEQ(FieldDrainAction, v))
+}
+
+// DrainActionIn applies the In predicate on the "drain_action" field.
+func DrainActionIn(vs ...DrainAction) predicate.Agent {
+	return predicate.Agent(sql.FieldIn(FieldDrainAction, vs...))
+}
+
+// DrainActionNotIn applies the NotIn predicate on the "drain_action" field.
+func DrainActionNotIn(vs ...DrainAction) predicate.Agent {
+	return predicate.Agent(sql.FieldNotIn(FieldDrainAction, vs...))
+}
+
+// DrainActionIsNil applies the IsNil predicate on the "drain_action" field.
+func DrainActionIsNil() predicate.Agent {
+	return predicate.Agent(sql.FieldIsNull(FieldDrainAction))
+}
+
+// DrainActionNotNil applies the NotNil predicate on the "drain_action" field.
+func DrainActionNotNil() predicate.Agent {
+	return predicate.Agent(sql.FieldNotNull(FieldDrainAction))
+}
+
+// LostAtEQ applies the EQ predicate on the "lost_at" field.
+func LostAtEQ(v time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldEQ(FieldLostAt, v))
+}
+
+// LostAtNEQ applies the NEQ predicate on the "lost_at" field.
+func LostAtNEQ(v time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldNEQ(FieldLostAt, v))
+}
+
+// LostAtIn applies the In predicate on the "lost_at" field.
+func LostAtIn(vs ...time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldIn(FieldLostAt, vs...))
+}
+
+// LostAtNotIn applies the NotIn predicate on the "lost_at" field.
+func LostAtNotIn(vs ...time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldNotIn(FieldLostAt, vs...))
+}
+
+// LostAtGT applies the GT predicate on the "lost_at" field.
+func LostAtGT(v time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldGT(FieldLostAt, v))
+}
+
+// LostAtGTE applies the GTE predicate on the "lost_at" field.
+func LostAtGTE(v time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldGTE(FieldLostAt, v))
+}
+
+// LostAtLT applies the LT predicate on the "lost_at" field.
+func LostAtLT(v time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldLT(FieldLostAt, v))
+}
+
+// LostAtLTE applies the LTE predicate on the "lost_at" field.
+func LostAtLTE(v time.Time) predicate.Agent {
+	return predicate.Agent(sql.FieldLTE(FieldLostAt, v))
+}
+
+// LostAtIsNil applies the IsNil predicate on the "lost_at" field.
+func LostAtIsNil() predicate.Agent {
+	return predicate.Agent(sql.FieldIsNull(FieldLostAt))
+}
+
+// LostAtNotNil applies the NotNil predicate on the "lost_at" field.
+func LostAtNotNil() predicate.Agent {
+	return predicate.Agent(sql.FieldNotNull(FieldLostAt))
 }
 
 // IncarnationEQ applies the EQ predicate on the "incarnation" field.

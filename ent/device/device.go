@@ -10,6 +10,7 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
 )
@@ -33,6 +34,14 @@ const (
 	FieldAttributes = "attributes"
 	// FieldNumaNode holds the string denoting the numa_node field in the database.
 	FieldNumaNode = "numa_node"
+	// FieldPcieRoot holds the string denoting the pcie_root field in the database.
+	FieldPcieRoot = "pcie_root"
+	// FieldParent holds the string denoting the parent field in the database.
+	FieldParent = "parent"
+	// FieldGroups holds the string denoting the groups field in the database.
+	FieldGroups = "groups"
+	// FieldConsumes holds the string denoting the consumes field in the database.
+	FieldConsumes = "consumes"
 	// FieldHealth holds the string denoting the health field in the database.
 	FieldHealth = "health"
 	// FieldHealthMessage holds the string denoting the health_message field in the database.
@@ -66,6 +75,10 @@ var Columns = []string{
 	FieldCapacity,
 	FieldAttributes,
 	FieldNumaNode,
+	FieldPcieRoot,
+	FieldParent,
+	FieldGroups,
+	FieldConsumes,
 	FieldHealth,
 	FieldHealthMessage,
 	FieldAllocatable,
@@ -100,6 +113,14 @@ var (
 	DefaultCapacity resource.Slots
 	// DefaultAttributes holds the default value on creation for the "attributes" field.
 	DefaultAttributes map[string]string
+	// DefaultPcieRoot holds the default value on creation for the "pcie_root" field.
+	DefaultPcieRoot string
+	// DefaultParent holds the default value on creation for the "parent" field.
+	DefaultParent string
+	// DefaultGroups holds the default value on creation for the "groups" field.
+	DefaultGroups []string
+	// DefaultConsumes holds the default value on creation for the "consumes" field.
+	DefaultConsumes []report.CounterUse
 	// DefaultHealthMessage holds the default value on creation for the "health_message" field.
 	DefaultHealthMessage string
 	// DefaultAllocatable holds the default value on creation for the "allocatable" field.
@@ -170,6 +191,16 @@ func ByModel(opts ...sql.OrderTermOption) OrderOption {
 // ByNumaNode orders the results by the numa_node field.
 func ByNumaNode(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldNumaNode, opts...).ToFunc()
+}
+
+// ByPcieRoot orders the results by the pcie_root field.
+func ByPcieRoot(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPcieRoot, opts...).ToFunc()
+}
+
+// ByParent orders the results by the parent field.
+func ByParent(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldParent, opts...).ToFunc()
 }
 
 // ByHealth orders the results by the health field.

@@ -79,6 +79,16 @@ func NumaNode(v int) predicate.Device {
 	return predicate.Device(sql.FieldEQ(FieldNumaNode, v))
 }
 
+// PcieRoot applies equality check predicate on the "pcie_root" field. It's identical to PcieRootEQ.
+func PcieRoot(v string) predicate.Device {
+	return predicate.Device(sql.FieldEQ(FieldPcieRoot, v))
+}
+
+// Parent applies equality check predicate on the "parent" field. It's identical to ParentEQ.
+func Parent(v string) predicate.Device {
+	return predicate.Device(sql.FieldEQ(FieldParent, v))
+}
+
 // HealthMessage applies equality check predicate on the "health_message" field. It's identical to HealthMessageEQ.
 func HealthMessage(v string) predicate.Device {
 	return predicate.Device(sql.FieldEQ(FieldHealthMessage, v))
@@ -402,6 +412,136 @@ func NumaNodeIsNil() predicate.Device {
 // NumaNodeNotNil applies the NotNil predicate on the "numa_node" field.
 func NumaNodeNotNil() predicate.Device {
 	return predicate.Device(sql.FieldNotNull(FieldNumaNode))
+}
+
+// PcieRootEQ applies the EQ predicate on the "pcie_root" field.
+func PcieRootEQ(v string) predicate.Device {
+	return predicate.Device(sql.FieldEQ(FieldPcieRoot, v))
+}
+
+// PcieRootNEQ applies the NEQ predicate on the "pcie_root" field.
+func PcieRootNEQ(v string) predicate.Device {
+	return predicate.Device(sql.FieldNEQ(FieldPcieRoot, v))
+}
+
+// PcieRootIn applies the In predicate on the "pcie_root" field.
+func PcieRootIn(vs ...string) predicate.Device {
+	return predicate.Device(sql.FieldIn(FieldPcieRoot, vs...))
+}
+
+// PcieRootNotIn applies the NotIn predicate on the "pcie_root" field.
+func PcieRootNotIn(vs ...string) predicate.Device {
+	return predicate.Device(sql.FieldNotIn(FieldPcieRoot, vs...))
+}
+
+// PcieRootGT applies the GT predicate on the "pcie_root" field.
+func PcieRootGT(v string) predicate.Device {
+	return predicate.Device(sql.FieldGT(FieldPcieRoot, v))
+}
+
+// PcieRootGTE applies the GTE predicate on the "pcie_root" field.
+func PcieRootGTE(v string) predicate.Device {
+	return predicate.Device(sql.FieldGTE(FieldPcieRoot, v))
+}
+
+// PcieRootLT applies the LT predicate on the "pcie_root" field.
+func PcieRootLT(v string) predicate.Device {
+	return predicate.Device(sql.FieldLT(FieldPcieRoot, v))
+}
+
+// PcieRootLTE applies the LTE predicate on the "pcie_root" field.
+func PcieRootLTE(v string) predicate.Device {
+	return predicate.Device(sql.FieldLTE(FieldPcieRoot, v))
+}
+
+// PcieRootContains applies the Contains predicate on the "pcie_root" field.
+func PcieRootContains(v string) predicate.Device {
+	return predicate.Device(sql.FieldContains(FieldPcieRoot, v))
+}
+
+// PcieRootHasPrefix applies the HasPrefix predicate on the "pcie_root" field.
+func PcieRootHasPrefix(v string) predicate.Device {
+	return predicate.Device(sql.FieldHasPrefix(FieldPcieRoot, v))
+}
+
+// PcieRootHasSuffix applies the HasSuffix predicate on the "pcie_root" field.
+func PcieRootHasSuffix(v string) predicate.Device {
+	return predicate.Device(sql.FieldHasSuffix(FieldPcieRoot, v))
+}
+
+// PcieRootEqualFold applies the EqualFold predicate on the "pcie_root" field.
+func PcieRootEqualFold(v string) predicate.Device {
+	return predicate.Device(sql.FieldEqualFold(FieldPcieRoot, v))
+}
+
+// PcieRootContainsFold applies the ContainsFold predicate on the "pcie_root" field.
+func PcieRootContainsFold(v string) predicate.Device {
+	return predicate.Device(sql.FieldContainsFold(FieldPcieRoot, v))
+}
+
+// ParentEQ applies the EQ predicate on the "parent" field.
+func ParentEQ(v string) predicate.Device {
+	return predicate.Device(sql.FieldEQ(FieldParent, v))
+}
+
+// ParentNEQ applies the NEQ predicate on the "parent" field.
+func ParentNEQ(v string) predicate.Device {
+	return predicate.Device(sql.FieldNEQ(FieldParent, v))
+}
+
+// ParentIn applies the In predicate on the "parent" field.
+func ParentIn(vs ...string) predicate.Device {
+	return predicate.Device(sql.FieldIn(FieldParent, vs...))
+}
+
+// ParentNotIn applies the NotIn predicate on the "parent" field.
+func ParentNotIn(vs ...string) predicate.Device {
+	return predicate.Device(sql.FieldNotIn(FieldParent, vs...))
+}
+
+// ParentGT applies the GT predicate on the "parent" field.
+func ParentGT(v string) predicate.Device {
+	return predicate.Device(sql.FieldGT(FieldParent, v))
+}
+
+// ParentGTE applies the GTE predicate on the "parent" field.
+func ParentGTE(v string) predicate.Device {
+	return predicate.Device(sql.FieldGTE(FieldParent, v))
+}
+
+// ParentLT applies the LT predicate on the "parent" field.
+func ParentLT(v string) predicate.Device {
+	return predicate.Device(sql.FieldLT(FieldParent, v))
+}
+
+// ParentLTE applies the LTE predicate on the "parent" field.
+func ParentLTE(v string) predicate.Device {
+	return predicate.Device(sql.FieldLTE(FieldParent, v))
+}
+
+// ParentContains applies the Contains predicate on the "parent" field.
+func ParentContains(v string) predicate.Device {
+	return predicate.Device(sql.FieldContains(FieldParent, v))
+}
+
+// ParentHasPrefix applies the HasPrefix predicate on the "parent" field.
+func ParentHasPrefix(v string) predicate.Device {
+	return predicate.Device(sql.FieldHasPrefix(FieldParent, v))
+}
+
+// ParentHasSuffix applies the HasSuffix predicate on the "parent" field.
+func ParentHasSuffix(v string) predicate.Device {
+	return predicate.Device(sql.FieldHasSuffix(FieldParent, v))
+}
+
+// ParentEqualFold applies the EqualFold predicate on the "parent" field.
+func ParentEqualFold(v string) predicate.Device {
+	return predicate.Device(sql.FieldEqualFold(FieldParent, v))
+}
+
+// ParentContainsFold applies the ContainsFold predicate on the "parent" field.
+func ParentContainsFold(v string) predicate.Device {
+	return predicate.Device(sql.FieldContainsFold(FieldParent, v))
 }
 
 // HealthEQ applies the EQ predicate on the "health" field.

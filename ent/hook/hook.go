@@ -129,6 +129,30 @@ func (f IdentityProviderFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.V
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.IdentityProviderMutation", m)
 }
 
+// The IdleBindingFunc type is an adapter to allow the use of ordinary
+// function as IdleBinding mutator.
+type IdleBindingFunc func(context.Context, *ent.IdleBindingMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f IdleBindingFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.IdleBindingMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.IdleBindingMutation", m)
+}
+
+// The IdleCheckerFunc type is an adapter to allow the use of ordinary
+// function as IdleChecker mutator.
+type IdleCheckerFunc func(context.Context, *ent.IdleCheckerMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f IdleCheckerFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.IdleCheckerMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.IdleCheckerMutation", m)
+}
+
 // The ImageFunc type is an adapter to allow the use of ordinary
 // function as Image mutator.
 type ImageFunc func(context.Context, *ent.ImageMutation) (ent.Value, error)
@@ -405,6 +429,18 @@ func (f SessionEventFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SessionEventMutation", m)
 }
 
+// The SessionGroupFunc type is an adapter to allow the use of ordinary
+// function as SessionGroup mutator.
+type SessionGroupFunc func(context.Context, *ent.SessionGroupMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SessionGroupFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.SessionGroupMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SessionGroupMutation", m)
+}
+
 // The SessionMountFunc type is an adapter to allow the use of ordinary
 // function as SessionMount mutator.
 type SessionMountFunc func(context.Context, *ent.SessionMountMutation) (ent.Value, error)
@@ -415,6 +451,18 @@ func (f SessionMountFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SessionMountMutation", m)
+}
+
+// The ShareWeightFunc type is an adapter to allow the use of ordinary
+// function as ShareWeight mutator.
+type ShareWeightFunc func(context.Context, *ent.ShareWeightMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ShareWeightFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ShareWeightMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ShareWeightMutation", m)
 }
 
 // The SlotTypeFunc type is an adapter to allow the use of ordinary

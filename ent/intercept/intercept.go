@@ -18,6 +18,8 @@ import (
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/identityprovider"
+	"github.com/berthhq/berth/ent/idlebinding"
+	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -41,7 +43,9 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
@@ -376,6 +380,60 @@ func (f TraverseIdentityProvider) Traverse(ctx context.Context, q ent.Query) err
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.IdentityProviderQuery", q)
+}
+
+// The IdleBindingFunc type is an adapter to allow the use of ordinary function as a Querier.
+type IdleBindingFunc func(context.Context, *ent.IdleBindingQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f IdleBindingFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.IdleBindingQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.IdleBindingQuery", q)
+}
+
+// The TraverseIdleBinding type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseIdleBinding func(context.Context, *ent.IdleBindingQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseIdleBinding) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseIdleBinding) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.IdleBindingQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.IdleBindingQuery", q)
+}
+
+// The IdleCheckerFunc type is an adapter to allow the use of ordinary function as a Querier.
+type IdleCheckerFunc func(context.Context, *ent.IdleCheckerQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f IdleCheckerFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.IdleCheckerQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.IdleCheckerQuery", q)
+}
+
+// The TraverseIdleChecker type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseIdleChecker func(context.Context, *ent.IdleCheckerQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseIdleChecker) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseIdleChecker) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.IdleCheckerQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.IdleCheckerQuery", q)
 }
 
 // The ImageFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -999,6 +1057,33 @@ func (f TraverseSessionEvent) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.SessionEventQuery", q)
 }
 
+// The SessionGroupFunc type is an adapter to allow the use of ordinary function as a Querier.
+type SessionGroupFunc func(context.Context, *ent.SessionGroupQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f SessionGroupFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.SessionGroupQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.SessionGroupQuery", q)
+}
+
+// The TraverseSessionGroup type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseSessionGroup func(context.Context, *ent.SessionGroupQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseSessionGroup) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseSessionGroup) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.SessionGroupQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.SessionGroupQuery", q)
+}
+
 // The SessionMountFunc type is an adapter to allow the use of ordinary function as a Querier.
 type SessionMountFunc func(context.Context, *ent.SessionMountQuery) (ent.Value, error)
 
@@ -1024,6 +1109,33 @@ func (f TraverseSessionMount) Traverse(ctx context.Context, q ent.Query) error {
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.SessionMountQuery", q)
+}
+
+// The ShareWeightFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ShareWeightFunc func(context.Context, *ent.ShareWeightQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ShareWeightFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ShareWeightQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ShareWeightQuery", q)
+}
+
+// The TraverseShareWeight type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseShareWeight func(context.Context, *ent.ShareWeightQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseShareWeight) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseShareWeight) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ShareWeightQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ShareWeightQuery", q)
 }
 
 // The SlotTypeFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -1238,6 +1350,10 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.GroupGrantQuery, predicate.GroupGrant, groupgrant.OrderOption]{typ: ent.TypeGroupGrant, tq: q}, nil
 	case *ent.IdentityProviderQuery:
 		return &query[*ent.IdentityProviderQuery, predicate.IdentityProvider, identityprovider.OrderOption]{typ: ent.TypeIdentityProvider, tq: q}, nil
+	case *ent.IdleBindingQuery:
+		return &query[*ent.IdleBindingQuery, predicate.IdleBinding, idlebinding.OrderOption]{typ: ent.TypeIdleBinding, tq: q}, nil
+	case *ent.IdleCheckerQuery:
+		return &query[*ent.IdleCheckerQuery, predicate.IdleChecker, idlechecker.OrderOption]{typ: ent.TypeIdleChecker, tq: q}, nil
 	case *ent.ImageQuery:
 		return &query[*ent.ImageQuery, predicate.Image, image.OrderOption]{typ: ent.TypeImage, tq: q}, nil
 	case *ent.InvitationQuery:
@@ -1284,8 +1400,12 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.SessionDependencyQuery, predicate.SessionDependency, sessiondependency.OrderOption]{typ: ent.TypeSessionDependency, tq: q}, nil
 	case *ent.SessionEventQuery:
 		return &query[*ent.SessionEventQuery, predicate.SessionEvent, sessionevent.OrderOption]{typ: ent.TypeSessionEvent, tq: q}, nil
+	case *ent.SessionGroupQuery:
+		return &query[*ent.SessionGroupQuery, predicate.SessionGroup, sessiongroup.OrderOption]{typ: ent.TypeSessionGroup, tq: q}, nil
 	case *ent.SessionMountQuery:
 		return &query[*ent.SessionMountQuery, predicate.SessionMount, sessionmount.OrderOption]{typ: ent.TypeSessionMount, tq: q}, nil
+	case *ent.ShareWeightQuery:
+		return &query[*ent.ShareWeightQuery, predicate.ShareWeight, shareweight.OrderOption]{typ: ent.TypeShareWeight, tq: q}, nil
 	case *ent.SlotTypeQuery:
 		return &query[*ent.SlotTypeQuery, predicate.SlotType, slottype.OrderOption]{typ: ent.TypeSlotType, tq: q}, nil
 	case *ent.StorageProxyQuery:

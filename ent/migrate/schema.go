@@ -56,6 +56,10 @@ var (
 		{Name: "name", Type: field.TypeString, Unique: true, Size: 64},
 		{Name: "status", Type: field.TypeEnum, Enums: []string{"alive", "lost", "terminated"}, Default: "alive"},
 		{Name: "schedulable", Type: field.TypeBool, Default: true},
+		{Name: "cordon_reason", Type: field.TypeString, Default: ""},
+		{Name: "drain_deadline", Type: field.TypeTime, Nullable: true},
+		{Name: "drain_action", Type: field.TypeEnum, Nullable: true, Enums: []string{"reschedule", "terminate"}},
+		{Name: "lost_at", Type: field.TypeTime, Nullable: true},
 		{Name: "incarnation", Type: field.TypeString, Default: ""},
 		{Name: "version", Type: field.TypeString, Default: ""},
 		{Name: "architecture", Type: field.TypeString, Default: ""},
@@ -63,6 +67,8 @@ var (
 		{Name: "plugins", Type: field.TypeJSON},
 		{Name: "probes", Type: field.TypeJSON},
 		{Name: "volumes", Type: field.TypeJSON},
+		{Name: "counters", Type: field.TypeJSON},
+		{Name: "links", Type: field.TypeJSON},
 		{Name: "first_seen_at", Type: field.TypeTime},
 		{Name: "last_seen_at", Type: field.TypeTime},
 		{Name: "resource_group_id", Type: field.TypeUUID},
@@ -75,7 +81,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "agents_resource_groups_agents",
-				Columns:    []*schema.Column{AgentsColumns[13]},
+				Columns:    []*schema.Column{AgentsColumns[19]},
 				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -84,7 +90,7 @@ var (
 			{
 				Name:    "agent_resource_group_id",
 				Unique:  false,
-				Columns: []*schema.Column{AgentsColumns[13]},
+				Columns: []*schema.Column{AgentsColumns[19]},
 			},
 		},
 	}
@@ -238,6 +244,10 @@ var (
 		{Name: "capacity", Type: field.TypeJSON},
 		{Name: "attributes", Type: field.TypeJSON},
 		{Name: "numa_node", Type: field.TypeInt, Nullable: true},
+		{Name: "pcie_root", Type: field.TypeString, Default: ""},
+		{Name: "parent", Type: field.TypeString, Default: ""},
+		{Name: "groups", Type: field.TypeJSON},
+		{Name: "consumes", Type: field.TypeJSON},
 		{Name: "health", Type: field.TypeEnum, Enums: []string{"healthy", "degraded", "unhealthy", "lost", "unknown"}, Default: "unknown"},
 		{Name: "health_message", Type: field.TypeString, Default: ""},
 		{Name: "allocatable", Type: field.TypeBool, Default: true},
@@ -252,7 +262,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "devices_agents_devices",
-				Columns:    []*schema.Column{DevicesColumns[12]},
+				Columns:    []*schema.Column{DevicesColumns[16]},
 				RefColumns: []*schema.Column{AgentsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -261,7 +271,7 @@ var (
 			{
 				Name:    "device_agent_id_device_id",
 				Unique:  true,
-				Columns: []*schema.Column{DevicesColumns[12], DevicesColumns[1]},
+				Columns: []*schema.Column{DevicesColumns[16], DevicesColumns[1]},
 			},
 		},
 	}
@@ -461,6 +471,94 @@ var (
 				OnDelete:   schema.SetNull,
 			},
 		},
+	}
+	// IdleBindingsColumns holds the columns for the "idle_bindings" table.
+	IdleBindingsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "domain_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "project_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "checker_id", Type: field.TypeUUID},
+		{Name: "resource_group_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// IdleBindingsTable holds the schema information for the "idle_bindings" table.
+	IdleBindingsTable = &schema.Table{
+		Name:       "idle_bindings",
+		Columns:    IdleBindingsColumns,
+		PrimaryKey: []*schema.Column{IdleBindingsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "idle_bindings_domains_domain",
+				Columns:    []*schema.Column{IdleBindingsColumns[2]},
+				RefColumns: []*schema.Column{DomainsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "idle_bindings_projects_project",
+				Columns:    []*schema.Column{IdleBindingsColumns[3]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "idle_bindings_idle_checkers_bindings",
+				Columns:    []*schema.Column{IdleBindingsColumns[4]},
+				RefColumns: []*schema.Column{IdleCheckersColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "idle_bindings_resource_groups_idle_bindings",
+				Columns:    []*schema.Column{IdleBindingsColumns[5]},
+				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "idlebinding_checker_id_domain_id",
+				Unique:  true,
+				Columns: []*schema.Column{IdleBindingsColumns[4], IdleBindingsColumns[2]},
+			},
+			{
+				Name:    "idlebinding_checker_id_project_id",
+				Unique:  true,
+				Columns: []*schema.Column{IdleBindingsColumns[4], IdleBindingsColumns[3]},
+			},
+			{
+				Name:    "idlebinding_checker_id_resource_group_id",
+				Unique:  true,
+				Columns: []*schema.Column{IdleBindingsColumns[4], IdleBindingsColumns[5]},
+			},
+			{
+				Name:    "idlebinding_everywhere",
+				Unique:  true,
+				Columns: []*schema.Column{IdleBindingsColumns[4]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "num_nonnulls(domain_id, project_id, resource_group_id) = 0",
+				},
+			},
+		},
+	}
+	// IdleCheckersColumns holds the columns for the "idle_checkers" table.
+	IdleCheckersColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "name", Type: field.TypeString, Unique: true, Size: 64},
+		{Name: "description", Type: field.TypeString, Default: ""},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"lifetime", "network", "utilization", "memory"}},
+		{Name: "enabled", Type: field.TypeBool, Default: true},
+		{Name: "timeout", Type: field.TypeInt},
+		{Name: "grace", Type: field.TypeInt, Default: 0},
+		{Name: "new_user_grace", Type: field.TypeInt, Default: 0},
+		{Name: "warning", Type: field.TypeInt, Default: 300},
+		{Name: "match", Type: field.TypeEnum, Enums: []string{"all", "any"}, Default: "all"},
+		{Name: "thresholds", Type: field.TypeJSON},
+		{Name: "session_types", Type: field.TypeJSON},
+	}
+	// IdleCheckersTable holds the schema information for the "idle_checkers" table.
+	IdleCheckersTable = &schema.Table{
+		Name:       "idle_checkers",
+		Columns:    IdleCheckersColumns,
+		PrimaryKey: []*schema.Column{IdleCheckersColumns[0]},
 	}
 	// ImagesColumns holds the columns for the "images" table.
 	ImagesColumns = []*schema.Column{
@@ -1002,6 +1100,16 @@ var (
 		{Name: "strategy", Type: field.TypeEnum, Enums: []string{"pack", "concentrated", "dispersed", "roundrobin"}, Default: "pack"},
 		{Name: "queue_order", Type: field.TypeEnum, Enums: []string{"fifo", "lifo", "drf", "fair_share"}, Default: "fifo"},
 		{Name: "hold_after", Type: field.TypeInt, Default: 600},
+		{Name: "split", Type: field.TypeEnum, Enums: []string{"fill", "evenly", "none"}, Default: "fill"},
+		{Name: "preemption", Type: field.TypeEnum, Enums: []string{"off", "terminate", "reschedule"}, Default: "off"},
+		{Name: "preemption_scope", Type: field.TypeEnum, Enums: []string{"user", "project", "domain", "group"}, Default: "user"},
+		{Name: "preemption_after", Type: field.TypeInt, Default: 300},
+		{Name: "lost_policy", Type: field.TypeEnum, Enums: []string{"wait", "fail", "reschedule"}, Default: "wait"},
+		{Name: "lost_after", Type: field.TypeInt, Default: 300},
+		{Name: "max_attempts", Type: field.TypeInt, Default: 3},
+		{Name: "pending_timeout", Type: field.TypeInt, Default: 0},
+		{Name: "half_life", Type: field.TypeInt, Default: 604800},
+		{Name: "lookback", Type: field.TypeInt, Default: 2419200},
 	}
 	// ResourceGroupsTable holds the schema information for the "resource_groups" table.
 	ResourceGroupsTable = &schema.Table{
@@ -1192,10 +1300,15 @@ var (
 		{Name: "environment", Type: field.TypeJSON},
 		{Name: "shm_bytes", Type: field.TypeInt64, Default: 0},
 		{Name: "idempotency_key", Type: field.TypeString, Nullable: true},
-		{Name: "termination_reason", Type: field.TypeEnum, Nullable: true, Enums: []string{"user_requested", "completed", "failed", "out_of_memory", "image_pull_failed", "start_failed", "deadline_exceeded", "agent_lost", "kernel_lost", "shutdown", "dependency_failed"}},
+		{Name: "termination_reason", Type: field.TypeEnum, Nullable: true, Enums: []string{"user_requested", "completed", "failed", "out_of_memory", "image_pull_failed", "start_failed", "deadline_exceeded", "agent_lost", "kernel_lost", "shutdown", "dependency_failed", "preempted", "drained", "idle", "lifetime", "pending_timeout"}},
 		{Name: "status_message", Type: field.TypeString, Default: ""},
 		{Name: "starts_at", Type: field.TypeTime, Nullable: true},
 		{Name: "strict_agents", Type: field.TypeBool, Default: false},
+		{Name: "lifetime", Type: field.TypeInt, Nullable: true},
+		{Name: "preemptible", Type: field.TypeBool, Default: false},
+		{Name: "idle_exempt", Type: field.TypeBool, Default: false},
+		{Name: "idle", Type: field.TypeJSON, Nullable: true},
+		{Name: "avoid_agents", Type: field.TypeJSON},
 		{Name: "scheduled_at", Type: field.TypeTime, Nullable: true},
 		{Name: "started_at", Type: field.TypeTime, Nullable: true},
 		{Name: "terminated_at", Type: field.TypeTime, Nullable: true},
@@ -1209,6 +1322,7 @@ var (
 		{Name: "owner_id", Type: field.TypeUUID},
 		{Name: "resource_group_id", Type: field.TypeUUID},
 		{Name: "image_id", Type: field.TypeUUID},
+		{Name: "session_group_id", Type: field.TypeUUID, Nullable: true},
 	}
 	// SessionsTable holds the schema information for the "sessions" table.
 	SessionsTable = &schema.Table{
@@ -1218,55 +1332,61 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "sessions_domains_domain",
-				Columns:    []*schema.Column{SessionsColumns[27]},
+				Columns:    []*schema.Column{SessionsColumns[32]},
 				RefColumns: []*schema.Column{DomainsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_projects_project",
-				Columns:    []*schema.Column{SessionsColumns[28]},
+				Columns:    []*schema.Column{SessionsColumns[33]},
 				RefColumns: []*schema.Column{ProjectsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_users_owner",
-				Columns:    []*schema.Column{SessionsColumns[29]},
+				Columns:    []*schema.Column{SessionsColumns[34]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_resource_groups_resource_group",
-				Columns:    []*schema.Column{SessionsColumns[30]},
+				Columns:    []*schema.Column{SessionsColumns[35]},
 				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_images_image",
-				Columns:    []*schema.Column{SessionsColumns[31]},
+				Columns:    []*schema.Column{SessionsColumns[36]},
 				RefColumns: []*schema.Column{ImagesColumns[0]},
 				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "sessions_session_groups_sessions",
+				Columns:    []*schema.Column{SessionsColumns[37]},
+				RefColumns: []*schema.Column{SessionGroupsColumns[0]},
+				OnDelete:   schema.SetNull,
 			},
 		},
 		Indexes: []*schema.Index{
 			{
 				Name:    "session_owner_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[29]},
+				Columns: []*schema.Column{SessionsColumns[34]},
 			},
 			{
 				Name:    "session_project_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[28]},
+				Columns: []*schema.Column{SessionsColumns[33]},
 			},
 			{
 				Name:    "session_domain_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[27]},
+				Columns: []*schema.Column{SessionsColumns[32]},
 			},
 			{
 				Name:    "session_owner_id_name",
 				Unique:  true,
-				Columns: []*schema.Column{SessionsColumns[29], SessionsColumns[3]},
+				Columns: []*schema.Column{SessionsColumns[34], SessionsColumns[3]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "terminated_at IS NULL",
 				},
@@ -1274,7 +1394,7 @@ var (
 			{
 				Name:    "session_owner_id_idempotency_key",
 				Unique:  true,
-				Columns: []*schema.Column{SessionsColumns[29], SessionsColumns[14]},
+				Columns: []*schema.Column{SessionsColumns[34], SessionsColumns[14]},
 			},
 			{
 				Name:    "session_status",
@@ -1297,7 +1417,15 @@ var (
 			{
 				Name:    "session_owner_id_created_at",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[29], SessionsColumns[1]},
+				Columns: []*schema.Column{SessionsColumns[34], SessionsColumns[1]},
+			},
+			{
+				Name:    "session_session_group_id",
+				Unique:  false,
+				Columns: []*schema.Column{SessionsColumns[37]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "session_group_id IS NOT NULL",
+				},
 			},
 		},
 	}
@@ -1379,6 +1507,65 @@ var (
 			},
 		},
 	}
+	// SessionGroupsColumns holds the columns for the "session_groups" table.
+	SessionGroupsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "name", Type: field.TypeString, Size: 64},
+		{Name: "placement", Type: field.TypeEnum, Enums: []string{"spread", "pack"}},
+		{Name: "strict", Type: field.TypeBool, Default: false},
+		{Name: "domain_id", Type: field.TypeUUID},
+		{Name: "project_id", Type: field.TypeUUID},
+		{Name: "owner_id", Type: field.TypeUUID},
+	}
+	// SessionGroupsTable holds the schema information for the "session_groups" table.
+	SessionGroupsTable = &schema.Table{
+		Name:       "session_groups",
+		Columns:    SessionGroupsColumns,
+		PrimaryKey: []*schema.Column{SessionGroupsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "session_groups_domains_domain",
+				Columns:    []*schema.Column{SessionGroupsColumns[5]},
+				RefColumns: []*schema.Column{DomainsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "session_groups_projects_project",
+				Columns:    []*schema.Column{SessionGroupsColumns[6]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "session_groups_users_owner",
+				Columns:    []*schema.Column{SessionGroupsColumns[7]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "sessiongroup_owner_id",
+				Unique:  false,
+				Columns: []*schema.Column{SessionGroupsColumns[7]},
+			},
+			{
+				Name:    "sessiongroup_project_id",
+				Unique:  false,
+				Columns: []*schema.Column{SessionGroupsColumns[6]},
+			},
+			{
+				Name:    "sessiongroup_domain_id",
+				Unique:  false,
+				Columns: []*schema.Column{SessionGroupsColumns[5]},
+			},
+			{
+				Name:    "sessiongroup_owner_id_name",
+				Unique:  true,
+				Columns: []*schema.Column{SessionGroupsColumns[7], SessionGroupsColumns[2]},
+			},
+		},
+	}
 	// SessionMountsColumns holds the columns for the "session_mounts" table.
 	SessionMountsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -1417,6 +1604,77 @@ var (
 				Name:    "sessionmount_vfolder_id",
 				Unique:  false,
 				Columns: []*schema.Column{SessionMountsColumns[5]},
+			},
+		},
+	}
+	// ShareWeightsColumns holds the columns for the "share_weights" table.
+	ShareWeightsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "weight", Type: field.TypeFloat64},
+		{Name: "resource_group_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "domain_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "project_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "user_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "within_project_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// ShareWeightsTable holds the schema information for the "share_weights" table.
+	ShareWeightsTable = &schema.Table{
+		Name:       "share_weights",
+		Columns:    ShareWeightsColumns,
+		PrimaryKey: []*schema.Column{ShareWeightsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "share_weights_resource_groups_shares",
+				Columns:    []*schema.Column{ShareWeightsColumns[3]},
+				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "share_weights_domains_domain",
+				Columns:    []*schema.Column{ShareWeightsColumns[4]},
+				RefColumns: []*schema.Column{DomainsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "share_weights_projects_project",
+				Columns:    []*schema.Column{ShareWeightsColumns[5]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "share_weights_users_user",
+				Columns:    []*schema.Column{ShareWeightsColumns[6]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "share_weights_projects_within_project",
+				Columns:    []*schema.Column{ShareWeightsColumns[7]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "shareweight_resource_group_id",
+				Unique:  false,
+				Columns: []*schema.Column{ShareWeightsColumns[3]},
+			},
+			{
+				Name:    "shareweight_domain_id",
+				Unique:  false,
+				Columns: []*schema.Column{ShareWeightsColumns[4]},
+			},
+			{
+				Name:    "shareweight_project_id",
+				Unique:  false,
+				Columns: []*schema.Column{ShareWeightsColumns[5]},
+			},
+			{
+				Name:    "shareweight_user_id",
+				Unique:  false,
+				Columns: []*schema.Column{ShareWeightsColumns[6]},
 			},
 		},
 	}
@@ -1795,6 +2053,8 @@ var (
 		FencesTable,
 		GroupGrantsTable,
 		IdentityProvidersTable,
+		IdleBindingsTable,
+		IdleCheckersTable,
 		ImagesTable,
 		InvitationsTable,
 		JoinTokensTable,
@@ -1818,7 +2078,9 @@ var (
 		SessionsTable,
 		SessionDependenciesTable,
 		SessionEventsTable,
+		SessionGroupsTable,
 		SessionMountsTable,
+		ShareWeightsTable,
 		SlotTypesTable,
 		StorageProxiesTable,
 		TasksTable,
@@ -1850,6 +2112,13 @@ func init() {
 	}
 	IdentityProvidersTable.ForeignKeys[0].RefTable = DomainsTable
 	IdentityProvidersTable.ForeignKeys[1].RefTable = ProjectsTable
+	IdleBindingsTable.ForeignKeys[0].RefTable = DomainsTable
+	IdleBindingsTable.ForeignKeys[1].RefTable = ProjectsTable
+	IdleBindingsTable.ForeignKeys[2].RefTable = IdleCheckersTable
+	IdleBindingsTable.ForeignKeys[3].RefTable = ResourceGroupsTable
+	IdleBindingsTable.Annotation = &entsql.Annotation{
+		Check: "num_nonnulls(domain_id, project_id, resource_group_id) <= 1",
+	}
 	ImagesTable.ForeignKeys[0].RefTable = RegistriesTable
 	InvitationsTable.ForeignKeys[0].RefTable = DomainsTable
 	InvitationsTable.ForeignKeys[1].RefTable = ProjectsTable
@@ -1881,11 +2150,23 @@ func init() {
 	SessionsTable.ForeignKeys[2].RefTable = UsersTable
 	SessionsTable.ForeignKeys[3].RefTable = ResourceGroupsTable
 	SessionsTable.ForeignKeys[4].RefTable = ImagesTable
+	SessionsTable.ForeignKeys[5].RefTable = SessionGroupsTable
 	SessionDependenciesTable.ForeignKeys[0].RefTable = SessionsTable
 	SessionDependenciesTable.ForeignKeys[1].RefTable = SessionsTable
 	SessionEventsTable.ForeignKeys[0].RefTable = SessionsTable
+	SessionGroupsTable.ForeignKeys[0].RefTable = DomainsTable
+	SessionGroupsTable.ForeignKeys[1].RefTable = ProjectsTable
+	SessionGroupsTable.ForeignKeys[2].RefTable = UsersTable
 	SessionMountsTable.ForeignKeys[0].RefTable = SessionsTable
 	SessionMountsTable.ForeignKeys[1].RefTable = VfoldersTable
+	ShareWeightsTable.ForeignKeys[0].RefTable = ResourceGroupsTable
+	ShareWeightsTable.ForeignKeys[1].RefTable = DomainsTable
+	ShareWeightsTable.ForeignKeys[2].RefTable = ProjectsTable
+	ShareWeightsTable.ForeignKeys[3].RefTable = UsersTable
+	ShareWeightsTable.ForeignKeys[4].RefTable = ProjectsTable
+	ShareWeightsTable.Annotation = &entsql.Annotation{
+		Check: "num_nonnulls(domain_id, project_id, user_id) = 1",
+	}
 	UsersTable.ForeignKeys[0].RefTable = DomainsTable
 	VfoldersTable.ForeignKeys[0].RefTable = QuotaScopesTable
 	VfoldersTable.ForeignKeys[1].RefTable = UsersTable

@@ -36,6 +36,12 @@ type GroupGrant func(*sql.Selector)
 // IdentityProvider is the predicate function for identityprovider builders.
 type IdentityProvider func(*sql.Selector)
 
+// IdleBinding is the predicate function for idlebinding builders.
+type IdleBinding func(*sql.Selector)
+
+// IdleChecker is the predicate function for idlechecker builders.
+type IdleChecker func(*sql.Selector)
+
 // Image is the predicate function for image builders.
 type Image func(*sql.Selector)
 
@@ -105,8 +111,14 @@ type SessionDependency func(*sql.Selector)
 // SessionEvent is the predicate function for sessionevent builders.
 type SessionEvent func(*sql.Selector)
 
+// SessionGroup is the predicate function for sessiongroup builders.
+type SessionGroup func(*sql.Selector)
+
 // SessionMount is the predicate function for sessionmount builders.
 type SessionMount func(*sql.Selector)
+
+// ShareWeight is the predicate function for shareweight builders.
+type ShareWeight func(*sql.Selector)
 
 // SlotType is the predicate function for slottype builders.
 type SlotType func(*sql.Selector)

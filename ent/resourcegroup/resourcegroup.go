@@ -37,10 +37,34 @@ const (
 	FieldOrder = "queue_order"
 	// FieldHoldAfter holds the string denoting the hold_after field in the database.
 	FieldHoldAfter = "hold_after"
+	// FieldSplit holds the string denoting the split field in the database.
+	FieldSplit = "split"
+	// FieldPreemption holds the string denoting the preemption field in the database.
+	FieldPreemption = "preemption"
+	// FieldPreemptionScope holds the string denoting the preemption_scope field in the database.
+	FieldPreemptionScope = "preemption_scope"
+	// FieldPreemptionAfter holds the string denoting the preemption_after field in the database.
+	FieldPreemptionAfter = "preemption_after"
+	// FieldLostPolicy holds the string denoting the lost_policy field in the database.
+	FieldLostPolicy = "lost_policy"
+	// FieldLostAfter holds the string denoting the lost_after field in the database.
+	FieldLostAfter = "lost_after"
+	// FieldMaxAttempts holds the string denoting the max_attempts field in the database.
+	FieldMaxAttempts = "max_attempts"
+	// FieldPendingTimeout holds the string denoting the pending_timeout field in the database.
+	FieldPendingTimeout = "pending_timeout"
+	// FieldHalfLife holds the string denoting the half_life field in the database.
+	FieldHalfLife = "half_life"
+	// FieldLookback holds the string denoting the lookback field in the database.
+	FieldLookback = "lookback"
 	// EdgeAgents holds the string denoting the agents edge name in mutations.
 	EdgeAgents = "agents"
 	// EdgeGrants holds the string denoting the grants edge name in mutations.
 	EdgeGrants = "grants"
+	// EdgeShares holds the string denoting the shares edge name in mutations.
+	EdgeShares = "shares"
+	// EdgeIdleBindings holds the string denoting the idle_bindings edge name in mutations.
+	EdgeIdleBindings = "idle_bindings"
 	// EdgePresets holds the string denoting the presets edge name in mutations.
 	EdgePresets = "presets"
 	// Table holds the table name of the resourcegroup in the database.
@@ -59,6 +83,20 @@ const (
 	GrantsInverseTable = "group_grants"
 	// GrantsColumn is the table column denoting the grants relation/edge.
 	GrantsColumn = "resource_group_id"
+	// SharesTable is the table that holds the shares relation/edge.
+	SharesTable = "share_weights"
+	// SharesInverseTable is the table name for the ShareWeight entity.
+	// It exists in this package in order to avoid circular dependency with the "shareweight" package.
+	SharesInverseTable = "share_weights"
+	// SharesColumn is the table column denoting the shares relation/edge.
+	SharesColumn = "resource_group_id"
+	// IdleBindingsTable is the table that holds the idle_bindings relation/edge.
+	IdleBindingsTable = "idle_bindings"
+	// IdleBindingsInverseTable is the table name for the IdleBinding entity.
+	// It exists in this package in order to avoid circular dependency with the "idlebinding" package.
+	IdleBindingsInverseTable = "idle_bindings"
+	// IdleBindingsColumn is the table column denoting the idle_bindings relation/edge.
+	IdleBindingsColumn = "resource_group_id"
 	// PresetsTable is the table that holds the presets relation/edge.
 	PresetsTable = "resource_presets"
 	// PresetsInverseTable is the table name for the ResourcePreset entity.
@@ -80,6 +118,16 @@ var Columns = []string{
 	FieldStrategy,
 	FieldOrder,
 	FieldHoldAfter,
+	FieldSplit,
+	FieldPreemption,
+	FieldPreemptionScope,
+	FieldPreemptionAfter,
+	FieldLostPolicy,
+	FieldLostAfter,
+	FieldMaxAttempts,
+	FieldPendingTimeout,
+	FieldHalfLife,
+	FieldLookback,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -113,6 +161,18 @@ var (
 	DefaultSessionTypes []string
 	// DefaultHoldAfter holds the default value on creation for the "hold_after" field.
 	DefaultHoldAfter int
+	// DefaultPreemptionAfter holds the default value on creation for the "preemption_after" field.
+	DefaultPreemptionAfter int
+	// DefaultLostAfter holds the default value on creation for the "lost_after" field.
+	DefaultLostAfter int
+	// DefaultMaxAttempts holds the default value on creation for the "max_attempts" field.
+	DefaultMaxAttempts int
+	// DefaultPendingTimeout holds the default value on creation for the "pending_timeout" field.
+	DefaultPendingTimeout int
+	// DefaultHalfLife holds the default value on creation for the "half_life" field.
+	DefaultHalfLife int
+	// DefaultLookback holds the default value on creation for the "lookback" field.
+	DefaultLookback int
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
@@ -173,6 +233,115 @@ func OrderValidator(_order Order) error {
 	}
 }
 
+// Split defines the type for the "split" enum field.
+type Split string
+
+// SplitFill is the default value of the Split enum.
+const DefaultSplit = SplitFill
+
+// Split values.
+const (
+	SplitFill   Split = "fill"
+	SplitEvenly Split = "evenly"
+	SplitNone   Split = "none"
+)
+
+func (s Split) String() string {
+	return string(s)
+}
+
+// SplitValidator is a validator for the "split" field enum values. It is called by the builders before save.
+func SplitValidator(s Split) error {
+	switch s {
+	case SplitFill, SplitEvenly, SplitNone:
+		return nil
+	default:
+		return fmt.Errorf("resourcegroup: invalid enum value for split field: %q", s)
+	}
+}
+
+// Preemption defines the type for the "preemption" enum field.
+type Preemption string
+
+// PreemptionOff is the default value of the Preemption enum.
+const DefaultPreemption = PreemptionOff
+
+// Preemption values.
+const (
+	PreemptionOff        Preemption = "off"
+	PreemptionTerminate  Preemption = "terminate"
+	PreemptionReschedule Preemption = "reschedule"
+)
+
+func (pr Preemption) String() string {
+	return string(pr)
+}
+
+// PreemptionValidator is a validator for the "preemption" field enum values. It is called by the builders before save.
+func PreemptionValidator(pr Preemption) error {
+	switch pr {
+	case PreemptionOff, PreemptionTerminate, PreemptionReschedule:
+		return nil
+	default:
+		return fmt.Errorf("resourcegroup: invalid enum value for preemption field: %q", pr)
+	}
+}
+
+// PreemptionScope defines the type for the "preemption_scope" enum field.
+type PreemptionScope string
+
+// PreemptionScopeUser is the default value of the PreemptionScope enum.
+const DefaultPreemptionScope = PreemptionScopeUser
+
+// PreemptionScope values.
+const (
+	PreemptionScopeUser    PreemptionScope = "user"
+	PreemptionScopeProject PreemptionScope = "project"
+	PreemptionScopeDomain  PreemptionScope = "domain"
+	PreemptionScopeGroup   PreemptionScope = "group"
+)
+
+func (ps PreemptionScope) String() string {
+	return string(ps)
+}
+
+// PreemptionScopeValidator is a validator for the "preemption_scope" field enum values. It is called by the builders before save.
+func PreemptionScopeValidator(ps PreemptionScope) error {
+	switch ps {
+	case PreemptionScopeUser, PreemptionScopeProject, PreemptionScopeDomain, PreemptionScopeGroup:
+		return nil
+	default:
+		return fmt.Errorf("resourcegroup: invalid enum value for preemption_scope field: %q", ps)
+	}
+}
+
+// LostPolicy defines the type for the "lost_policy" enum field.
+type LostPolicy string
+
+// LostPolicyWait is the default value of the LostPolicy enum.
+const DefaultLostPolicy = LostPolicyWait
+
+// LostPolicy values.
+const (
+	LostPolicyWait       LostPolicy = "wait"
+	LostPolicyFail       LostPolicy = "fail"
+	LostPolicyReschedule LostPolicy = "reschedule"
+)
+
+func (lp LostPolicy) String() string {
+	return string(lp)
+}
+
+// LostPolicyValidator is a validator for the "lost_policy" field enum values. It is called by the builders before save.
+func LostPolicyValidator(lp LostPolicy) error {
+	switch lp {
+	case LostPolicyWait, LostPolicyFail, LostPolicyReschedule:
+		return nil
+	default:
+		return fmt.Errorf("resourcegroup: invalid enum value for lost_policy field: %q", lp)
+	}
+}
+
 // OrderOption defines the ordering options for the ResourceGroup queries.
 type OrderOption func(*sql.Selector)
 
@@ -221,6 +390,56 @@ func ByHoldAfter(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldHoldAfter, opts...).ToFunc()
 }
 
+// BySplit orders the results by the split field.
+func BySplit(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSplit, opts...).ToFunc()
+}
+
+// ByPreemption orders the results by the preemption field.
+func ByPreemption(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPreemption, opts...).ToFunc()
+}
+
+// ByPreemptionScope orders the results by the preemption_scope field.
+func ByPreemptionScope(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPreemptionScope, opts...).ToFunc()
+}
+
+// ByPreemptionAfter orders the results by the preemption_after field.
+func ByPreemptionAfter(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPreemptionAfter, opts...).ToFunc()
+}
+
+// ByLostPolicy orders the results by the lost_policy field.
+func ByLostPolicy(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldLostPolicy, opts...).ToFunc()
+}
+
+// ByLostAfter orders the results by the lost_after field.
+func ByLostAfter(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldLostAfter, opts...).ToFunc()
+}
+
+// ByMaxAttempts orders the results by the max_attempts field.
+func ByMaxAttempts(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMaxAttempts, opts...).ToFunc()
+}
+
+// ByPendingTimeout orders the results by the pending_timeout field.
+func ByPendingTimeout(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPendingTimeout, opts...).ToFunc()
+}
+
+// ByHalfLife orders the results by the half_life field.
+func ByHalfLife(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldHalfLife, opts...).ToFunc()
+}
+
+// ByLookback orders the results by the lookback field.
+func ByLookback(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldLookback, opts...).ToFunc()
+}
+
 // ByAgentsCount orders the results by agents count.
 func ByAgentsCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -249,6 +468,34 @@ func ByGrants(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	}
 }
 
+// BySharesCount orders the results by shares count.
+func BySharesCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newSharesStep(), opts...)
+	}
+}
+
+// ByShares orders the results by shares terms.
+func ByShares(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newSharesStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
+// ByIdleBindingsCount orders the results by idle_bindings count.
+func ByIdleBindingsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newIdleBindingsStep(), opts...)
+	}
+}
+
+// ByIdleBindings orders the results by idle_bindings terms.
+func ByIdleBindings(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newIdleBindingsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
 // ByPresetsCount orders the results by presets count.
 func ByPresetsCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -274,6 +521,20 @@ func newGrantsStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(GrantsInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, GrantsTable, GrantsColumn),
+	)
+}
+func newSharesStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(SharesInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, SharesTable, SharesColumn),
+	)
+}
+func newIdleBindingsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(IdleBindingsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, IdleBindingsTable, IdleBindingsColumn),
 	)
 }
 func newPresetsStep() *sqlgraph.Step {
@@ -316,6 +577,78 @@ func (e *Order) UnmarshalGQL(val interface{}) error {
 	*e = Order(str)
 	if err := OrderValidator(*e); err != nil {
 		return fmt.Errorf("%s is not a valid Order", str)
+	}
+	return nil
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (e Split) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(e.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (e *Split) UnmarshalGQL(val interface{}) error {
+	str, ok := val.(string)
+	if !ok {
+		return fmt.Errorf("enum %T must be a string", val)
+	}
+	*e = Split(str)
+	if err := SplitValidator(*e); err != nil {
+		return fmt.Errorf("%s is not a valid Split", str)
+	}
+	return nil
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (e Preemption) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(e.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (e *Preemption) UnmarshalGQL(val interface{}) error {
+	str, ok := val.(string)
+	if !ok {
+		return fmt.Errorf("enum %T must be a string", val)
+	}
+	*e = Preemption(str)
+	if err := PreemptionValidator(*e); err != nil {
+		return fmt.Errorf("%s is not a valid Preemption", str)
+	}
+	return nil
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (e PreemptionScope) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(e.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (e *PreemptionScope) UnmarshalGQL(val interface{}) error {
+	str, ok := val.(string)
+	if !ok {
+		return fmt.Errorf("enum %T must be a string", val)
+	}
+	*e = PreemptionScope(str)
+	if err := PreemptionScopeValidator(*e); err != nil {
+		return fmt.Errorf("%s is not a valid PreemptionScope", str)
+	}
+	return nil
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (e LostPolicy) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(e.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (e *LostPolicy) UnmarshalGQL(val interface{}) error {
+	str, ok := val.(string)
+	if !ok {
+		return fmt.Errorf("enum %T must be a string", val)
+	}
+	*e = LostPolicy(str)
+	if err := LostPolicyValidator(*e); err != nil {
+		return fmt.Errorf("%s is not a valid LostPolicy", str)
 	}
 	return nil
 }

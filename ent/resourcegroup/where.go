@@ -86,6 +86,36 @@ func HoldAfter(v int) predicate.ResourceGroup {
 	return predicate.ResourceGroup(sql.FieldEQ(FieldHoldAfter, v))
 }
 
+// PreemptionAfter applies equality check predicate on the "preemption_after" field. It's identical to PreemptionAfterEQ.
+func PreemptionAfter(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldPreemptionAfter, v))
+}
+
+// LostAfter applies equality check predicate on the "lost_after" field. It's identical to LostAfterEQ.
+func LostAfter(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldLostAfter, v))
+}
+
+// MaxAttempts applies equality check predicate on the "max_attempts" field. It's identical to MaxAttemptsEQ.
+func MaxAttempts(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldMaxAttempts, v))
+}
+
+// PendingTimeout applies equality check predicate on the "pending_timeout" field. It's identical to PendingTimeoutEQ.
+func PendingTimeout(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldPendingTimeout, v))
+}
+
+// HalfLife applies equality check predicate on the "half_life" field. It's identical to HalfLifeEQ.
+func HalfLife(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldHalfLife, v))
+}
+
+// Lookback applies equality check predicate on the "lookback" field. It's identical to LookbackEQ.
+func Lookback(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldLookback, v))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.ResourceGroup {
 	return predicate.ResourceGroup(sql.FieldEQ(FieldCreatedAt, v))
@@ -356,6 +386,326 @@ func HoldAfterLTE(v int) predicate.ResourceGroup {
 	return predicate.ResourceGroup(sql.FieldLTE(FieldHoldAfter, v))
 }
 
+// SplitEQ applies the EQ predicate on the "split" field.
+func SplitEQ(v Split) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldSplit, v))
+}
+
+// SplitNEQ applies the NEQ predicate on the "split" field.
+func SplitNEQ(v Split) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNEQ(FieldSplit, v))
+}
+
+// SplitIn applies the In predicate on the "split" field.
+func SplitIn(vs ...Split) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldIn(FieldSplit, vs...))
+}
+
+// SplitNotIn applies the NotIn predicate on the "split" field.
+func SplitNotIn(vs ...Split) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNotIn(FieldSplit, vs...))
+}
+
+// PreemptionEQ applies the EQ predicate on the "preemption" field.
+func PreemptionEQ(v Preemption) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldPreemption, v))
+}
+
+// PreemptionNEQ applies the NEQ predicate on the "preemption" field.
+func PreemptionNEQ(v Preemption) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNEQ(FieldPreemption, v))
+}
+
+// PreemptionIn applies the In predicate on the "preemption" field.
+func PreemptionIn(vs ...Preemption) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldIn(FieldPreemption, vs...))
+}
+
+// PreemptionNotIn applies the NotIn predicate on the "preemption" field.
+func PreemptionNotIn(vs ...Preemption) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNotIn(FieldPreemption, vs...))
+}
+
+// PreemptionScopeEQ applies the EQ predicate on the "preemption_scope" field.
+func PreemptionScopeEQ(v PreemptionScope) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldPreemptionScope, v))
+}
+
+// PreemptionScopeNEQ applies the NEQ predicate on the "preemption_scope" field.
+func PreemptionScopeNEQ(v PreemptionScope) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNEQ(FieldPreemptionScope, v))
+}
+
+// PreemptionScopeIn applies the In predicate on the "preemption_scope" field.
+func PreemptionScopeIn(vs ...PreemptionScope) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldIn(FieldPreemptionScope, vs...))
+}
+
+// PreemptionScopeNotIn applies the NotIn predicate on the "preemption_scope" field.
+func PreemptionScopeNotIn(vs ...PreemptionScope) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNotIn(FieldPreemptionScope, vs...))
+}
+
+// PreemptionAfterEQ applies the EQ predicate on the "preemption_after" field.
+func PreemptionAfterEQ(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldPreemptionAfter, v))
+}
+
+// PreemptionAfterNEQ applies the NEQ predicate on the "preemption_after" field.
+func PreemptionAfterNEQ(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNEQ(FieldPreemptionAfter, v))
+}
+
+// PreemptionAfterIn applies the In predicate on the "preemption_after" field.
+func PreemptionAfterIn(vs ...int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldIn(FieldPreemptionAfter, vs...))
+}
+
+// PreemptionAfterNotIn applies the NotIn predicate on the "preemption_after" field.
+func PreemptionAfterNotIn(vs ...int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNotIn(FieldPreemptionAfter, vs...))
+}
+
+// PreemptionAfterGT applies the GT predicate on the "preemption_after" field.
+func PreemptionAfterGT(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldGT(FieldPreemptionAfter, v))
+}
+
+// PreemptionAfterGTE applies the GTE predicate on the "preemption_after" field.
+func PreemptionAfterGTE(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldGTE(FieldPreemptionAfter, v))
+}
+
+// PreemptionAfterLT applies the LT predicate on the "preemption_after" field.
+func PreemptionAfterLT(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldLT(FieldPreemptionAfter, v))
+}
+
+// PreemptionAfterLTE applies the LTE predicate on the "preemption_after" field.
+func PreemptionAfterLTE(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldLTE(FieldPreemptionAfter, v))
+}
+
+// LostPolicyEQ applies the EQ predicate on the "lost_policy" field.
+func LostPolicyEQ(v LostPolicy) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldLostPolicy, v))
+}
+
+// LostPolicyNEQ applies the NEQ predicate on the "lost_policy" field.
+func LostPolicyNEQ(v LostPolicy) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNEQ(FieldLostPolicy, v))
+}
+
+// LostPolicyIn applies the In predicate on the "lost_policy" field.
+func LostPolicyIn(vs ...LostPolicy) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldIn(FieldLostPolicy, vs...))
+}
+
+// LostPolicyNotIn applies the NotIn predicate on the "lost_policy" field.
+func LostPolicyNotIn(vs ...LostPolicy) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNotIn(FieldLostPolicy, vs...))
+}
+
+// LostAfterEQ applies the EQ predicate on the "lost_after" field.
+func LostAfterEQ(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldLostAfter, v))
+}
+
+// LostAfterNEQ applies the NEQ predicate on the "lost_after" field.
+func LostAfterNEQ(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNEQ(FieldLostAfter, v))
+}
+
+// LostAfterIn applies the In predicate on the "lost_after" field.
+func LostAfterIn(vs ...int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldIn(FieldLostAfter, vs...))
+}
+
+// LostAfterNotIn applies the NotIn predicate on the "lost_after" field.
+func LostAfterNotIn(vs ...int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNotIn(FieldLostAfter, vs...))
+}
+
+// LostAfterGT applies the GT predicate on the "lost_after" field.
+func LostAfterGT(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldGT(FieldLostAfter, v))
+}
+
+// LostAfterGTE applies the GTE predicate on the "lost_after" field.
+func LostAfterGTE(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldGTE(FieldLostAfter, v))
+}
+
+// LostAfterLT applies the LT predicate on the "lost_after" field.
+func LostAfterLT(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldLT(FieldLostAfter, v))
+}
+
+// LostAfterLTE applies the LTE predicate on the "lost_after" field.
+func LostAfterLTE(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldLTE(FieldLostAfter, v))
+}
+
+// MaxAttemptsEQ applies the EQ predicate on the "max_attempts" field.
+func MaxAttemptsEQ(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldMaxAttempts, v))
+}
+
+// MaxAttemptsNEQ applies the NEQ predicate on the "max_attempts" field.
+func MaxAttemptsNEQ(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNEQ(FieldMaxAttempts, v))
+}
+
+// MaxAttemptsIn applies the In predicate on the "max_attempts" field.
+func MaxAttemptsIn(vs ...int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldIn(FieldMaxAttempts, vs...))
+}
+
+// MaxAttemptsNotIn applies the NotIn predicate on the "max_attempts" field.
+func MaxAttemptsNotIn(vs ...int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNotIn(FieldMaxAttempts, vs...))
+}
+
+// MaxAttemptsGT applies the GT predicate on the "max_attempts" field.
+func MaxAttemptsGT(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldGT(FieldMaxAttempts, v))
+}
+
+// MaxAttemptsGTE applies the GTE predicate on the "max_attempts" field.
+func MaxAttemptsGTE(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldGTE(FieldMaxAttempts, v))
+}
+
+// MaxAttemptsLT applies the LT predicate on the "max_attempts" field.
+func MaxAttemptsLT(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldLT(FieldMaxAttempts, v))
+}
+
+// MaxAttemptsLTE applies the LTE predicate on the "max_attempts" field.
+func MaxAttemptsLTE(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldLTE(FieldMaxAttempts, v))
+}
+
+// PendingTimeoutEQ applies the EQ predicate on the "pending_timeout" field.
+func PendingTimeoutEQ(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldPendingTimeout, v))
+}
+
+// PendingTimeoutNEQ applies the NEQ predicate on the "pending_timeout" field.
+func PendingTimeoutNEQ(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNEQ(FieldPendingTimeout, v))
+}
+
+// PendingTimeoutIn applies the In predicate on the "pending_timeout" field.
+func PendingTimeoutIn(vs ...int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldIn(FieldPendingTimeout, vs...))
+}
+
+// PendingTimeoutNotIn applies the NotIn predicate on the "pending_timeout" field.
+func PendingTimeoutNotIn(vs ...int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNotIn(FieldPendingTimeout, vs...))
+}
+
+// PendingTimeoutGT applies the GT predicate on the "pending_timeout" field.
+func PendingTimeoutGT(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldGT(FieldPendingTimeout, v))
+}
+
+// PendingTimeoutGTE applies the GTE predicate on the "pending_timeout" field.
+func PendingTimeoutGTE(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldGTE(FieldPendingTimeout, v))
+}
+
+// PendingTimeoutLT applies the LT predicate on the "pending_timeout" field.
+func PendingTimeoutLT(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldLT(FieldPendingTimeout, v))
+}
+
+// PendingTimeoutLTE applies the LTE predicate on the "pending_timeout" field.
+func PendingTimeoutLTE(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldLTE(FieldPendingTimeout, v))
+}
+
+// HalfLifeEQ applies the EQ predicate on the "half_life" field.
+func HalfLifeEQ(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldHalfLife, v))
+}
+
+// HalfLifeNEQ applies the NEQ predicate on the "half_life" field.
+func HalfLifeNEQ(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNEQ(FieldHalfLife, v))
+}
+
+// HalfLifeIn applies the In predicate on the "half_life" field.
+func HalfLifeIn(vs ...int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldIn(FieldHalfLife, vs...))
+}
+
+// HalfLifeNotIn applies the NotIn predicate on the "half_life" field.
+func HalfLifeNotIn(vs ...int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNotIn(FieldHalfLife, vs...))
+}
+
+// HalfLifeGT applies the GT predicate on the "half_life" field.
+func HalfLifeGT(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldGT(FieldHalfLife, v))
+}
+
+// HalfLifeGTE applies the GTE predicate on the "half_life" field.
+func HalfLifeGTE(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldGTE(FieldHalfLife, v))
+}
+
+// HalfLifeLT applies the LT predicate on the "half_life" field.
+func HalfLifeLT(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldLT(FieldHalfLife, v))
+}
+
+// HalfLifeLTE applies the LTE predicate on the "half_life" field.
+func HalfLifeLTE(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldLTE(FieldHalfLife, v))
+}
+
+// LookbackEQ applies the EQ predicate on the "lookback" field.
+func LookbackEQ(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldLookback, v))
+}
+
+// LookbackNEQ applies the NEQ predicate on the "lookback" field.
+func LookbackNEQ(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNEQ(FieldLookback, v))
+}
+
+// LookbackIn applies the In predicate on the "lookback" field.
+func LookbackIn(vs ...int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldIn(FieldLookback, vs...))
+}
+
+// LookbackNotIn applies the NotIn predicate on the "lookback" field.
+func LookbackNotIn(vs ...int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNotIn(FieldLookback, vs...))
+}
+
+// LookbackGT applies the GT predicate on the "lookback" field.
+func LookbackGT(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldGT(FieldLookback, v))
+}
+
+// LookbackGTE applies the GTE predicate on the "lookback" field.
+func LookbackGTE(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldGTE(FieldLookback, v))
+}
+
+// LookbackLT applies the LT predicate on the "lookback" field.
+func LookbackLT(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldLT(FieldLookback, v))
+}
+
+// LookbackLTE applies the LTE predicate on the "lookback" field.
+func LookbackLTE(v int) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldLTE(FieldLookback, v))
+}
+
 // HasAgents applies the HasEdge predicate on the "agents" edge.
 func HasAgents() predicate.ResourceGroup {
 	return predicate.ResourceGroup(func(s *sql.Selector) {
@@ -394,6 +744,52 @@ func HasGrants() predicate.ResourceGroup {
 func HasGrantsWith(preds ...predicate.GroupGrant) predicate.ResourceGroup {
 	return predicate.ResourceGroup(func(s *sql.Selector) {
 		step := newGrantsStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasShares applies the HasEdge predicate on the "shares" edge.
+func HasShares() predicate.ResourceGroup {
+	return predicate.ResourceGroup(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, SharesTable, SharesColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasSharesWith applies the HasEdge predicate on the "shares" edge with a given conditions (other predicates).
+func HasSharesWith(preds ...predicate.ShareWeight) predicate.ResourceGroup {
+	return predicate.ResourceGroup(func(s *sql.Selector) {
+		step := newSharesStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasIdleBindings applies the HasEdge predicate on the "idle_bindings" edge.
+func HasIdleBindings() predicate.ResourceGroup {
+	return predicate.ResourceGroup(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, IdleBindingsTable, IdleBindingsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasIdleBindingsWith applies the HasEdge predicate on the "idle_bindings" edge with a given conditions (other predicates).
+func HasIdleBindingsWith(preds ...predicate.IdleBinding) predicate.ResourceGroup {
+	return predicate.ResourceGroup(func(s *sql.Selector) {
+		step := newIdleBindingsStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

@@ -15,6 +15,8 @@ import (
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/identityprovider"
+	"github.com/berthhq/berth/ent/idlebinding"
+	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -38,7 +40,9 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/storageproxy"
@@ -125,40 +129,52 @@ func init() {
 	agentDescSchedulable := agentFields[2].Descriptor()
 	// agent.DefaultSchedulable holds the default value on creation for the schedulable field.
 	agent.DefaultSchedulable = agentDescSchedulable.Default.(bool)
+	// agentDescCordonReason is the schema descriptor for cordon_reason field.
+	agentDescCordonReason := agentFields[3].Descriptor()
+	// agent.DefaultCordonReason holds the default value on creation for the cordon_reason field.
+	agent.DefaultCordonReason = agentDescCordonReason.Default.(string)
 	// agentDescIncarnation is the schema descriptor for incarnation field.
-	agentDescIncarnation := agentFields[3].Descriptor()
+	agentDescIncarnation := agentFields[7].Descriptor()
 	// agent.DefaultIncarnation holds the default value on creation for the incarnation field.
 	agent.DefaultIncarnation = agentDescIncarnation.Default.(string)
 	// agentDescVersion is the schema descriptor for version field.
-	agentDescVersion := agentFields[4].Descriptor()
+	agentDescVersion := agentFields[8].Descriptor()
 	// agent.DefaultVersion holds the default value on creation for the version field.
 	agent.DefaultVersion = agentDescVersion.Default.(string)
 	// agentDescArchitecture is the schema descriptor for architecture field.
-	agentDescArchitecture := agentFields[5].Descriptor()
+	agentDescArchitecture := agentFields[9].Descriptor()
 	// agent.DefaultArchitecture holds the default value on creation for the architecture field.
 	agent.DefaultArchitecture = agentDescArchitecture.Default.(string)
 	// agentDescAddress is the schema descriptor for address field.
-	agentDescAddress := agentFields[6].Descriptor()
+	agentDescAddress := agentFields[10].Descriptor()
 	// agent.DefaultAddress holds the default value on creation for the address field.
 	agent.DefaultAddress = agentDescAddress.Default.(string)
 	// agentDescPlugins is the schema descriptor for plugins field.
-	agentDescPlugins := agentFields[7].Descriptor()
+	agentDescPlugins := agentFields[11].Descriptor()
 	// agent.DefaultPlugins holds the default value on creation for the plugins field.
 	agent.DefaultPlugins = agentDescPlugins.Default.([]report.Plugin)
 	// agentDescProbes is the schema descriptor for probes field.
-	agentDescProbes := agentFields[8].Descriptor()
+	agentDescProbes := agentFields[12].Descriptor()
 	// agent.DefaultProbes holds the default value on creation for the probes field.
 	agent.DefaultProbes = agentDescProbes.Default.([]report.Probe)
 	// agentDescVolumes is the schema descriptor for volumes field.
-	agentDescVolumes := agentFields[9].Descriptor()
+	agentDescVolumes := agentFields[13].Descriptor()
 	// agent.DefaultVolumes holds the default value on creation for the volumes field.
 	agent.DefaultVolumes = agentDescVolumes.Default.([]string)
+	// agentDescCounters is the schema descriptor for counters field.
+	agentDescCounters := agentFields[14].Descriptor()
+	// agent.DefaultCounters holds the default value on creation for the counters field.
+	agent.DefaultCounters = agentDescCounters.Default.(report.Counters)
+	// agentDescLinks is the schema descriptor for links field.
+	agentDescLinks := agentFields[15].Descriptor()
+	// agent.DefaultLinks holds the default value on creation for the links field.
+	agent.DefaultLinks = agentDescLinks.Default.([]report.Link)
 	// agentDescFirstSeenAt is the schema descriptor for first_seen_at field.
-	agentDescFirstSeenAt := agentFields[10].Descriptor()
+	agentDescFirstSeenAt := agentFields[16].Descriptor()
 	// agent.DefaultFirstSeenAt holds the default value on creation for the first_seen_at field.
 	agent.DefaultFirstSeenAt = agentDescFirstSeenAt.Default.(func() time.Time)
 	// agentDescLastSeenAt is the schema descriptor for last_seen_at field.
-	agentDescLastSeenAt := agentFields[11].Descriptor()
+	agentDescLastSeenAt := agentFields[17].Descriptor()
 	// agent.DefaultLastSeenAt holds the default value on creation for the last_seen_at field.
 	agent.DefaultLastSeenAt = agentDescLastSeenAt.Default.(func() time.Time)
 	// agentDescID is the schema descriptor for id field.
@@ -252,16 +268,32 @@ func init() {
 	deviceDescAttributes := deviceFields[5].Descriptor()
 	// device.DefaultAttributes holds the default value on creation for the attributes field.
 	device.DefaultAttributes = deviceDescAttributes.Default.(map[string]string)
+	// deviceDescPcieRoot is the schema descriptor for pcie_root field.
+	deviceDescPcieRoot := deviceFields[7].Descriptor()
+	// device.DefaultPcieRoot holds the default value on creation for the pcie_root field.
+	device.DefaultPcieRoot = deviceDescPcieRoot.Default.(string)
+	// deviceDescParent is the schema descriptor for parent field.
+	deviceDescParent := deviceFields[8].Descriptor()
+	// device.DefaultParent holds the default value on creation for the parent field.
+	device.DefaultParent = deviceDescParent.Default.(string)
+	// deviceDescGroups is the schema descriptor for groups field.
+	deviceDescGroups := deviceFields[9].Descriptor()
+	// device.DefaultGroups holds the default value on creation for the groups field.
+	device.DefaultGroups = deviceDescGroups.Default.([]string)
+	// deviceDescConsumes is the schema descriptor for consumes field.
+	deviceDescConsumes := deviceFields[10].Descriptor()
+	// device.DefaultConsumes holds the default value on creation for the consumes field.
+	device.DefaultConsumes = deviceDescConsumes.Default.([]report.CounterUse)
 	// deviceDescHealthMessage is the schema descriptor for health_message field.
-	deviceDescHealthMessage := deviceFields[8].Descriptor()
+	deviceDescHealthMessage := deviceFields[12].Descriptor()
 	// device.DefaultHealthMessage holds the default value on creation for the health_message field.
 	device.DefaultHealthMessage = deviceDescHealthMessage.Default.(string)
 	// deviceDescAllocatable is the schema descriptor for allocatable field.
-	deviceDescAllocatable := deviceFields[9].Descriptor()
+	deviceDescAllocatable := deviceFields[13].Descriptor()
 	// device.DefaultAllocatable holds the default value on creation for the allocatable field.
 	device.DefaultAllocatable = deviceDescAllocatable.Default.(bool)
 	// deviceDescRejectReasons is the schema descriptor for reject_reasons field.
-	deviceDescRejectReasons := deviceFields[10].Descriptor()
+	deviceDescRejectReasons := deviceFields[14].Descriptor()
 	// device.DefaultRejectReasons holds the default value on creation for the reject_reasons field.
 	device.DefaultRejectReasons = deviceDescRejectReasons.Default.([]string)
 	// deviceDescID is the schema descriptor for id field.
@@ -443,6 +475,86 @@ func init() {
 	identityproviderDescID := identityproviderMixinFields0[0].Descriptor()
 	// identityprovider.DefaultID holds the default value on creation for the id field.
 	identityprovider.DefaultID = identityproviderDescID.Default.(func() uuid.UUID)
+	idlebindingMixin := schema.IdleBinding{}.Mixin()
+	idlebindingInters := schema.IdleBinding{}.Interceptors()
+	idlebinding.Interceptors[0] = idlebindingInters[0]
+	idlebindingMixinFields0 := idlebindingMixin[0].Fields()
+	_ = idlebindingMixinFields0
+	idlebindingMixinFields1 := idlebindingMixin[1].Fields()
+	_ = idlebindingMixinFields1
+	idlebindingFields := schema.IdleBinding{}.Fields()
+	_ = idlebindingFields
+	// idlebindingDescCreatedAt is the schema descriptor for created_at field.
+	idlebindingDescCreatedAt := idlebindingMixinFields1[0].Descriptor()
+	// idlebinding.DefaultCreatedAt holds the default value on creation for the created_at field.
+	idlebinding.DefaultCreatedAt = idlebindingDescCreatedAt.Default.(func() time.Time)
+	// idlebindingDescID is the schema descriptor for id field.
+	idlebindingDescID := idlebindingMixinFields0[0].Descriptor()
+	// idlebinding.DefaultID holds the default value on creation for the id field.
+	idlebinding.DefaultID = idlebindingDescID.Default.(func() uuid.UUID)
+	idlecheckerMixin := schema.IdleChecker{}.Mixin()
+	idlecheckerInters := schema.IdleChecker{}.Interceptors()
+	idlechecker.Interceptors[0] = idlecheckerInters[0]
+	idlecheckerMixinFields0 := idlecheckerMixin[0].Fields()
+	_ = idlecheckerMixinFields0
+	idlecheckerMixinFields1 := idlecheckerMixin[1].Fields()
+	_ = idlecheckerMixinFields1
+	idlecheckerFields := schema.IdleChecker{}.Fields()
+	_ = idlecheckerFields
+	// idlecheckerDescCreatedAt is the schema descriptor for created_at field.
+	idlecheckerDescCreatedAt := idlecheckerMixinFields1[0].Descriptor()
+	// idlechecker.DefaultCreatedAt holds the default value on creation for the created_at field.
+	idlechecker.DefaultCreatedAt = idlecheckerDescCreatedAt.Default.(func() time.Time)
+	// idlecheckerDescName is the schema descriptor for name field.
+	idlecheckerDescName := idlecheckerFields[0].Descriptor()
+	// idlechecker.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	idlechecker.NameValidator = func() func(string) error {
+		validators := idlecheckerDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// idlecheckerDescDescription is the schema descriptor for description field.
+	idlecheckerDescDescription := idlecheckerFields[1].Descriptor()
+	// idlechecker.DefaultDescription holds the default value on creation for the description field.
+	idlechecker.DefaultDescription = idlecheckerDescDescription.Default.(string)
+	// idlecheckerDescEnabled is the schema descriptor for enabled field.
+	idlecheckerDescEnabled := idlecheckerFields[3].Descriptor()
+	// idlechecker.DefaultEnabled holds the default value on creation for the enabled field.
+	idlechecker.DefaultEnabled = idlecheckerDescEnabled.Default.(bool)
+	// idlecheckerDescGrace is the schema descriptor for grace field.
+	idlecheckerDescGrace := idlecheckerFields[5].Descriptor()
+	// idlechecker.DefaultGrace holds the default value on creation for the grace field.
+	idlechecker.DefaultGrace = idlecheckerDescGrace.Default.(int)
+	// idlecheckerDescNewUserGrace is the schema descriptor for new_user_grace field.
+	idlecheckerDescNewUserGrace := idlecheckerFields[6].Descriptor()
+	// idlechecker.DefaultNewUserGrace holds the default value on creation for the new_user_grace field.
+	idlechecker.DefaultNewUserGrace = idlecheckerDescNewUserGrace.Default.(int)
+	// idlecheckerDescWarning is the schema descriptor for warning field.
+	idlecheckerDescWarning := idlecheckerFields[7].Descriptor()
+	// idlechecker.DefaultWarning holds the default value on creation for the warning field.
+	idlechecker.DefaultWarning = idlecheckerDescWarning.Default.(int)
+	// idlecheckerDescThresholds is the schema descriptor for thresholds field.
+	idlecheckerDescThresholds := idlecheckerFields[9].Descriptor()
+	// idlechecker.DefaultThresholds holds the default value on creation for the thresholds field.
+	idlechecker.DefaultThresholds = idlecheckerDescThresholds.Default.(map[string]float64)
+	// idlecheckerDescSessionTypes is the schema descriptor for session_types field.
+	idlecheckerDescSessionTypes := idlecheckerFields[10].Descriptor()
+	// idlechecker.DefaultSessionTypes holds the default value on creation for the session_types field.
+	idlechecker.DefaultSessionTypes = idlecheckerDescSessionTypes.Default.([]string)
+	// idlecheckerDescID is the schema descriptor for id field.
+	idlecheckerDescID := idlecheckerMixinFields0[0].Descriptor()
+	// idlechecker.DefaultID holds the default value on creation for the id field.
+	idlechecker.DefaultID = idlecheckerDescID.Default.(func() uuid.UUID)
 	imageMixin := schema.Image{}.Mixin()
 	imageInters := schema.Image{}.Interceptors()
 	image.Interceptors[0] = imageInters[0]
@@ -881,6 +993,30 @@ func init() {
 	resourcegroupDescHoldAfter := resourcegroupFields[7].Descriptor()
 	// resourcegroup.DefaultHoldAfter holds the default value on creation for the hold_after field.
 	resourcegroup.DefaultHoldAfter = resourcegroupDescHoldAfter.Default.(int)
+	// resourcegroupDescPreemptionAfter is the schema descriptor for preemption_after field.
+	resourcegroupDescPreemptionAfter := resourcegroupFields[11].Descriptor()
+	// resourcegroup.DefaultPreemptionAfter holds the default value on creation for the preemption_after field.
+	resourcegroup.DefaultPreemptionAfter = resourcegroupDescPreemptionAfter.Default.(int)
+	// resourcegroupDescLostAfter is the schema descriptor for lost_after field.
+	resourcegroupDescLostAfter := resourcegroupFields[13].Descriptor()
+	// resourcegroup.DefaultLostAfter holds the default value on creation for the lost_after field.
+	resourcegroup.DefaultLostAfter = resourcegroupDescLostAfter.Default.(int)
+	// resourcegroupDescMaxAttempts is the schema descriptor for max_attempts field.
+	resourcegroupDescMaxAttempts := resourcegroupFields[14].Descriptor()
+	// resourcegroup.DefaultMaxAttempts holds the default value on creation for the max_attempts field.
+	resourcegroup.DefaultMaxAttempts = resourcegroupDescMaxAttempts.Default.(int)
+	// resourcegroupDescPendingTimeout is the schema descriptor for pending_timeout field.
+	resourcegroupDescPendingTimeout := resourcegroupFields[15].Descriptor()
+	// resourcegroup.DefaultPendingTimeout holds the default value on creation for the pending_timeout field.
+	resourcegroup.DefaultPendingTimeout = resourcegroupDescPendingTimeout.Default.(int)
+	// resourcegroupDescHalfLife is the schema descriptor for half_life field.
+	resourcegroupDescHalfLife := resourcegroupFields[16].Descriptor()
+	// resourcegroup.DefaultHalfLife holds the default value on creation for the half_life field.
+	resourcegroup.DefaultHalfLife = resourcegroupDescHalfLife.Default.(int)
+	// resourcegroupDescLookback is the schema descriptor for lookback field.
+	resourcegroupDescLookback := resourcegroupFields[17].Descriptor()
+	// resourcegroup.DefaultLookback holds the default value on creation for the lookback field.
+	resourcegroup.DefaultLookback = resourcegroupDescLookback.Default.(int)
 	// resourcegroupDescID is the schema descriptor for id field.
 	resourcegroupDescID := resourcegroupMixinFields0[0].Descriptor()
 	// resourcegroup.DefaultID holds the default value on creation for the id field.
@@ -1148,8 +1284,20 @@ func init() {
 	sessionDescStrictAgents := sessionFields[16].Descriptor()
 	// session.DefaultStrictAgents holds the default value on creation for the strict_agents field.
 	session.DefaultStrictAgents = sessionDescStrictAgents.Default.(bool)
+	// sessionDescPreemptible is the schema descriptor for preemptible field.
+	sessionDescPreemptible := sessionFields[18].Descriptor()
+	// session.DefaultPreemptible holds the default value on creation for the preemptible field.
+	session.DefaultPreemptible = sessionDescPreemptible.Default.(bool)
+	// sessionDescIdleExempt is the schema descriptor for idle_exempt field.
+	sessionDescIdleExempt := sessionFields[19].Descriptor()
+	// session.DefaultIdleExempt holds the default value on creation for the idle_exempt field.
+	session.DefaultIdleExempt = sessionDescIdleExempt.Default.(bool)
+	// sessionDescAvoidAgents is the schema descriptor for avoid_agents field.
+	sessionDescAvoidAgents := sessionFields[21].Descriptor()
+	// session.DefaultAvoidAgents holds the default value on creation for the avoid_agents field.
+	session.DefaultAvoidAgents = sessionDescAvoidAgents.Default.([]uuid.UUID)
 	// sessionDescAttempt is the schema descriptor for attempt field.
-	sessionDescAttempt := sessionFields[22].Descriptor()
+	sessionDescAttempt := sessionFields[28].Descriptor()
 	// session.DefaultAttempt holds the default value on creation for the attempt field.
 	session.DefaultAttempt = sessionDescAttempt.Default.(int)
 	// sessionDescID is the schema descriptor for id field.
@@ -1202,6 +1350,45 @@ func init() {
 	sessioneventDescID := sessioneventMixinFields0[0].Descriptor()
 	// sessionevent.DefaultID holds the default value on creation for the id field.
 	sessionevent.DefaultID = sessioneventDescID.Default.(func() uuid.UUID)
+	sessiongroupMixin := schema.SessionGroup{}.Mixin()
+	sessiongroupInters := schema.SessionGroup{}.Interceptors()
+	sessiongroup.Interceptors[0] = sessiongroupInters[0]
+	sessiongroupMixinFields0 := sessiongroupMixin[0].Fields()
+	_ = sessiongroupMixinFields0
+	sessiongroupMixinFields1 := sessiongroupMixin[1].Fields()
+	_ = sessiongroupMixinFields1
+	sessiongroupFields := schema.SessionGroup{}.Fields()
+	_ = sessiongroupFields
+	// sessiongroupDescCreatedAt is the schema descriptor for created_at field.
+	sessiongroupDescCreatedAt := sessiongroupMixinFields1[0].Descriptor()
+	// sessiongroup.DefaultCreatedAt holds the default value on creation for the created_at field.
+	sessiongroup.DefaultCreatedAt = sessiongroupDescCreatedAt.Default.(func() time.Time)
+	// sessiongroupDescName is the schema descriptor for name field.
+	sessiongroupDescName := sessiongroupFields[0].Descriptor()
+	// sessiongroup.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	sessiongroup.NameValidator = func() func(string) error {
+		validators := sessiongroupDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// sessiongroupDescStrict is the schema descriptor for strict field.
+	sessiongroupDescStrict := sessiongroupFields[2].Descriptor()
+	// sessiongroup.DefaultStrict holds the default value on creation for the strict field.
+	sessiongroup.DefaultStrict = sessiongroupDescStrict.Default.(bool)
+	// sessiongroupDescID is the schema descriptor for id field.
+	sessiongroupDescID := sessiongroupMixinFields0[0].Descriptor()
+	// sessiongroup.DefaultID holds the default value on creation for the id field.
+	sessiongroup.DefaultID = sessiongroupDescID.Default.(func() uuid.UUID)
 	sessionmountMixin := schema.SessionMount{}.Mixin()
 	sessionmountInters := schema.SessionMount{}.Interceptors()
 	sessionmount.Interceptors[0] = sessionmountInters[0]
@@ -1221,6 +1408,27 @@ func init() {
 	sessionmountDescID := sessionmountMixinFields0[0].Descriptor()
 	// sessionmount.DefaultID holds the default value on creation for the id field.
 	sessionmount.DefaultID = sessionmountDescID.Default.(func() uuid.UUID)
+	shareweightMixin := schema.ShareWeight{}.Mixin()
+	shareweightInters := schema.ShareWeight{}.Interceptors()
+	shareweight.Interceptors[0] = shareweightInters[0]
+	shareweightMixinFields0 := shareweightMixin[0].Fields()
+	_ = shareweightMixinFields0
+	shareweightMixinFields1 := shareweightMixin[1].Fields()
+	_ = shareweightMixinFields1
+	shareweightFields := schema.ShareWeight{}.Fields()
+	_ = shareweightFields
+	// shareweightDescCreatedAt is the schema descriptor for created_at field.
+	shareweightDescCreatedAt := shareweightMixinFields1[0].Descriptor()
+	// shareweight.DefaultCreatedAt holds the default value on creation for the created_at field.
+	shareweight.DefaultCreatedAt = shareweightDescCreatedAt.Default.(func() time.Time)
+	// shareweightDescWeight is the schema descriptor for weight field.
+	shareweightDescWeight := shareweightFields[0].Descriptor()
+	// shareweight.WeightValidator is a validator for the "weight" field. It is called by the builders before save.
+	shareweight.WeightValidator = shareweightDescWeight.Validators[0].(func(float64) error)
+	// shareweightDescID is the schema descriptor for id field.
+	shareweightDescID := shareweightMixinFields0[0].Descriptor()
+	// shareweight.DefaultID holds the default value on creation for the id field.
+	shareweight.DefaultID = shareweightDescID.Default.(func() uuid.UUID)
 	slottypeMixin := schema.SlotType{}.Mixin()
 	slottypeInters := schema.SlotType{}.Interceptors()
 	slottype.Interceptors[0] = slottypeInters[0]

@@ -25,6 +25,10 @@ func (Agent) Fields() []ent.Field {
 		field.String("name").Unique().NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
 		field.Enum("status").Values("alive", "lost", "terminated").Default("alive"),
 		field.Bool("schedulable").Default(true),
+		field.String("cordon_reason").Default(""),                                          // why nothing new lands there, as an admin put it
+		field.Time("drain_deadline").Optional().Nillable(),                                 // set while it is drained
+		field.Enum("drain_action").Values("reschedule", "terminate").Optional().Nillable(), // on what still runs then
+		field.Time("lost_at").Optional().Nillable(),
 		field.String("incarnation").Default("").Annotations(entgql.Skip()),
 		field.String("version").Default(""),
 		field.String("architecture").Default(""),
@@ -32,6 +36,8 @@ func (Agent) Fields() []ent.Field {
 		field.JSON("plugins", []report.Plugin{}).Default([]report.Plugin{}),
 		field.JSON("probes", []report.Probe{}).Default([]report.Probe{}),
 		field.JSON("volumes", []string{}).Default([]string{}).Annotations(entgql.Skip()),
+		field.JSON("counters", report.Counters{}).Default(report.Counters{}).Annotations(entgql.Skip()),
+		field.JSON("links", []report.Link{}).Default([]report.Link{}).Annotations(entgql.Skip()),
 		field.Time("first_seen_at").Default(now).Immutable().Annotations(entgql.OrderField("FIRST_SEEN_AT")),
 		field.Time("last_seen_at").Default(now),
 		field.UUID("resource_group_id", uuid.UUID{}),

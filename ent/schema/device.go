@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 )
 
@@ -29,6 +30,10 @@ func (Device) Fields() []ent.Field {
 		field.JSON("capacity", resource.Slots{}).Default(resource.Slots{}), // a report, replaced as a whole
 		field.JSON("attributes", map[string]string{}).Default(map[string]string{}),
 		field.Int("numa_node").Optional().Nillable(),
+		field.String("pcie_root").Default("").Annotations(entgql.Skip()),
+		field.String("parent").Default("").Annotations(entgql.Skip()),                                           // device_id of what a partition is cut from
+		field.JSON("groups", []string{}).Default([]string{}).Annotations(entgql.Skip()),                         // devices that belong together
+		field.JSON("consumes", []report.CounterUse{}).Default([]report.CounterUse{}).Annotations(entgql.Skip()), // of its agent's counters
 		field.Enum("health").Values("healthy", "degraded", "unhealthy", "lost", "unknown").Default("unknown"),
 		field.String("health_message").Default(""),
 		field.Bool("allocatable").Default(true),

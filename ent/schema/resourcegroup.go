@@ -27,7 +27,17 @@ func (ResourceGroup) Fields() []ent.Field {
 		field.Strings("session_types").Default([]string{"interactive", "batch", "inference"}), // allowed ones
 		field.Enum("strategy").Values("pack", "concentrated", "dispersed", "roundrobin").Default("pack"),
 		field.Enum("order").Values("fifo", "lifo", "drf", "fair_share").Default("fifo").StorageKey("queue_order"),
-		field.Int("hold_after").Default(600), // seconds; negative is never
+		field.Int("hold_after").Default(600),                                 // seconds; negative is never
+		field.Enum("split").Values("fill", "evenly", "none").Default("fill"), // parts of devices over several
+		field.Enum("preemption").Values("off", "terminate", "reschedule").Default("off"),
+		field.Enum("preemption_scope").Values("user", "project", "domain", "group").Default("user"),
+		field.Int("preemption_after").Default(300), // seconds that a session runs before it may be preempted
+		field.Enum("lost_policy").Values("wait", "fail", "reschedule").Default("wait"),
+		field.Int("lost_after").Default(300), // seconds from the loss of an agent to that
+		field.Int("max_attempts").Default(3),
+		field.Int("pending_timeout").Default(0),       // seconds; 0 is never
+		field.Int("half_life").Default(7 * 24 * 3600), // seconds, of usage that fair share counts
+		field.Int("lookback").Default(28 * 24 * 3600), // seconds
 	}
 }
 
@@ -35,6 +45,8 @@ func (ResourceGroup) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.To("agents", Agent.Type).Annotations(entgql.RelayConnection()),
 		edge.To("grants", GroupGrant.Type).Annotations(entsql.OnDelete(entsql.Cascade)),
+		edge.To("shares", ShareWeight.Type).Annotations(entgql.Skip(), entsql.OnDelete(entsql.Cascade)),
+		edge.To("idle_bindings", IdleBinding.Type).Annotations(entgql.Skip(), entsql.OnDelete(entsql.Cascade)),
 		edge.To("presets", ResourcePreset.Type).Annotations(entgql.Skip(), entsql.OnDelete(entsql.Cascade)),
 	}
 }

@@ -40,10 +40,17 @@ func (Session) Fields() []ent.Field {
 		field.String("idempotency_key").Optional().Nillable().Immutable().Annotations(entgql.Skip()),
 		field.Enum("termination_reason").Optional().Nillable().
 			Values("user_requested", "completed", "failed", "out_of_memory", "image_pull_failed", "start_failed",
-				"deadline_exceeded", "agent_lost", "kernel_lost", "shutdown", "dependency_failed"),
+				"deadline_exceeded", "agent_lost", "kernel_lost", "shutdown", "dependency_failed",
+				"preempted", "drained", "idle", "lifetime", "pending_timeout"),
 		field.String("status_message").Default(""),
 		field.Time("starts_at").Optional().Nillable().Immutable(), // not before
 		field.Bool("strict_agents").Default(false).Immutable(),    // on its agents or nowhere
+		field.Int("lifetime").Optional().Nillable().Immutable(),   // seconds it may run
+		field.Bool("preemptible").Default(false).Immutable(),
+		field.Bool("idle_exempt").Default(false),
+		field.JSON("idle", &report.Idle{}).Optional(),                                               // what would end it next
+		field.JSON("avoid_agents", []uuid.UUID{}).Default([]uuid.UUID{}).Annotations(entgql.Skip()), // that failed it
+		field.UUID("session_group_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 		field.Time("scheduled_at").Optional().Nillable(),
 		field.Time("started_at").Optional().Nillable(),
 		field.Time("terminated_at").Optional().Nillable(),
@@ -68,6 +75,7 @@ func (Session) Edges() []ent.Edge {
 		edge.To("mounts", SessionMount.Type),
 		edge.To("history", SessionEvent.Type),
 		edge.To("agents", Agent.Type), // that were asked for
+		edge.From("session_group", SessionGroup.Type).Ref("sessions").Field("session_group_id").Unique().Immutable(),
 		edge.To("depends_on", SessionDependency.Type).Annotations(entsql.OnDelete(entsql.Cascade)),
 		edge.To("dependents", SessionDependency.Type).Annotations(entsql.OnDelete(entsql.SetNull)),
 	}
@@ -81,6 +89,7 @@ func (Session) Indexes() []ent.Index {
 		index.Fields("status").Annotations(entsql.IndexWhere("terminated_at IS NULL")),
 		index.Fields("created_at", "id").Annotations(entsql.DescColumns("created_at")),
 		index.Fields("owner_id", "created_at"),
+		index.Fields("session_group_id").Annotations(entsql.IndexWhere("session_group_id IS NOT NULL")),
 	}
 }
 

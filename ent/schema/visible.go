@@ -75,18 +75,19 @@ var (
 	domainColumns = map[string]string{
 		"domains": "id", "projects": "domain_id", "users": "domain_id", "sessions": "domain_id", "kernels": "domain_id",
 		"allocations": "domain_id", "vfolders": "domain_id", "quota_scopes": "domain_id", "audit_entries": "domain_id",
-		"tasks": "domain_id", "invitations": "domain_id", "login_attempts": "domain_id", "identity_providers": "domain_id",
+		"session_groups": "domain_id", "tasks": "domain_id", "invitations": "domain_id", "login_attempts": "domain_id", "identity_providers": "domain_id",
 	}
 	projectColumns = map[string]string{
 		"projects": "id", "memberships": "project_id", "sessions": "project_id", "kernels": "project_id",
-		"allocations": "project_id", "vfolders": "project_id", "audit_entries": "project_id", "invitations": "project_id",
+		"session_groups": "project_id", "allocations": "project_id", "vfolders": "project_id", "audit_entries": "project_id", "invitations": "project_id",
 	}
 	objectColumns = map[string]string{
 		"domains": "id", "projects": "id", "memberships": "project_id", "users": "id", "roles": "id", "role_grants": "role_id",
 		"resource_policies": "id", "resource_groups": "id", "group_grants": "resource_group_id", "resource_presets": "id",
 		"agents": "id", "devices": "agent_id", "registries": "id", "images": "id", "volumes": "id", "volume_grants": "volume_id",
 		"sessions": "id", "kernels": "session_id", "allocations": "session_id", "session_events": "session_id",
-		"session_mounts": "session_id", "session_dependencies": "session_id", "vfolders": "id", "tasks": "id",
+		"session_mounts": "session_id", "session_dependencies": "session_id", "session_groups": "id", "share_weights": "resource_group_id",
+		"idle_checkers": "id", "idle_bindings": "checker_id", "vfolders": "id", "tasks": "id",
 	}
 )
 
@@ -268,6 +269,27 @@ func visibleGroup(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("id"), openGroups(v))
 }
 
+// visibleShare: what one's domain, one's projects and oneself have.
+func visibleShare(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.And(heldBy(v, s), sql.Or(sql.IsNull(s.C("resource_group_id")), sql.In(s.C("resource_group_id"), openGroups(v))))
+}
+
+// boundHere is the rule of idle checkers' bindings: those that may bind sessions
+// of the viewer.
+func boundHere(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.Or(
+		sql.EQ(s.C("domain_id"), v.Domain), sql.In(s.C("project_id"), ids(v.Projects)...), sql.In(s.C("resource_group_id"), openGroups(v)),
+		sql.And(sql.IsNull(s.C("domain_id")), sql.IsNull(s.C("project_id")), sql.IsNull(s.C("resource_group_id"))),
+	)
+}
+
+func visibleChecker(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	bindings := sql.Table("idle_bindings")
+	sub := sql.Select(bindings.C("checker_id")).From(bindings)
+	sub.Where(boundHere(v, sub))
+	return sql.In(s.C("id"), sub)
+}
+
 func visibleAgent(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("resource_group_id"), openGroups(v))
 }
@@ -355,6 +377,14 @@ func (SessionMount) Interceptors() []ent.Interceptor { return visible(access.Ses
 func (SessionDependency) Interceptors() []ent.Interceptor {
 	return visible(access.Session, throughSession)
 }
+func (SessionGroup) Interceptors() []ent.Interceptor { return visible(access.Session, charged) }
+func (ShareWeight) Interceptors() []ent.Interceptor {
+	return visible(access.ResourceGroup, visibleShare)
+}
+func (IdleChecker) Interceptors() []ent.Interceptor {
+	return visible(access.ResourceGroup, visibleChecker)
+}
+func (IdleBinding) Interceptors() []ent.Interceptor  { return visible(access.ResourceGroup, boundHere) }
 func (StorageProxy) Interceptors() []ent.Interceptor { return visible(access.Volume, nobody) }
 func (Volume) Interceptors() []ent.Interceptor       { return visible(access.Volume, anyone) }
 func (VolumeGrant) Interceptors() []ent.Interceptor  { return visible(access.Volume, heldOrOpen) }

@@ -63,6 +63,18 @@ const (
 	FieldStartsAt = "starts_at"
 	// FieldStrictAgents holds the string denoting the strict_agents field in the database.
 	FieldStrictAgents = "strict_agents"
+	// FieldLifetime holds the string denoting the lifetime field in the database.
+	FieldLifetime = "lifetime"
+	// FieldPreemptible holds the string denoting the preemptible field in the database.
+	FieldPreemptible = "preemptible"
+	// FieldIdleExempt holds the string denoting the idle_exempt field in the database.
+	FieldIdleExempt = "idle_exempt"
+	// FieldIdle holds the string denoting the idle field in the database.
+	FieldIdle = "idle"
+	// FieldAvoidAgents holds the string denoting the avoid_agents field in the database.
+	FieldAvoidAgents = "avoid_agents"
+	// FieldSessionGroupID holds the string denoting the session_group_id field in the database.
+	FieldSessionGroupID = "session_group_id"
 	// FieldScheduledAt holds the string denoting the scheduled_at field in the database.
 	FieldScheduledAt = "scheduled_at"
 	// FieldStartedAt holds the string denoting the started_at field in the database.
@@ -101,6 +113,8 @@ const (
 	EdgeHistory = "history"
 	// EdgeAgents holds the string denoting the agents edge name in mutations.
 	EdgeAgents = "agents"
+	// EdgeSessionGroup holds the string denoting the session_group edge name in mutations.
+	EdgeSessionGroup = "session_group"
 	// EdgeDependsOn holds the string denoting the depends_on edge name in mutations.
 	EdgeDependsOn = "depends_on"
 	// EdgeDependents holds the string denoting the dependents edge name in mutations.
@@ -168,6 +182,13 @@ const (
 	// AgentsInverseTable is the table name for the Agent entity.
 	// It exists in this package in order to avoid circular dependency with the "agent" package.
 	AgentsInverseTable = "agents"
+	// SessionGroupTable is the table that holds the session_group relation/edge.
+	SessionGroupTable = "sessions"
+	// SessionGroupInverseTable is the table name for the SessionGroup entity.
+	// It exists in this package in order to avoid circular dependency with the "sessiongroup" package.
+	SessionGroupInverseTable = "session_groups"
+	// SessionGroupColumn is the table column denoting the session_group relation/edge.
+	SessionGroupColumn = "session_group_id"
 	// DependsOnTable is the table that holds the depends_on relation/edge.
 	DependsOnTable = "session_dependencies"
 	// DependsOnInverseTable is the table name for the SessionDependency entity.
@@ -208,6 +229,12 @@ var Columns = []string{
 	FieldStatusMessage,
 	FieldStartsAt,
 	FieldStrictAgents,
+	FieldLifetime,
+	FieldPreemptible,
+	FieldIdleExempt,
+	FieldIdle,
+	FieldAvoidAgents,
+	FieldSessionGroupID,
 	FieldScheduledAt,
 	FieldStartedAt,
 	FieldTerminatedAt,
@@ -263,6 +290,12 @@ var (
 	DefaultStatusMessage string
 	// DefaultStrictAgents holds the default value on creation for the "strict_agents" field.
 	DefaultStrictAgents bool
+	// DefaultPreemptible holds the default value on creation for the "preemptible" field.
+	DefaultPreemptible bool
+	// DefaultIdleExempt holds the default value on creation for the "idle_exempt" field.
+	DefaultIdleExempt bool
+	// DefaultAvoidAgents holds the default value on creation for the "avoid_agents" field.
+	DefaultAvoidAgents []uuid.UUID
 	// DefaultAttempt holds the default value on creation for the "attempt" field.
 	DefaultAttempt int
 	// DefaultID holds the default value on creation for the "id" field.
@@ -347,6 +380,11 @@ const (
 	TerminationReasonKernelLost       TerminationReason = "kernel_lost"
 	TerminationReasonShutdown         TerminationReason = "shutdown"
 	TerminationReasonDependencyFailed TerminationReason = "dependency_failed"
+	TerminationReasonPreempted        TerminationReason = "preempted"
+	TerminationReasonDrained          TerminationReason = "drained"
+	TerminationReasonIdle             TerminationReason = "idle"
+	TerminationReasonLifetime         TerminationReason = "lifetime"
+	TerminationReasonPendingTimeout   TerminationReason = "pending_timeout"
 )
 
 func (tr TerminationReason) String() string {
@@ -356,7 +394,7 @@ func (tr TerminationReason) String() string {
 // TerminationReasonValidator is a validator for the "termination_reason" field enum values. It is called by the builders before save.
 func TerminationReasonValidator(tr TerminationReason) error {
 	switch tr {
-	case TerminationReasonUserRequested, TerminationReasonCompleted, TerminationReasonFailed, TerminationReasonOutOfMemory, TerminationReasonImagePullFailed, TerminationReasonStartFailed, TerminationReasonDeadlineExceeded, TerminationReasonAgentLost, TerminationReasonKernelLost, TerminationReasonShutdown, TerminationReasonDependencyFailed:
+	case TerminationReasonUserRequested, TerminationReasonCompleted, TerminationReasonFailed, TerminationReasonOutOfMemory, TerminationReasonImagePullFailed, TerminationReasonStartFailed, TerminationReasonDeadlineExceeded, TerminationReasonAgentLost, TerminationReasonKernelLost, TerminationReasonShutdown, TerminationReasonDependencyFailed, TerminationReasonPreempted, TerminationReasonDrained, TerminationReasonIdle, TerminationReasonLifetime, TerminationReasonPendingTimeout:
 		return nil
 	default:
 		return fmt.Errorf("session: invalid enum value for termination_reason field: %q", tr)
@@ -459,6 +497,26 @@ func ByStartsAt(opts ...sql.OrderTermOption) OrderOption {
 // ByStrictAgents orders the results by the strict_agents field.
 func ByStrictAgents(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldStrictAgents, opts...).ToFunc()
+}
+
+// ByLifetime orders the results by the lifetime field.
+func ByLifetime(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldLifetime, opts...).ToFunc()
+}
+
+// ByPreemptible orders the results by the preemptible field.
+func ByPreemptible(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPreemptible, opts...).ToFunc()
+}
+
+// ByIdleExempt orders the results by the idle_exempt field.
+func ByIdleExempt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldIdleExempt, opts...).ToFunc()
+}
+
+// BySessionGroupID orders the results by the session_group_id field.
+func BySessionGroupID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSessionGroupID, opts...).ToFunc()
 }
 
 // ByScheduledAt orders the results by the scheduled_at field.
@@ -597,6 +655,13 @@ func ByAgents(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	}
 }
 
+// BySessionGroupField orders the results by session_group field.
+func BySessionGroupField(field string, opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newSessionGroupStep(), sql.OrderByField(field, opts...))
+	}
+}
+
 // ByDependsOnCount orders the results by depends_on count.
 func ByDependsOnCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -685,6 +750,13 @@ func newAgentsStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(AgentsInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2M, false, AgentsTable, AgentsPrimaryKey...),
+	)
+}
+func newSessionGroupStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(SessionGroupInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.M2O, true, SessionGroupTable, SessionGroupColumn),
 	)
 }
 func newDependsOnStep() *sqlgraph.Step {

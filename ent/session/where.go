@@ -127,6 +127,26 @@ func StrictAgents(v bool) predicate.Session {
 	return predicate.Session(sql.FieldEQ(FieldStrictAgents, v))
 }
 
+// Lifetime applies equality check predicate on the "lifetime" field. It's identical to LifetimeEQ.
+func Lifetime(v int) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldLifetime, v))
+}
+
+// Preemptible applies equality check predicate on the "preemptible" field. It's identical to PreemptibleEQ.
+func Preemptible(v bool) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldPreemptible, v))
+}
+
+// IdleExempt applies equality check predicate on the "idle_exempt" field. It's identical to IdleExemptEQ.
+func IdleExempt(v bool) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldIdleExempt, v))
+}
+
+// SessionGroupID applies equality check predicate on the "session_group_id" field. It's identical to SessionGroupIDEQ.
+func SessionGroupID(v uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldSessionGroupID, v))
+}
+
 // ScheduledAt applies equality check predicate on the "scheduled_at" field. It's identical to ScheduledAtEQ.
 func ScheduledAt(v time.Time) predicate.Session {
 	return predicate.Session(sql.FieldEQ(FieldScheduledAt, v))
@@ -872,6 +892,116 @@ func StrictAgentsNEQ(v bool) predicate.Session {
 	return predicate.Session(sql.FieldNEQ(FieldStrictAgents, v))
 }
 
+// LifetimeEQ applies the EQ predicate on the "lifetime" field.
+func LifetimeEQ(v int) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldLifetime, v))
+}
+
+// LifetimeNEQ applies the NEQ predicate on the "lifetime" field.
+func LifetimeNEQ(v int) predicate.Session {
+	return predicate.Session(sql.FieldNEQ(FieldLifetime, v))
+}
+
+// LifetimeIn applies the In predicate on the "lifetime" field.
+func LifetimeIn(vs ...int) predicate.Session {
+	return predicate.Session(sql.FieldIn(FieldLifetime, vs...))
+}
+
+// LifetimeNotIn applies the NotIn predicate on the "lifetime" field.
+func LifetimeNotIn(vs ...int) predicate.Session {
+	return predicate.Session(sql.FieldNotIn(FieldLifetime, vs...))
+}
+
+// LifetimeGT applies the GT predicate on the "lifetime" field.
+func LifetimeGT(v int) predicate.Session {
+	return predicate.Session(sql.FieldGT(FieldLifetime, v))
+}
+
+// LifetimeGTE applies the GTE predicate on the "lifetime" field.
+func LifetimeGTE(v int) predicate.Session {
+	return predicate.Session(sql.FieldGTE(FieldLifetime, v))
+}
+
+// LifetimeLT applies the LT predicate on the "lifetime" field.
+func LifetimeLT(v int) predicate.Session {
+	return predicate.Session(sql.FieldLT(FieldLifetime, v))
+}
+
+// LifetimeLTE applies the LTE predicate on the "lifetime" field.
+func LifetimeLTE(v int) predicate.Session {
+	return predicate.Session(sql.FieldLTE(FieldLifetime, v))
+}
+
+// LifetimeIsNil applies the IsNil predicate on the "lifetime" field.
+func LifetimeIsNil() predicate.Session {
+	return predicate.Session(sql.FieldIsNull(FieldLifetime))
+}
+
+// LifetimeNotNil applies the NotNil predicate on the "lifetime" field.
+func LifetimeNotNil() predicate.Session {
+	return predicate.Session(sql.FieldNotNull(FieldLifetime))
+}
+
+// PreemptibleEQ applies the EQ predicate on the "preemptible" field.
+func PreemptibleEQ(v bool) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldPreemptible, v))
+}
+
+// PreemptibleNEQ applies the NEQ predicate on the "preemptible" field.
+func PreemptibleNEQ(v bool) predicate.Session {
+	return predicate.Session(sql.FieldNEQ(FieldPreemptible, v))
+}
+
+// IdleExemptEQ applies the EQ predicate on the "idle_exempt" field.
+func IdleExemptEQ(v bool) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldIdleExempt, v))
+}
+
+// IdleExemptNEQ applies the NEQ predicate on the "idle_exempt" field.
+func IdleExemptNEQ(v bool) predicate.Session {
+	return predicate.Session(sql.FieldNEQ(FieldIdleExempt, v))
+}
+
+// IdleIsNil applies the IsNil predicate on the "idle" field.
+func IdleIsNil() predicate.Session {
+	return predicate.Session(sql.FieldIsNull(FieldIdle))
+}
+
+// IdleNotNil applies the NotNil predicate on the "idle" field.
+func IdleNotNil() predicate.Session {
+	return predicate.Session(sql.FieldNotNull(FieldIdle))
+}
+
+// SessionGroupIDEQ applies the EQ predicate on the "session_group_id" field.
+func SessionGroupIDEQ(v uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldSessionGroupID, v))
+}
+
+// SessionGroupIDNEQ applies the NEQ predicate on the "session_group_id" field.
+func SessionGroupIDNEQ(v uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldNEQ(FieldSessionGroupID, v))
+}
+
+// SessionGroupIDIn applies the In predicate on the "session_group_id" field.
+func SessionGroupIDIn(vs ...uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldIn(FieldSessionGroupID, vs...))
+}
+
+// SessionGroupIDNotIn applies the NotIn predicate on the "session_group_id" field.
+func SessionGroupIDNotIn(vs ...uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldNotIn(FieldSessionGroupID, vs...))
+}
+
+// SessionGroupIDIsNil applies the IsNil predicate on the "session_group_id" field.
+func SessionGroupIDIsNil() predicate.Session {
+	return predicate.Session(sql.FieldIsNull(FieldSessionGroupID))
+}
+
+// SessionGroupIDNotNil applies the NotNil predicate on the "session_group_id" field.
+func SessionGroupIDNotNil() predicate.Session {
+	return predicate.Session(sql.FieldNotNull(FieldSessionGroupID))
+}
+
 // ScheduledAtEQ applies the EQ predicate on the "scheduled_at" field.
 func ScheduledAtEQ(v time.Time) predicate.Session {
 	return predicate.Session(sql.FieldEQ(FieldScheduledAt, v))
@@ -1461,6 +1591,29 @@ func HasAgents() predicate.Session {
 func HasAgentsWith(preds ...predicate.Agent) predicate.Session {
 	return predicate.Session(func(s *sql.Selector) {
 		step := newAgentsStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasSessionGroup applies the HasEdge predicate on the "session_group" edge.
+func HasSessionGroup() predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, SessionGroupTable, SessionGroupColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasSessionGroupWith applies the HasEdge predicate on the "session_group" edge with a given conditions (other predicates).
+func HasSessionGroupWith(preds ...predicate.SessionGroup) predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := newSessionGroupStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

@@ -51,6 +51,10 @@ const (
 	ResourcePreset    Kind = 35
 	Task              Kind = 36
 	SessionDependency Kind = 37
+	SessionGroup      Kind = 38
+	ShareWeight       Kind = 39
+	IdleChecker       Kind = 40
+	IdleBinding       Kind = 41
 	Other             Kind = 63
 )
 
