@@ -39,6 +39,7 @@ type Event struct {
 	ID      uuid.UUID `json:"i,omitzero"`
 	Version int       `json:"v,omitempty"` // of the entity, when it has one
 	Data    []byte    `json:"d,omitempty"`
+	By      string    `json:"b,omitempty"` // the loop that caused it, which may pass it over
 }
 
 const (
@@ -56,7 +57,7 @@ type Bus struct {
 	outbox chan Event
 
 	mu          sync.Mutex
-	subscribers map[*subscriber]struct{}
+	subscribers map[listener]struct{}
 	hole        bool // an event never reached Redis
 }
 
@@ -69,7 +70,7 @@ func New(client redis.UniversalClient, log *slog.Logger) *Bus {
 	return &Bus{
 		redis: client, log: log, origin: uuid.NewString(),
 		outbox:      make(chan Event, outboxSize),
-		subscribers: map[*subscriber]struct{}{},
+		subscribers: map[listener]struct{}{},
 	}
 }
 
@@ -89,16 +90,27 @@ func (b *Bus) Publish(_ context.Context, e Event) {
 // Lagged event in place of those it missed.
 func (b *Bus) Subscribe(ctx context.Context, topics ...Topic) <-chan Event {
 	s := &subscriber{topics: topics, ch: make(chan Event, subscriberBuffer+1)}
+	b.add(ctx, s, func() { close(s.ch) })
+	return s.ch
+}
+
+// listener is what events are given to, under the bus's lock.
+type listener interface {
+	put(e Event)
+	mark() // that events were lost
+}
+
+// add lets l hear until ctx ends, and then calls end.
+func (b *Bus) add(ctx context.Context, l listener, end func()) {
 	b.mu.Lock()
-	b.subscribers[s] = struct{}{}
+	b.subscribers[l] = struct{}{}
 	b.mu.Unlock()
 	context.AfterFunc(ctx, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		delete(b.subscribers, s)
-		close(s.ch)
+		delete(b.subscribers, l)
+		end()
 	})
-	return s.ch
 }
 
 // deliver gives an event to the subscribers of this process.
@@ -108,7 +120,7 @@ func (b *Bus) deliver(e Event) {
 	for s := range b.subscribers {
 		if e.Topic == Lagged {
 			s.mark()
-		} else if len(s.topics) == 0 || slices.Contains(s.topics, e.Topic) {
+		} else {
 			s.put(e)
 		}
 	}
@@ -142,6 +154,7 @@ type subscriber struct {
 // that looks at the present anyway.
 func (s *subscriber) put(e Event) {
 	switch {
+	case len(s.topics) > 0 && !slices.Contains(s.topics, e.Topic):
 	case s.lagged && len(s.ch) > 0:
 	case len(s.ch) >= subscriberBuffer:
 		s.mark()
