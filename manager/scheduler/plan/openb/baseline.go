@@ -1,6 +1,7 @@
 package openb
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -113,12 +114,16 @@ func greedy(make func(nodes []Node, list []Task) scorer) Policy {
 	}
 }
 
+// usual is the part of a list that FGD's mixture covers: the most frequent
+// tasks, as in the published one.
+const usual = 0.95
+
 // FGD is fragmentation gradient descent: the placement after which the GPUs
-// that a random task of the list could not use grow least. The published one
-// goes by the order of node names among nearly equal ones; here the fuller node
-// wins, by a hundredth of the part of eight GPUs that it has left.
+// that a usual task of the list could not use grow least. As in the published
+// one the score is in whole percent of a logistic curve, and equal ones go to
+// the earlier node.
 var FGD = greedy(func(_ []Node, list []Task) scorer {
-	types := GivenTypes(list)
+	types := usualTypes(list)
 	known := map[state]float64{}
 	fragments := func(s *state) float64 {
 		if f, ok := known[*s]; ok {
@@ -126,40 +131,51 @@ var FGD = greedy(func(_ []Node, list []Task) scorer {
 		}
 		f := 0.0
 		for i := range types {
-			f += types[i].Share * float64(types[i].fragment(s))
+			f += types[i].share * float64(types[i].fragment(s))
 		}
 		known[*s] = f
 		return f
 	}
 	return func(before, after *state) float64 {
-		return (fragments(after)-fragments(before))/1000 + 0.01*float64(after.left())/8000
+		return -math.Floor(100 / (1 + math.Exp((fragments(after)-fragments(before))/1000)))
 	}
 })
 
-// Type is a distinct task of a list and its share in it.
-type Type struct {
+// kind is a distinct task of a list and its share in it.
+type kind struct {
 	Task
-	Share float64
+	share float64
 }
 
-// GivenTypes are the distinct tasks of a list in the order of their occurrence.
-func GivenTypes(list []Task) []Type {
+// usualTypes are the most frequent tasks of a list, the first of equals first.
+func usualTypes(list []Task) []kind {
 	at := map[Task]int{}
-	var types []Type
+	var types []kind
 	for _, t := range list {
 		n, ok := at[t]
 		if !ok {
 			n = len(types)
 			at[t] = n
-			types = append(types, Type{Task: t})
+			types = append(types, kind{Task: t})
 		}
-		types[n].Share += 1 / float64(len(list))
+		types[n].share++
+	}
+	slices.SortStableFunc(types, func(a, b kind) int { return cmp.Compare(b.share, a.share) })
+	sum := 0.0
+	for i := range types {
+		if sum += types[i].share; sum >= usual*float64(len(list)) {
+			types = types[:i+1]
+			break
+		}
+	}
+	for i := range types {
+		types[i].share /= sum
 	}
 	return types
 }
 
 // fragment is what of a node's free GPUs the task cannot use.
-func (t *Type) fragment(s *state) (sum int64) {
+func (t *kind) fragment(s *state) (sum int64) {
 	able := 0
 	for _, f := range s.free[:s.gpus] {
 		if int64(f) >= t.Milli {
@@ -187,27 +203,43 @@ var BestFit = greedy(func(nodes []Node, _ []Task) scorer {
 	}
 })
 
-// Random takes any node that has room, and any GPU there.
+// Random takes any node that has room, and there any GPU that has.
 func Random(nodes []Node, _, arrivals []Task, seed uint64) Result {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	states := begin(nodes)
 	start, placed := time.Now(), int64(0)
 	for i := range arrivals {
+		t := &arrivals[i]
 		var able []int
 		for n := range states {
-			if t := &arrivals[i]; states[n].allows(t) && (t.GPUs == 0 || t.GPUs <= states[n].gpus && int64(states[n].free[t.GPUs-1]) >= t.Milli) {
+			if states[n].allows(t) && (t.GPUs == 0 || states[n].roomy(t) >= t.GPUs) {
 				able = append(able, n)
 			}
 		}
 		if len(able) == 0 {
 			continue
 		}
-		n := able[rng.IntN(len(able))]
-		options := states[n].options(&arrivals[i])
-		states[n] = options[rng.IntN(len(options))]
-		placed += arrivals[i].GPU()
+		states[able[rng.IntN(len(able))]].takeAny(t, rng)
+		placed += t.GPU()
 	}
 	return result(nodes, placed, len(arrivals), start)
+}
+
+// roomy counts the GPUs that can take the task; they come first.
+func (s *state) roomy(t *Task) (n int) {
+	for n < s.gpus && int64(s.free[n]) >= t.Milli {
+		n++
+	}
+	return n
+}
+
+// takeAny places a task that fits on any of its GPUs.
+func (s *state) takeAny(t *Task, rng *rand.Rand) {
+	s.cpu, s.mem = s.cpu-t.CPU, s.mem-t.Mem
+	for _, g := range rng.Perm(s.roomy(t))[:t.GPUs] {
+		s.free[g] -= int16(t.Milli)
+	}
+	s.sort()
 }
 
 func begin(nodes []Node) []state {
