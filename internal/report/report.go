@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/berthhq/berth/internal/resource"
 )
 
@@ -21,6 +23,18 @@ type Pending struct {
 	Limits    []LimitReached  `json:"limits"`
 	Nearest   *NearestFit     `json:"nearest,omitempty"`
 	Order     *Ordering       `json:"order,omitempty"`
+	// EstimatedStart is when it starts at the latest if nothing goes before it:
+	// what is in its way has ended by then. Nil where lifetimes do not tell.
+	EstimatedStart *time.Time `json:"estimated_start,omitempty"`
+	// Room is what ends so that it can start.
+	Room *Room `json:"room,omitempty"`
+}
+
+// Room is made for a session by ending others of a lower priority.
+type Room struct {
+	Since    time.Time   `json:"since"`
+	Sessions []uuid.UUID `json:"sessions"` // that are ended for it; those that wait must not be told
+	Agents   []uuid.UUID `json:"agents"`   // on which
 }
 
 // Ordering says why a session has its place among those of its priority, where
