@@ -26,6 +26,7 @@ import (
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/identityprovider"
+	"github.com/berthhq/berth/ent/idleactivity"
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
@@ -90,6 +91,8 @@ type Client struct {
 	GroupGrant *GroupGrantClient
 	// IdentityProvider is the client for interacting with the IdentityProvider builders.
 	IdentityProvider *IdentityProviderClient
+	// IdleActivity is the client for interacting with the IdleActivity builders.
+	IdleActivity *IdleActivityClient
 	// IdleBinding is the client for interacting with the IdleBinding builders.
 	IdleBinding *IdleBindingClient
 	// IdleChecker is the client for interacting with the IdleChecker builders.
@@ -181,6 +184,7 @@ func (c *Client) init() {
 	c.Fence = NewFenceClient(c.config)
 	c.GroupGrant = NewGroupGrantClient(c.config)
 	c.IdentityProvider = NewIdentityProviderClient(c.config)
+	c.IdleActivity = NewIdleActivityClient(c.config)
 	c.IdleBinding = NewIdleBindingClient(c.config)
 	c.IdleChecker = NewIdleCheckerClient(c.config)
 	c.Image = NewImageClient(c.config)
@@ -318,6 +322,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Fence:             NewFenceClient(cfg),
 		GroupGrant:        NewGroupGrantClient(cfg),
 		IdentityProvider:  NewIdentityProviderClient(cfg),
+		IdleActivity:      NewIdleActivityClient(cfg),
 		IdleBinding:       NewIdleBindingClient(cfg),
 		IdleChecker:       NewIdleCheckerClient(cfg),
 		Image:             NewImageClient(cfg),
@@ -382,6 +387,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Fence:             NewFenceClient(cfg),
 		GroupGrant:        NewGroupGrantClient(cfg),
 		IdentityProvider:  NewIdentityProviderClient(cfg),
+		IdleActivity:      NewIdleActivityClient(cfg),
 		IdleBinding:       NewIdleBindingClient(cfg),
 		IdleChecker:       NewIdleCheckerClient(cfg),
 		Image:             NewImageClient(cfg),
@@ -447,12 +453,12 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.AccessToken, c.Agent, c.Allocation, c.AuditEntry, c.Device, c.Domain,
-		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleBinding,
-		c.IdleChecker, c.Image, c.Invitation, c.JoinToken, c.Kernel, c.Keypair,
-		c.LoginAttempt, c.LoginSession, c.Membership, c.PolicyAttachment, c.Project,
-		c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
-		c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey, c.Session,
-		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
+		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity,
+		c.IdleBinding, c.IdleChecker, c.Image, c.Invitation, c.JoinToken, c.Kernel,
+		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.PolicyAttachment,
+		c.Project, c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup,
+		c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey,
+		c.Session, c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
 		c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder, c.Volume,
 		c.VolumeGrant,
 	} {
@@ -465,12 +471,12 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.AccessToken, c.Agent, c.Allocation, c.AuditEntry, c.Device, c.Domain,
-		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleBinding,
-		c.IdleChecker, c.Image, c.Invitation, c.JoinToken, c.Kernel, c.Keypair,
-		c.LoginAttempt, c.LoginSession, c.Membership, c.PolicyAttachment, c.Project,
-		c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
-		c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey, c.Session,
-		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
+		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity,
+		c.IdleBinding, c.IdleChecker, c.Image, c.Invitation, c.JoinToken, c.Kernel,
+		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.PolicyAttachment,
+		c.Project, c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup,
+		c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey,
+		c.Session, c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
 		c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User, c.Vfolder, c.Volume,
 		c.VolumeGrant,
 	} {
@@ -501,6 +507,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.GroupGrant.mutate(ctx, m)
 	case *IdentityProviderMutation:
 		return c.IdentityProvider.mutate(ctx, m)
+	case *IdleActivityMutation:
+		return c.IdleActivity.mutate(ctx, m)
 	case *IdleBindingMutation:
 		return c.IdleBinding.mutate(ctx, m)
 	case *IdleCheckerMutation:
@@ -2265,6 +2273,156 @@ func (c *IdentityProviderClient) mutate(ctx context.Context, m *IdentityProvider
 		return (&IdentityProviderDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown IdentityProvider mutation op: %q", m.Op())
+	}
+}
+
+// IdleActivityClient is a client for the IdleActivity schema.
+type IdleActivityClient struct {
+	config
+}
+
+// NewIdleActivityClient returns a client for the IdleActivity from the given config.
+func NewIdleActivityClient(c config) *IdleActivityClient {
+	return &IdleActivityClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `idleactivity.Hooks(f(g(h())))`.
+func (c *IdleActivityClient) Use(hooks ...Hook) {
+	c.hooks.IdleActivity = append(c.hooks.IdleActivity, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `idleactivity.Intercept(f(g(h())))`.
+func (c *IdleActivityClient) Intercept(interceptors ...Interceptor) {
+	c.inters.IdleActivity = append(c.inters.IdleActivity, interceptors...)
+}
+
+// Create returns a builder for creating a IdleActivity entity.
+func (c *IdleActivityClient) Create() *IdleActivityCreate {
+	mutation := newIdleActivityMutation(c.config, OpCreate)
+	return &IdleActivityCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of IdleActivity entities.
+func (c *IdleActivityClient) CreateBulk(builders ...*IdleActivityCreate) *IdleActivityCreateBulk {
+	return &IdleActivityCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *IdleActivityClient) MapCreateBulk(slice any, setFunc func(*IdleActivityCreate, int)) *IdleActivityCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &IdleActivityCreateBulk{err: fmt.Errorf("calling to IdleActivityClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*IdleActivityCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &IdleActivityCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for IdleActivity.
+func (c *IdleActivityClient) Update() *IdleActivityUpdate {
+	mutation := newIdleActivityMutation(c.config, OpUpdate)
+	return &IdleActivityUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *IdleActivityClient) UpdateOne(_m *IdleActivity) *IdleActivityUpdateOne {
+	mutation := newIdleActivityMutation(c.config, OpUpdateOne, withIdleActivity(_m))
+	return &IdleActivityUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *IdleActivityClient) UpdateOneID(id uuid.UUID) *IdleActivityUpdateOne {
+	mutation := newIdleActivityMutation(c.config, OpUpdateOne, withIdleActivityID(id))
+	return &IdleActivityUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for IdleActivity.
+func (c *IdleActivityClient) Delete() *IdleActivityDelete {
+	mutation := newIdleActivityMutation(c.config, OpDelete)
+	return &IdleActivityDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *IdleActivityClient) DeleteOne(_m *IdleActivity) *IdleActivityDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *IdleActivityClient) DeleteOneID(id uuid.UUID) *IdleActivityDeleteOne {
+	builder := c.Delete().Where(idleactivity.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &IdleActivityDeleteOne{builder}
+}
+
+// Query returns a query builder for IdleActivity.
+func (c *IdleActivityClient) Query() *IdleActivityQuery {
+	return &IdleActivityQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeIdleActivity},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a IdleActivity entity by its id.
+func (c *IdleActivityClient) Get(ctx context.Context, id uuid.UUID) (*IdleActivity, error) {
+	return c.Query().Where(idleactivity.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *IdleActivityClient) GetX(ctx context.Context, id uuid.UUID) *IdleActivity {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QuerySession queries the session edge of a IdleActivity.
+func (c *IdleActivityClient) QuerySession(_m *IdleActivity) *SessionQuery {
+	query := (&SessionClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(idleactivity.Table, idleactivity.FieldID, id),
+			sqlgraph.To(session.Table, session.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, idleactivity.SessionTable, idleactivity.SessionColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *IdleActivityClient) Hooks() []Hook {
+	return c.hooks.IdleActivity
+}
+
+// Interceptors returns the client interceptors.
+func (c *IdleActivityClient) Interceptors() []Interceptor {
+	inters := c.inters.IdleActivity
+	return append(inters[:len(inters):len(inters)], idleactivity.Interceptors[:]...)
+}
+
+func (c *IdleActivityClient) mutate(ctx context.Context, m *IdleActivityMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&IdleActivityCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&IdleActivityUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&IdleActivityUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&IdleActivityDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown IdleActivity mutation op: %q", m.Op())
 	}
 }
 
@@ -8386,21 +8544,22 @@ func (c *VolumeGrantClient) mutate(ctx context.Context, m *VolumeGrantMutation) 
 type (
 	hooks struct {
 		AccessToken, Agent, Allocation, AuditEntry, Device, Domain, ExternalIdentity,
-		Fence, GroupGrant, IdentityProvider, IdleBinding, IdleChecker, Image,
-		Invitation, JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
-		PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry, ResourceGroup,
-		ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant, SSHKey, Session,
-		SessionDependency, SessionEvent, SessionGroup, SessionMount, ShareWeight,
-		SlotType, StorageProxy, Task, User, Vfolder, Volume, VolumeGrant []ent.Hook
+		Fence, GroupGrant, IdentityProvider, IdleActivity, IdleBinding, IdleChecker,
+		Image, Invitation, JoinToken, Kernel, Keypair, LoginAttempt, LoginSession,
+		Membership, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
+		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
+		SSHKey, Session, SessionDependency, SessionEvent, SessionGroup, SessionMount,
+		ShareWeight, SlotType, StorageProxy, Task, User, Vfolder, Volume,
+		VolumeGrant []ent.Hook
 	}
 	inters struct {
 		AccessToken, Agent, Allocation, AuditEntry, Device, Domain, ExternalIdentity,
-		Fence, GroupGrant, IdentityProvider, IdleBinding, IdleChecker, Image,
-		Invitation, JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
-		PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry, ResourceGroup,
-		ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant, SSHKey, Session,
-		SessionDependency, SessionEvent, SessionGroup, SessionMount, ShareWeight,
-		SlotType, StorageProxy, Task, User, Vfolder, Volume,
+		Fence, GroupGrant, IdentityProvider, IdleActivity, IdleBinding, IdleChecker,
+		Image, Invitation, JoinToken, Kernel, Keypair, LoginAttempt, LoginSession,
+		Membership, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
+		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
+		SSHKey, Session, SessionDependency, SessionEvent, SessionGroup, SessionMount,
+		ShareWeight, SlotType, StorageProxy, Task, User, Vfolder, Volume,
 		VolumeGrant []ent.Interceptor
 	}
 )

@@ -22,6 +22,7 @@ import (
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/identityprovider"
+	"github.com/berthhq/berth/ent/idleactivity"
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
@@ -127,6 +128,7 @@ func checkColumn(t, c string) error {
 			fence.Table:             fence.ValidColumn,
 			groupgrant.Table:        groupgrant.ValidColumn,
 			identityprovider.Table:  identityprovider.ValidColumn,
+			idleactivity.Table:      idleactivity.ValidColumn,
 			idlebinding.Table:       idlebinding.ValidColumn,
 			idlechecker.Table:       idlechecker.ValidColumn,
 			image.Table:             image.ValidColumn,

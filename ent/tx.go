@@ -34,6 +34,8 @@ type Tx struct {
 	GroupGrant *GroupGrantClient
 	// IdentityProvider is the client for interacting with the IdentityProvider builders.
 	IdentityProvider *IdentityProviderClient
+	// IdleActivity is the client for interacting with the IdleActivity builders.
+	IdleActivity *IdleActivityClient
 	// IdleBinding is the client for interacting with the IdleBinding builders.
 	IdleBinding *IdleBindingClient
 	// IdleChecker is the client for interacting with the IdleChecker builders.
@@ -245,6 +247,7 @@ func (tx *Tx) init() {
 	tx.Fence = NewFenceClient(tx.config)
 	tx.GroupGrant = NewGroupGrantClient(tx.config)
 	tx.IdentityProvider = NewIdentityProviderClient(tx.config)
+	tx.IdleActivity = NewIdleActivityClient(tx.config)
 	tx.IdleBinding = NewIdleBindingClient(tx.config)
 	tx.IdleChecker = NewIdleCheckerClient(tx.config)
 	tx.Image = NewImageClient(tx.config)

@@ -129,6 +129,18 @@ func (f IdentityProviderFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.V
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.IdentityProviderMutation", m)
 }
 
+// The IdleActivityFunc type is an adapter to allow the use of ordinary
+// function as IdleActivity mutator.
+type IdleActivityFunc func(context.Context, *ent.IdleActivityMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f IdleActivityFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.IdleActivityMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.IdleActivityMutation", m)
+}
+
 // The IdleBindingFunc type is an adapter to allow the use of ordinary
 // function as IdleBinding mutator.
 type IdleBindingFunc func(context.Context, *ent.IdleBindingMutation) (ent.Value, error)

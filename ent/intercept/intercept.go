@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/identityprovider"
+	"github.com/berthhq/berth/ent/idleactivity"
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
@@ -380,6 +381,33 @@ func (f TraverseIdentityProvider) Traverse(ctx context.Context, q ent.Query) err
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.IdentityProviderQuery", q)
+}
+
+// The IdleActivityFunc type is an adapter to allow the use of ordinary function as a Querier.
+type IdleActivityFunc func(context.Context, *ent.IdleActivityQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f IdleActivityFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.IdleActivityQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.IdleActivityQuery", q)
+}
+
+// The TraverseIdleActivity type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseIdleActivity func(context.Context, *ent.IdleActivityQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseIdleActivity) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseIdleActivity) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.IdleActivityQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.IdleActivityQuery", q)
 }
 
 // The IdleBindingFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -1350,6 +1378,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.GroupGrantQuery, predicate.GroupGrant, groupgrant.OrderOption]{typ: ent.TypeGroupGrant, tq: q}, nil
 	case *ent.IdentityProviderQuery:
 		return &query[*ent.IdentityProviderQuery, predicate.IdentityProvider, identityprovider.OrderOption]{typ: ent.TypeIdentityProvider, tq: q}, nil
+	case *ent.IdleActivityQuery:
+		return &query[*ent.IdleActivityQuery, predicate.IdleActivity, idleactivity.OrderOption]{typ: ent.TypeIdleActivity, tq: q}, nil
 	case *ent.IdleBindingQuery:
 		return &query[*ent.IdleBindingQuery, predicate.IdleBinding, idlebinding.OrderOption]{typ: ent.TypeIdleBinding, tq: q}, nil
 	case *ent.IdleCheckerQuery:

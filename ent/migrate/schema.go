@@ -472,6 +472,26 @@ var (
 			},
 		},
 	}
+	// IdleActivitiesColumns holds the columns for the "idle_activities" table.
+	IdleActivitiesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "at", Type: field.TypeTime},
+		{Name: "session_id", Type: field.TypeUUID},
+	}
+	// IdleActivitiesTable holds the schema information for the "idle_activities" table.
+	IdleActivitiesTable = &schema.Table{
+		Name:       "idle_activities",
+		Columns:    IdleActivitiesColumns,
+		PrimaryKey: []*schema.Column{IdleActivitiesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "idle_activities_sessions_session",
+				Columns:    []*schema.Column{IdleActivitiesColumns[2]},
+				RefColumns: []*schema.Column{SessionsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+	}
 	// IdleBindingsColumns holds the columns for the "idle_bindings" table.
 	IdleBindingsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -2053,6 +2073,7 @@ var (
 		FencesTable,
 		GroupGrantsTable,
 		IdentityProvidersTable,
+		IdleActivitiesTable,
 		IdleBindingsTable,
 		IdleCheckersTable,
 		ImagesTable,
@@ -2112,6 +2133,7 @@ func init() {
 	}
 	IdentityProvidersTable.ForeignKeys[0].RefTable = DomainsTable
 	IdentityProvidersTable.ForeignKeys[1].RefTable = ProjectsTable
+	IdleActivitiesTable.ForeignKeys[0].RefTable = SessionsTable
 	IdleBindingsTable.ForeignKeys[0].RefTable = DomainsTable
 	IdleBindingsTable.ForeignKeys[1].RefTable = ProjectsTable
 	IdleBindingsTable.ForeignKeys[2].RefTable = IdleCheckersTable

@@ -36,6 +36,9 @@ type GroupGrant func(*sql.Selector)
 // IdentityProvider is the predicate function for identityprovider builders.
 type IdentityProvider func(*sql.Selector)
 
+// IdleActivity is the predicate function for idleactivity builders.
+type IdleActivity func(*sql.Selector)
+
 // IdleBinding is the predicate function for idlebinding builders.
 type IdleBinding func(*sql.Selector)
 

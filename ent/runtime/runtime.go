@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/identityprovider"
+	"github.com/berthhq/berth/ent/idleactivity"
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
@@ -475,6 +476,17 @@ func init() {
 	identityproviderDescID := identityproviderMixinFields0[0].Descriptor()
 	// identityprovider.DefaultID holds the default value on creation for the id field.
 	identityprovider.DefaultID = identityproviderDescID.Default.(func() uuid.UUID)
+	idleactivityMixin := schema.IdleActivity{}.Mixin()
+	idleactivityInters := schema.IdleActivity{}.Interceptors()
+	idleactivity.Interceptors[0] = idleactivityInters[0]
+	idleactivityMixinFields0 := idleactivityMixin[0].Fields()
+	_ = idleactivityMixinFields0
+	idleactivityFields := schema.IdleActivity{}.Fields()
+	_ = idleactivityFields
+	// idleactivityDescID is the schema descriptor for id field.
+	idleactivityDescID := idleactivityMixinFields0[0].Descriptor()
+	// idleactivity.DefaultID holds the default value on creation for the id field.
+	idleactivity.DefaultID = idleactivityDescID.Default.(func() uuid.UUID)
 	idlebindingMixin := schema.IdleBinding{}.Mixin()
 	idlebindingInters := schema.IdleBinding{}.Interceptors()
 	idlebinding.Interceptors[0] = idlebindingInters[0]

@@ -385,6 +385,7 @@ func (IdleChecker) Interceptors() []ent.Interceptor {
 	return visible(access.ResourceGroup, visibleChecker)
 }
 func (IdleBinding) Interceptors() []ent.Interceptor  { return visible(access.ResourceGroup, boundHere) }
+func (IdleActivity) Interceptors() []ent.Interceptor { return visible(access.System, nobody) }
 func (StorageProxy) Interceptors() []ent.Interceptor { return visible(access.Volume, nobody) }
 func (Volume) Interceptors() []ent.Interceptor       { return visible(access.Volume, anyone) }
 func (VolumeGrant) Interceptors() []ent.Interceptor  { return visible(access.Volume, heldOrOpen) }

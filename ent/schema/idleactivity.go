@@ -1,0 +1,36 @@
+package schema
+
+import (
+	"entgo.io/contrib/entgql"
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/id"
+)
+
+// IdleActivity says when a session was last used over the network, as far as
+// somebody has noted. It has a table of its own because it is written far more
+// often than the session.
+type IdleActivity struct{ ent.Schema }
+
+func (IdleActivity) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.Other}} }
+
+func (IdleActivity) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("session_id", uuid.UUID{}).Unique().Immutable(),
+		field.Time("at"),
+	}
+}
+
+func (IdleActivity) Edges() []ent.Edge {
+	return []ent.Edge{edge.To("session", Session.Type).Field("session_id").Unique().Required().Immutable().
+		Annotations(entsql.OnDelete(entsql.Cascade))}
+}
+
+func (IdleActivity) Annotations() []schema.Annotation {
+	return []schema.Annotation{entgql.Skip(entgql.SkipAll)}
+}
