@@ -491,6 +491,13 @@ var (
 				OnDelete:   schema.Cascade,
 			},
 		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "idleactivity_session_id",
+				Unique:  true,
+				Columns: []*schema.Column{IdleActivitiesColumns[2]},
+			},
+		},
 	}
 	// IdleBindingsColumns holds the columns for the "idle_bindings" table.
 	IdleBindingsColumns = []*schema.Column{

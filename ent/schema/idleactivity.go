@@ -7,6 +7,7 @@ import (
 	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/id"
@@ -21,7 +22,7 @@ func (IdleActivity) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id
 
 func (IdleActivity) Fields() []ent.Field {
 	return []ent.Field{
-		field.UUID("session_id", uuid.UUID{}).Unique().Immutable(),
+		field.UUID("session_id", uuid.UUID{}).Immutable(),
 		field.Time("at"),
 	}
 }
@@ -30,6 +31,8 @@ func (IdleActivity) Edges() []ent.Edge {
 	return []ent.Edge{edge.To("session", Session.Type).Field("session_id").Unique().Required().Immutable().
 		Annotations(entsql.OnDelete(entsql.Cascade))}
 }
+
+func (IdleActivity) Indexes() []ent.Index { return []ent.Index{index.Fields("session_id").Unique()} }
 
 func (IdleActivity) Annotations() []schema.Annotation {
 	return []schema.Annotation{entgql.Skip(entgql.SkipAll)}
