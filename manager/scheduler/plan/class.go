@@ -50,28 +50,60 @@ func (c *cluster) identify(a *agent) {
 		if d.usable {
 			d.kind++
 		}
-		d.kind = mix(d.kind)
-		a.key += mix(d.key)
-		c.swap(a, d, d.used)
+		d.kind = mix(d.kind + d.role())
+		if d.pool == nil {
+			a.key += mix(d.key)
+			continue
+		}
+		d.pool.key += mix(d.key)
+		d.pool.charge(d, 1)
+	}
+	for _, p := range a.pools {
+		a.key += mix(p.key)
+	}
+	for i := range a.devices {
+		c.swap(a, &a.devices[i], a.devices[i].used)
 	}
 }
 
 // charge changes what of a device is used, and the keys with it.
 func (c *cluster) charge(a *agent, d *device, s int, amount int64) {
-	a.key -= mix(d.key)
+	a.drop(d)
 	d.used[s] += amount
 	d.key += uint64(amount) * c.slots[s].weight
-	a.key += mix(d.key)
+	a.add(d)
 }
 
 // swap exchanges all that is used of a device.
 func (c *cluster) swap(a *agent, d *device, used []int64) {
-	a.key -= mix(d.key)
+	a.drop(d)
 	d.used, d.key = used, d.kind
 	for s := range c.slots {
 		d.key += uint64(used[s]) * c.slots[s].weight
 	}
-	a.key += mix(d.key)
+	a.add(d)
+}
+
+// drop takes a device out of its agent's key, and add puts it back in. Devices
+// that share hardware go in together, so that it counts which of them are in use.
+func (a *agent) drop(d *device) {
+	if d.pool == nil {
+		a.key -= mix(d.key)
+		return
+	}
+	a.key -= mix(d.pool.key)
+	d.pool.key -= mix(d.key)
+	d.pool.charge(d, -1)
+}
+
+func (a *agent) add(d *device) {
+	if d.pool == nil {
+		a.key += mix(d.key)
+		return
+	}
+	d.pool.charge(d, 1)
+	d.pool.key += mix(d.key)
+	a.key += mix(d.pool.key)
 }
 
 // classes are the agents of one resource group by state. Only those of live

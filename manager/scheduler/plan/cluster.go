@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/berthhq/berth/internal/resource"
 )
 
@@ -47,7 +49,9 @@ type cluster struct {
 type slot struct {
 	name    string
 	rule    rule
-	exclude []bool // by slot number: not on one device
+	exclude []bool // by slot number: not on one device; itself where at most one may hold it
+	unified bool   // one amount with the other unified slots of its device
+	quantum int64
 	family  string // of accelerators, "" for cpu and mem
 	weight  uint64 // in the key of a state
 	most    int64  // capacity of the largest device
@@ -59,6 +63,10 @@ type agent struct {
 	devices  []device
 	families []string  // of its accelerators
 	held     bool      // for the head of the queue
+	split    Split     // as its group says
+	flat     bool      // nothing is known of how its devices lie
+	near     *topology // made when it is first needed
+	pools    []*pool   // of what its devices share
 	last     time.Time // when it got a kernel
 
 	host, key   uint64 // what it is, and the state it is in
@@ -79,12 +87,18 @@ type device struct {
 	usable   bool
 	capacity []int64
 	used     []int64
+	pool     *pool // that it draws on, nil for most
+	draws    []draw
 }
 
 func newCluster(s *Snapshot) *cluster {
 	c := &cluster{}
 	c.numberSlots(s)
-	c.excludeSlots(s.SlotTypes)
+	c.typeSlots(s.SlotTypes)
+	splits := map[uuid.UUID]Split{}
+	for i := range s.Groups {
+		splits[s.Groups[i].ID] = s.Groups[i].Split
+	}
 	devices := 0
 	for i := range s.Agents {
 		devices += len(s.Agents[i].Devices)
@@ -100,12 +114,16 @@ func newCluster(s *Snapshot) *cluster {
 	c.agents = make([]agent, 0, len(s.Agents))
 	for i := range s.Agents {
 		src := &s.Agents[i]
-		a := agent{src: src, last: src.LastUsed, class: -1, offer: next(), most: next(), free: next(), best: next()}
+		a := agent{
+			src: src, last: src.LastUsed, class: -1, split: splits[src.Group], flat: flat(src),
+			offer: next(), most: next(), free: next(), best: next(),
+		}
 		begin := len(all)
 		for j := range src.Devices {
 			all = append(all, c.device(&src.Devices[j], next(), next()))
 		}
 		a.devices = all[begin:len(all):len(all)]
+		a.share()
 		c.sum(&a)
 		c.identify(&a)
 		c.agents = append(c.agents, a)
@@ -149,28 +167,29 @@ func (c *cluster) note(slots resource.Slots) {
 	}
 }
 
-// excludeSlots spreads what the types declare to both sides. A whole device
-// excludes everything anyway: it must be entirely free.
-func (c *cluster) excludeSlots(types []SlotType) {
+// typeSlots spreads what the types declare, exclusion to both sides. A whole
+// device excludes everything anyway: it must be entirely free.
+func (c *cluster) typeSlots(types []SlotType) {
 	for i := range c.slots {
 		c.slots[i].exclude = make([]bool, len(c.slots))
+		c.slots[i].quantum = 1
 	}
 	for _, t := range types {
 		a, ok := c.number[t.Name]
 		if !ok {
 			continue
 		}
+		c.slots[a].quantum = max(t.Quantum, 1)
+		c.slots[a].unified = t.Kind == KindUnified
 		for _, pattern := range t.ExclusiveWith {
 			prefix, star := strings.CutSuffix(pattern, "*")
 			for b := range c.slots {
-				if name := c.slots[b].name; name == pattern || star && strings.HasPrefix(name, prefix) {
+				if name := c.slots[b].name; a != b && (name == pattern || star && strings.HasPrefix(name, prefix)) {
 					c.slots[a].exclude[b], c.slots[b].exclude[a] = true, true
 				}
 			}
 		}
-	}
-	for i := range c.slots {
-		c.slots[i].exclude[i] = false
+		c.slots[a].exclude[a] = t.Kind == KindUnique
 	}
 }
 
@@ -230,7 +249,7 @@ func (c *cluster) refresh(a *agent) {
 // available is how much of a slot a device can still give.
 func (c *cluster) available(d *device, s int) int64 {
 	free := d.capacity[s] - d.used[s]
-	if !d.usable || free <= 0 {
+	if !d.usable || free <= 0 || d.pool != nil && d.blocked() {
 		return 0
 	}
 	for t, used := range d.used {
@@ -238,15 +257,23 @@ func (c *cluster) available(d *device, s int) int64 {
 			return 0
 		}
 	}
+	if c.slots[s].unified {
+		return c.unifiedLeft(d, s)
+	}
 	return free
 }
 
-// idle tells whether nothing of the device is in use.
-func (d *device) idle() bool {
+// busy tells whether anything of the device is in use.
+func (d *device) busy() bool {
 	for _, used := range d.used {
 		if used > 0 {
-			return false
+			return true
 		}
 	}
-	return d.usable
+	return false
+}
+
+// idle tells whether all of the device can be taken.
+func (d *device) idle() bool {
+	return d.usable && !d.busy() && (d.pool == nil || d.pool.has(d.draws))
 }

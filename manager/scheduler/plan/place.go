@@ -83,9 +83,10 @@ func (c *cluster) memoryBeside(n need, needs []need) int {
 }
 
 // joins tells whether memory goes where n goes: with shares if there are any,
-// else with whole devices, and never with what it excludes.
+// else with whole devices, and never with what it excludes or is the same as.
 func (c *cluster) joins(n, memory need, needs []need) bool {
-	if c.slots[n.slot].rule == pooled || c.slots[n.slot].exclude[memory.slot] {
+	if c.slots[n.slot].rule == pooled || c.slots[n.slot].exclude[memory.slot] ||
+		c.slots[n.slot].unified && c.slots[memory.slot].unified {
 		return false
 	}
 	if c.slots[n.slot].rule == part {
@@ -118,12 +119,16 @@ func (c *cluster) fitFrom(a int, steps []step, pick uint64) bool {
 		c.rollback(mark)
 		return false
 	}
+	if !c.agents[a].flat {
+		c.arrange(a, steps, mark)
+	}
 	c.refresh(&c.agents[a])
 	return true
 }
 
 // takeSteps leaves what it took in the journal even when a step fails.
 func (c *cluster) takeSteps(a int, steps []step, pick uint64) bool {
+	mark := len(c.taken)
 	for i := range steps {
 		var ok bool
 		switch st := &steps[i]; c.slots[st.slot].rule {
@@ -136,7 +141,7 @@ func (c *cluster) takeSteps(a int, steps []step, pick uint64) bool {
 			pick = 0
 		}
 		if !ok {
-			return false
+			return c.agents[a].pools != nil && c.search(a, steps, mark)
 		}
 	}
 	return true
@@ -174,16 +179,23 @@ func (c *cluster) takeWhole(a int, st *step) bool {
 	return mate == 0
 }
 
-// takePart takes from one device when the largest could have it all, else idle
-// devices in full and the remainder from one more.
+// takePart takes from one device when the largest could have it all, else as
+// its group splits.
 func (c *cluster) takePart(a int, st *step, pick uint64) bool {
 	left, mate, most := st.amount, st.mate.amount, c.agents[a].most[st.slot]
-	for beyond := left > most; beyond && left >= most; {
+	beyond := left > most
+	if beyond && c.agents[a].split == SplitEvenly {
+		return c.takeEvenly(a, st)
+	}
+	for beyond && left >= most {
 		i := c.pickIdle(a, st, left)
 		if i < 0 {
 			return false
 		}
 		left -= c.takeBoth(a, i, st, left, &mate)
+	}
+	if left > 0 && beyond && c.agents[a].split == SplitNone {
+		return false
 	}
 	if left > 0 {
 		i := c.pickTight(a, st, left, mate, pick)
@@ -212,9 +224,10 @@ func (c *cluster) takeBoth(a, i int, st *step, left int64, mate *int64) int64 {
 }
 
 // pickIdle finds an idle device with no more of the slot than asked: the one
-// with the most of the mate, or the least of what others will need.
+// with the most of the mate, or the least of what others will need; of these the
+// one that shares least with others.
 func (c *cluster) pickIdle(a int, st *step, left int64) int {
-	devices, pick, worth := c.agents[a].devices, -1, int64(0)
+	devices, pick, worth, lost := c.agents[a].devices, -1, int64(0), int64(0)
 	for i := range devices {
 		d := &devices[i]
 		if n := d.capacity[st.slot]; n == 0 || n > left || !d.idle() {
@@ -226,8 +239,11 @@ func (c *cluster) pickIdle(a int, st *step, left int64) int {
 		} else if st.spare >= 0 {
 			w = -d.capacity[st.spare]
 		}
-		if pick < 0 || w > worth {
-			pick, worth = i, w
+		if pick >= 0 && w < worth {
+			continue
+		}
+		if l := d.lost(); pick < 0 || w > worth || l < lost {
+			pick, worth, lost = i, w, l
 		}
 	}
 	return pick

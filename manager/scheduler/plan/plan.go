@@ -52,15 +52,23 @@ type Group struct {
 	// passed; 0 is DefaultHoldAfter, negative never.
 	HoldAfter time.Duration
 	Strategy  Strategy // StrategyPack when empty
+	Split     Split    // SplitFill when empty
 	Order     Order
 	Sharing   Sharing
 }
 
-// SlotType tells which slots exclude each other on one device. An entry may
-// end in * and then stands for any ending.
+// Kinds of a slot that are not simply counted.
+const (
+	KindUnique  = "unique"  // at most one holder on a device
+	KindUnified = "unified" // another name for the same amount; see unified.go
+)
+
+// SlotType is what is known of a slot beside its name.
 type SlotType struct {
 	Name          string
-	ExclusiveWith []string
+	Kind          string
+	ExclusiveWith []string // not on one device with it; a * at the end stands for any ending
+	Quantum       int64    // smallest step, 1 when 0
 }
 
 // Agent is one worker machine.
@@ -72,7 +80,9 @@ type Agent struct {
 	Architecture string
 	Volumes      []string // mounted there
 	Devices      []Device
-	LastUsed     time.Time // when it last got a kernel
+	Counters     report.Counters // of hardware that its devices draw on
+	Links        []report.Link   // between its devices, by their names
+	LastUsed     time.Time       // when it last got a kernel
 }
 
 // Device is one schedulable unit of an agent, cpu and mem included.
@@ -81,7 +91,13 @@ type Device struct {
 	Allocatable bool
 	Healthy     bool
 	Capacity    resource.Slots
-	Used        resource.Slots // by live allocations
+	Used        resource.Slots      // by live allocations
+	Name        string              // what Parent and the links of its agent call it
+	Parent      string              // the device that it is cut from, if it is a partition
+	Consumes    []report.CounterUse // while any of it is in use
+	Groups      []string            // of devices that belong together: a board, a tray
+	PCIeRoot    string
+	NUMANode    *int // nil: unknown
 }
 
 // Request is a pending session.

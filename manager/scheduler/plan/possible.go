@@ -51,7 +51,7 @@ func idleGroup(s *Snapshot, r *Request) (*Snapshot, map[string]bool) {
 	for _, t := range s.SlotTypes {
 		known[t.Name] = true
 	}
-	out := &Snapshot{SlotTypes: s.SlotTypes, Pending: []Request{*r}}
+	out := &Snapshot{Groups: s.Groups, SlotTypes: s.SlotTypes, Pending: []Request{*r}}
 	for _, a := range s.Agents {
 		devices := make([]Device, len(a.Devices))
 		for i, d := range a.Devices {
@@ -145,10 +145,10 @@ func (v *verdict) whole() {
 		needs, _ := v.c.needsOf(r.Kernels[i].Slots)
 		steps := v.c.stepsOf(needs)
 		if !slices.ContainsFunc(hosts, func(a int) bool { return v.fits(a, steps) }) {
-			v.add(Impossible{
+			v.add(v.apart(hosts, steps, Impossible{
 				Field: "slots", Requested: r.Kernels[i].Slots.String(),
 				Reason: "No agent of the resource group has all of it together, even when idle.",
-			})
+			}))
 		}
 	}
 	total := totalOf(r)
@@ -165,6 +165,41 @@ func (v *verdict) whole() {
 			})
 		}
 	}
+}
+
+// apart names the rule that keeps the slots of a kernel from fitting, where it is
+// one: that of the group about parts of devices, or what partitions share.
+func (v *verdict) apart(hosts []int, steps []step, out Impossible) Impossible {
+	if slices.ContainsFunc(hosts, func(a int) bool {
+		return v.c.apart(a, func() bool { return v.fits(a, steps) })
+	}) {
+		out.Reason = "No agent of the resource group has partitions for all of it together: they share hardware."
+		return out
+	}
+	if !slices.ContainsFunc(hosts, func(a int) bool { return v.filled(a, steps) }) {
+		return out
+	}
+	for i := range steps {
+		st := &steps[i]
+		if name, most := v.c.slots[st.slot].name, v.c.slots[st.slot].most; v.c.slots[st.slot].rule == part && st.amount > most {
+			return Impossible{
+				Field: "slots." + name, Requested: resource.Format(name, st.amount), Limit: resource.Format(name, most),
+				Reason: fmt.Sprintf("The resource group gives no parts of several devices: more %s than %s have to be whole devices.",
+					name, resource.ForPeople(name, most)),
+			}
+		}
+	}
+	return out
+}
+
+// filled tells whether an agent has a kernel's slots where its group does not
+// split as it wants.
+func (v *verdict) filled(a int, steps []step) bool {
+	agent := &v.c.agents[a]
+	split := agent.split
+	agent.split = SplitFill
+	defer func() { agent.split = split }()
+	return split != SplitFill && v.fits(a, steps)
 }
 
 func (v *verdict) fits(a int, steps []step) bool {

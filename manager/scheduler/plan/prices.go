@@ -24,7 +24,7 @@ func (m *mixture) valuesOf(c *cluster, d *device) []float64 {
 		return v
 	}
 	empty := *d
-	empty.used = make([]int64, len(d.used))
+	empty.used, empty.pool = make([]int64, len(d.used)), nil
 	rates := map[int]float64{}
 	for i := range m.kinds {
 		k := &m.kinds[i]

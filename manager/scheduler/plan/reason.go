@@ -19,6 +19,7 @@ const (
 	checkMissing      = "slot_missing"
 	checkCPU          = "cpu"
 	checkMem          = "mem"
+	checkCounters     = "counters" // partitions that share hardware with others in use
 	checkTotal        = "slot_total"
 	checkContiguity   = "slot_contiguity"
 	checkReserved     = "reserved" // room, but held for the head of the queue
@@ -26,7 +27,7 @@ const (
 
 var checkOrder = []string{
 	checkAsked, checkSchedulable, checkArchitecture, checkVolume, checkMissing,
-	checkCPU, checkMem, checkTotal, checkContiguity, checkReserved,
+	checkCPU, checkMem, checkCounters, checkTotal, checkContiguity, checkReserved,
 }
 
 // reasons say why a request has no room.
@@ -121,6 +122,9 @@ func (q *queue) obstacle(i int, s *shape) (check string, slot int) {
 			return checkTotal, n.slot
 		}
 	}
+	if slot := q.c.crowded(i, s); slot >= 0 {
+		return checkCounters, slot
+	}
 	for _, n := range s.needs {
 		if a.reach(q.c, n) < n.amount {
 			return checkContiguity, n.slot
@@ -192,6 +196,8 @@ func saying(d report.DroppedAgents) string {
 		return "without a volume it mounts"
 	case checkMissing:
 		return "without " + d.Slot
+	case checkCounters:
+		return "with " + d.Slot + " only on hardware in use by others"
 	case checkContiguity:
 		return "with " + d.Slot + " only in pieces"
 	case checkReserved:

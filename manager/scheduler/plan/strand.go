@@ -80,6 +80,9 @@ func (m *mixture) look(c *cluster, a *agent) (v value) {
 			}
 			continue
 		}
+		if d.pool != nil && d.blocked() {
+			continue
+		}
 		f := m.fit(c, d)
 		if f.left == 0 {
 			continue
@@ -102,7 +105,7 @@ func (m *mixture) fit(c *cluster, d *device) *fit {
 	}
 	f := &fit{count: make([]float64, len(m.kinds)), size: make([]float64, len(m.kinds))}
 	m.fits[d.key] = f
-	f.left = d.left()
+	f.left = c.left(d)
 	if f.left == 0 {
 		return f
 	}
@@ -115,17 +118,22 @@ func (m *mixture) fit(c *cluster, d *device) *fit {
 }
 
 // left is the free part of a device, by the slot of which most is used.
-func (d *device) left() float64 {
-	left := 1.0
+func (c *cluster) left(d *device) float64 {
+	left, unified := 1.0, 1.0
 	for s, most := range d.capacity {
-		if most > 0 {
-			left = min(left, 1-float64(d.used[s])/float64(most))
+		if most <= 0 {
+			continue
+		}
+		used := float64(d.used[s]) / float64(most)
+		left = min(left, 1-used)
+		if c.slots[s].unified {
+			unified -= used
 		}
 	}
 	if !d.usable {
 		return 0
 	}
-	return max(left, 0)
+	return max(min(left, unified), 0)
 }
 
 // on counts the units of a kind that a device can take, and the size of one.
@@ -142,6 +150,9 @@ func (k *kind) on(c *cluster, d *device) (count, size float64) {
 			return 0, 0
 		}
 		count = min(count, float64(c.available(d, n.slot)/n.amount))
+		if c.slots[n.slot].exclude[n.slot] {
+			count = min(count, 1)
+		}
 		size = max(size, float64(n.amount)/float64(d.capacity[n.slot]))
 	}
 	return count, size

@@ -73,10 +73,49 @@ func (q *queue) choose(s *shape, may func(*agent) bool) int {
 			best, least = a, v
 		}
 	}
+	if best >= 0 && s.profile.group.src.Strategy != StrategyRoundRobin {
+		best = q.nearest(s, best, may)
+	}
 	if best < 0 || !q.take(s, best) {
 		return -1
 	}
 	return best
+}
+
+// maxNearest is how many equal agents are compared by how their devices lie.
+const maxNearest = 16
+
+// nearest is the agent, of the first in the class of one, whose devices for a
+// kernel are nearest to each other.
+func (q *queue) nearest(s *shape, first int, may func(*agent) bool) int {
+	if q.c.agents[first].flat {
+		return first
+	}
+	best, least := first, q.spread(s, first)
+	members := q.c.agents[first].classes.all[q.c.agents[first].class].members
+	for _, a := range members[:min(len(members), maxNearest)] {
+		if least == 0 {
+			break
+		}
+		if i := int(a); i != first && !q.c.agents[i].flat && may(&q.c.agents[i]) {
+			if far := q.spread(s, i); far < least {
+				best, least = i, far
+			}
+		}
+	}
+	return best
+}
+
+// spread is how much farther from each other than need be the devices are that
+// an agent has for a kernel.
+func (q *queue) spread(s *shape, i int) (far int64) {
+	mark := len(q.c.taken)
+	_, pick := q.best(s, i)
+	if q.c.takeSteps(i, s.steps, pick) {
+		far = q.c.arrange(i, s.steps, mark)
+	}
+	q.c.rollback(mark)
+	return far
 }
 
 func (q *queue) member(k *class, may func(*agent) bool) int {

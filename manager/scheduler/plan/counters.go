@@ -1,0 +1,255 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Partitions of a device are devices of their own that draw on the same
+// hardware, and so do the partitions and the device that they are cut from. Each
+// draws on counters, once, while any of it is in use; what would draw more than
+// there is cannot be taken. A device and what is cut from it, on any level, are
+// never in use together: besides what its plugin counts, a device draws all of a
+// counter of which each of its partitions draws one.
+
+// pool is hardware that some devices of an agent share: those that are connected
+// by what they draw on.
+type pool struct {
+	counters []counter
+	devices  []*device
+	key      uint64 // of the state that its devices are in
+	off      bool   // for the question whether anything else is in the way
+}
+
+type counter struct {
+	name     counterName
+	rank     int // of its set among those of the pool
+	capacity int64
+	drawn    int64
+}
+
+type counterName struct{ set, name string }
+
+// draw is what a device takes of a counter of its pool.
+type draw struct {
+	counter int
+	amount  int64
+}
+
+// has tells whether the pool can stand the draws besides those that it stands.
+func (p *pool) has(draws []draw) bool {
+	for _, w := range draws {
+		if n := &p.counters[w.counter]; w.amount > n.capacity-n.drawn {
+			return p.off
+		}
+	}
+	return true
+}
+
+// charge adds what a device draws if it is in use, or takes it off.
+func (p *pool) charge(d *device, sign int64) {
+	if d.busy() {
+		p.draw(d.draws, sign)
+	}
+}
+
+func (p *pool) draw(draws []draw, sign int64) {
+	for _, w := range draws {
+		p.counters[w.counter].drawn += sign * w.amount
+	}
+}
+
+// blocked tells whether what others draw keeps a device from being used.
+func (d *device) blocked() bool { return !d.busy() && !d.pool.has(d.draws) }
+
+// role is what of its draws tells a device from others of its kind: the names of
+// sets differ between devices that are alike, and only their order counts.
+func (d *device) role() (sum uint64) {
+	for _, w := range d.draws {
+		n := &d.pool.counters[w.counter]
+		sum += mix(mixText(n.name.name) + mix(uint64(w.amount)+mix(uint64(n.capacity)+mix(uint64(n.rank+1)))))
+	}
+	return sum
+}
+
+// lost sums what the other devices of the pool that can be taken now, and could
+// not be beside this one, stand for: thousandths of the counters that they draw.
+func (d *device) lost() (sum int64) {
+	if d.pool == nil || d.busy() {
+		return 0
+	}
+	p := d.pool
+	for _, e := range p.devices {
+		if e == d || !e.idle() {
+			continue
+		}
+		p.draw(d.draws, 1)
+		gone := !p.has(e.draws)
+		p.draw(d.draws, -1)
+		if gone {
+			for _, w := range e.draws {
+				sum += 1 + 1000*w.amount/max(p.counters[w.counter].capacity, 1)
+			}
+		}
+	}
+	return sum
+}
+
+// share finds the pools of an agent. Most have none.
+func (a *agent) share() {
+	if !slices.ContainsFunc(a.src.Devices, func(d Device) bool { return len(d.Consumes) > 0 || d.Parent != "" }) {
+		return
+	}
+	draws := a.drawn()
+	in := make([]int, len(a.devices)) // the number of the pool of each device
+	for i := range in {
+		in[i] = i
+	}
+	first := map[counterName]int{}
+	for i := range draws {
+		for name := range draws[i] {
+			if j, ok := first[name]; ok {
+				unite(in, in[i], in[j])
+			} else {
+				first[name] = i
+			}
+		}
+	}
+	pools := map[int]*pool{}
+	for i := range a.devices {
+		if len(draws[i]) == 0 {
+			continue
+		}
+		p := pools[in[i]]
+		if p == nil {
+			p = &pool{}
+			pools[in[i]] = p
+			a.pools = append(a.pools, p)
+		}
+		p.devices = append(p.devices, &a.devices[i])
+		a.devices[i].pool = p
+	}
+	for _, p := range a.pools {
+		p.count(a, draws)
+	}
+}
+
+// unite makes two pools one.
+func unite(in []int, a, b int) {
+	for i := range in {
+		if in[i] == b {
+			in[i] = a
+		}
+	}
+}
+
+// above begins the names of the sets that keep devices and their partitions
+// apart: one for every device that has some, with one counter.
+const above = "\x00"
+
+// drawn is what each device draws, by the names of the counters.
+func (a *agent) drawn() []map[counterName]int64 {
+	src := a.src.Devices
+	at := map[string]int{}
+	for i := range src {
+		if src[i].Name != "" {
+			at[src[i].Name] = i
+		}
+	}
+	draws := make([]map[counterName]int64, len(src))
+	for i := range src {
+		draws[i] = map[counterName]int64{}
+		for _, use := range src[i].Consumes {
+			for name, n := range use.Amounts {
+				if n > 0 {
+					draws[i][counterName{use.Set, name}] += n
+				}
+			}
+		}
+	}
+	for i := range src {
+		up, known := at[src[i].Parent]
+		for level := 0; known && up != i && level < len(src); level++ {
+			set := counterName{above + src[up].Name, ""}
+			draws[i][set] = 1
+			draws[up][set]++
+			up, known = at[src[up].Parent]
+		}
+	}
+	return draws
+}
+
+// count fills the pool's counters, in one order for agents that are alike.
+func (p *pool) count(a *agent, draws []map[counterName]int64) {
+	capacity := map[counterName]int64{}
+	for i := range a.devices {
+		if a.devices[i].pool != p {
+			continue
+		}
+		for name, n := range draws[i] {
+			if strings.HasPrefix(name.set, above) {
+				capacity[name] = max(capacity[name], n)
+			} else {
+				capacity[name] = a.src.Counters[name.set][name.name]
+			}
+		}
+	}
+	number := map[counterName]int{}
+	for i, name := range slices.SortedFunc(maps.Keys(capacity), counterName.compare) {
+		n := counter{name: name, capacity: capacity[name]}
+		if i > 0 {
+			n.rank = p.counters[i-1].rank
+			if p.counters[i-1].name.set != name.set {
+				n.rank++
+			}
+		}
+		number[name] = i
+		p.counters = append(p.counters, n)
+	}
+	for i := range a.devices {
+		if a.devices[i].pool != p {
+			continue
+		}
+		for name, n := range draws[i] {
+			a.devices[i].draws = append(a.devices[i].draws, draw{number[name], n})
+		}
+	}
+}
+
+func (n counterName) compare(o counterName) int {
+	return cmp.Or(cmp.Compare(n.set, o.set), cmp.Compare(n.name, o.name))
+}
+
+// apart does what it is told to as if nothing was shared on an agent.
+func (c *cluster) apart(a int, do func() bool) bool {
+	for _, p := range c.agents[a].pools {
+		p.off = true
+		defer func() { p.off = false }()
+	}
+	return do()
+}
+
+// crowded tells whether a kernel has no room on an agent only because devices
+// share hardware, and the slot that this concerns; -1: it is not so.
+func (c *cluster) crowded(a int, s *shape) int {
+	if c.agents[a].pools == nil {
+		return -1
+	}
+	mark := len(c.taken)
+	fits := func() bool {
+		ok := c.takeSteps(a, s.steps, 0)
+		c.rollback(mark)
+		return ok
+	}
+	if fits() || !c.apart(a, fits) {
+		return -1
+	}
+	for _, n := range s.needs {
+		if c.agents[a].free[n.slot] < n.amount {
+			return n.slot
+		}
+	}
+	return s.steps[len(s.steps)-1].slot
+}

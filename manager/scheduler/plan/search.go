@@ -1,0 +1,119 @@
+package plan
+
+import "slices"
+
+// maxSearch bounds the states that a search looks at. Beyond it a kernel counts
+// as one that does not fit; a machine of 8 devices with 7 partitions each stays
+// far below, as equal states are looked at once.
+const maxSearch = 4096
+
+// search looks for devices for all steps, where taking the next best for each
+// failed: of devices that share hardware, one may be in the way of others.
+type search struct {
+	c     *cluster
+	agent int
+	steps []step
+	seen  map[searched]bool
+}
+
+// searched is a state in which no devices were found for the rest.
+type searched struct {
+	step       int
+	left, mate int64
+	key        uint64
+}
+
+func (c *cluster) search(a int, steps []step, mark int) bool {
+	c.rollback(mark)
+	s := &search{c: c, agent: a, steps: steps, seen: map[searched]bool{}}
+	return s.from(-1, 0, 0)
+}
+
+// from takes the rest of a step, and all steps after it.
+func (s *search) from(i int, left, mate int64) bool {
+	if left == 0 && mate > 0 {
+		return false
+	}
+	if left == 0 {
+		if i++; i == len(s.steps) {
+			return true
+		}
+		left, mate = s.steps[i].amount, s.steps[i].mate.amount
+	}
+	state := searched{i, left, mate, s.c.agents[s.agent].key}
+	if s.seen[state] || len(s.seen) == maxSearch {
+		return false
+	}
+	st, mark := &s.steps[i], len(s.c.taken)
+	if take := s.plain(st); take != nil {
+		if take(s.agent, st) && s.from(i, 0, 0) {
+			return true
+		}
+		s.c.rollback(mark)
+	} else {
+		for _, d := range s.candidates(st, left, mate) {
+			rest := mate
+			n := s.c.takeBoth(s.agent, d, st, left, &rest)
+			if s.from(i, left-n, rest) {
+				return true
+			}
+			s.c.rollback(mark)
+		}
+	}
+	s.seen[state] = true
+	return false
+}
+
+// plain is how a step is taken that is no matter of which devices.
+func (s *search) plain(st *step) func(int, *step) bool {
+	a := &s.c.agents[s.agent]
+	if s.c.slots[st.slot].rule == pooled && !slices.ContainsFunc(a.devices, func(d device) bool {
+		return d.pool != nil && d.capacity[st.slot] > 0
+	}) {
+		return s.c.takePooled
+	}
+	if s.c.slots[st.slot].rule == part && st.amount > a.most[st.slot] && a.split == SplitEvenly {
+		return s.c.takeEvenly
+	}
+	return nil
+}
+
+// candidates are the devices that the next part of a step could come from, of
+// those in the same state one, and first the ones that share least.
+func (s *search) candidates(st *step, left, mate int64) []int {
+	type state struct{ device, pool uint64 }
+	a := &s.c.agents[s.agent]
+	seen := map[state]bool{}
+	lost := map[int]int64{}
+	var list []int
+	for i := range a.devices {
+		d := &a.devices[i]
+		of := state{device: d.key}
+		if d.pool != nil {
+			of.pool = d.pool.key
+		}
+		if seen[of] || !s.suits(st, d, left, mate) {
+			continue
+		}
+		seen[of] = true
+		lost[i] = d.lost()
+		list = append(list, i)
+	}
+	slices.SortStableFunc(list, func(x, y int) int { return int(lost[x] - lost[y]) })
+	return list
+}
+
+// suits tells whether the next part of a step could come from a device.
+func (s *search) suits(st *step, d *device, left, mate int64) bool {
+	a, most := &s.c.agents[s.agent], s.c.agents[s.agent].most[st.slot]
+	switch rule := s.c.slots[st.slot].rule; {
+	case rule == pooled:
+		return s.c.available(d, st.slot) > 0
+	case rule == whole || st.amount > most && left >= most:
+		n := d.capacity[st.slot]
+		return n > 0 && n <= left && d.idle()
+	case st.amount > most && a.split == SplitNone:
+		return false
+	}
+	return s.c.available(d, st.slot) >= left && (mate == 0 || s.c.available(d, st.mate.slot) >= mate)
+}

@@ -1,0 +1,142 @@
+package plan
+
+import (
+	"math"
+	"slices"
+
+	"github.com/berthhq/berth/internal/report"
+)
+
+// topology is how far the accelerators of an agent are from each other. A pair
+// costs what its nearest relation costs:
+//
+//	0   a fabric of their own (NVLink, xGMI, on one chip), or parts of one device
+//	1   one board, or a group that the plugin names
+//	2   one PCIe root
+//	4   one NUMA node
+//	8   the same machine
+//
+// and, far below that, the distance that the plugin gives and the bandwidth that
+// is missing to the fastest link of the agent. All of it is a preference: where
+// devices lie never keeps a kernel from starting, and changes neither the agent
+// that the strategy chooses nor the state that this is left in, for only devices
+// in the same state change places.
+type topology struct {
+	n       int     // devices of the agent
+	far     []int32 // n x n
+	node    []int   // NUMA node, -1 where it is unknown
+	nearest int32   // the least between two accelerators
+}
+
+// One unit of cost, and the most that distance and bandwidth add to it.
+const (
+	farStep   = 1 << 10
+	longest   = 63 // of distance, in steps of 8
+	slowest   = 7  // of bandwidth
+	farOfLink = longest<<3 + slowest
+	farthest  = 8*farStep + farOfLink
+)
+
+// flat tells whether nothing is known that would make a device nearer than
+// another.
+func flat(a *Agent) bool {
+	for i := range a.Devices {
+		if d := &a.Devices[i]; d.NUMANode != nil || d.PCIeRoot != "" || len(d.Groups) > 0 {
+			return false
+		}
+	}
+	return len(a.Links) == 0
+}
+
+// topologyOf is made when the first kernel takes devices of an agent.
+func (c *cluster) topologyOf(a *agent) *topology {
+	if a.near == nil {
+		a.near = newTopology(a)
+	}
+	return a.near
+}
+
+func newTopology(a *agent) *topology {
+	n := len(a.devices)
+	t := &topology{n: n, far: make([]int32, n*n), node: make([]int, n), nearest: math.MaxInt32}
+	at := map[string]int{}
+	for i := range a.devices {
+		d := a.devices[i].src
+		at[d.Name] = i
+		t.node[i] = -1
+		if d.NUMANode != nil {
+			t.node[i] = *d.NUMANode
+		}
+	}
+	for i := range a.devices {
+		for j := range i {
+			t.set(i, j, farStep*relation(a.devices[i].src, a.devices[j].src)+farOfLink)
+		}
+	}
+	fastest := 0.0
+	for i := range a.src.Links {
+		fastest = max(fastest, a.src.Links[i].GBps)
+	}
+	for i := range a.src.Links {
+		l := &a.src.Links[i]
+		x, known := at[l.A]
+		y, both := at[l.B]
+		if known && both && x != y {
+			t.set(x, y, min(t.between(x, y), farBy(l, fastest, t.between(x, y)/farStep)))
+		}
+	}
+	for i := range a.devices {
+		for j := range i {
+			if a.devices[i].family != "" && a.devices[j].family != "" {
+				t.nearest = min(t.nearest, t.between(i, j))
+			}
+		}
+	}
+	return t
+}
+
+func (t *topology) between(i, j int) int32   { return t.far[i*t.n+j] }
+func (t *topology) set(i, j int, cost int32) { t.far[i*t.n+j], t.far[j*t.n+i] = cost, cost }
+
+// relation is what two devices have in common by themselves.
+func relation(a, b *Device) int32 {
+	switch {
+	case a.Parent != "" && (a.Parent == b.Parent || a.Parent == b.Name), b.Parent != "" && b.Parent == a.Name:
+		return 0
+	case common(a.Groups, b.Groups):
+		return 1
+	case a.PCIeRoot != "" && a.PCIeRoot == b.PCIeRoot:
+		return 2
+	case a.NUMANode != nil && b.NUMANode != nil && *a.NUMANode == *b.NUMANode:
+		return 4
+	}
+	return 8
+}
+
+func common(a, b []string) bool {
+	return slices.ContainsFunc(a, func(x string) bool { return slices.Contains(b, x) })
+}
+
+// farBy is what a link costs, between devices that else have a relation. One
+// over PCIe says only which of those with the same relation are nearer.
+func farBy(l *report.Link, fastest float64, relation int32) int32 {
+	switch l.Type {
+	case "nvlink", "xgmi", "noc":
+		relation = 0
+	case "same_board":
+		relation = min(relation, 1)
+	}
+	cost := farStep*relation + int32(min(max(l.Distance, 0), longest))<<3
+	if l.GBps > 0 {
+		return cost + int32(slowest*(1-l.GBps/fastest))
+	}
+	return cost + slowest
+}
+
+// with adds the node of a device.
+func (t *topology) with(nodes []int, d int) []int {
+	if n := t.node[d]; n >= 0 && !slices.Contains(nodes, n) {
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
