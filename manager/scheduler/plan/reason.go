@@ -117,13 +117,13 @@ func (q *queue) obstacle(i int, s *shape) (check string, slot int) {
 			}
 		}
 	}
+	if slot := q.c.crowded(i, s); slot >= 0 {
+		return checkCounters, slot
+	}
 	for _, n := range s.needs {
 		if a.free[n.slot] < n.amount {
 			return checkTotal, n.slot
 		}
-	}
-	if slot := q.c.crowded(i, s); slot >= 0 {
-		return checkCounters, slot
 	}
 	for _, n := range s.needs {
 		if a.reach(q.c, n) < n.amount {
