@@ -38,7 +38,8 @@ var All = []Status{
 var Occupying = []Status{Scheduled, Preparing, Prepared, Creating, Running, Terminating}
 
 // moves lists, per state, the states that may follow it. An attempt that
-// failed before Running goes back to Pending.
+// failed before Running goes back to Pending; so does what is to run elsewhere,
+// once its containers have ended.
 var moves = map[Status][]Status{
 	Pending:     {Scheduled, Cancelled, Error},
 	Scheduled:   {Preparing, Prepared, Pending, Terminating, Error},
@@ -46,7 +47,7 @@ var moves = map[Status][]Status{
 	Prepared:    {Creating, Pending, Terminating, Error},
 	Creating:    {Running, Pending, Terminating, Error},
 	Running:     {Terminating, Terminated},
-	Terminating: {Terminated, Cancelled, Error},
+	Terminating: {Terminated, Cancelled, Error, Pending},
 }
 
 // deadlines bound each transient state. Pending and Running have none of

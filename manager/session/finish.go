@@ -10,9 +10,11 @@ import (
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
 )
 
@@ -21,6 +23,9 @@ const grace = 10 * time.Second
 
 // killTime is kept of a terminating session's time for SIGKILL and clean-up.
 const killTime = 20 * time.Second
+
+// completed is the reason of a kernel that ended without being asked to.
+const completed = "completed"
 
 // notFound is the reason of a kernel that its agent has no record of.
 const notFound = "not-found"
@@ -65,9 +70,12 @@ func (s step) terminate(ctx context.Context) (bool, time.Duration, error) {
 	return true, 0, s.finish(ctx, "")
 }
 
+// allEnded tells whether nothing more has to be waited for. A session that is
+// given up because its agent is lost does not wait for that one.
 func (s step) allEnded() bool {
+	given := s.sess.TerminationReason != nil && *s.sess.TerminationReason == session.TerminationReasonAgentLost
 	for _, k := range s.sess.Edges.Kernels {
-		if k.Edges.Agent != nil && !s.exited(k) {
+		if a := k.Edges.Agent; a != nil && !s.exited(k) && !(given && a.Status != agent.StatusAlive) {
 			return false
 		}
 	}
@@ -79,7 +87,7 @@ func (s step) allEnded() bool {
 func (s step) graceLeft() time.Duration {
 	left := grace
 	if d := s.sess.DeadlineAt; d != nil {
-		left = min(left, time.Until(*d)-killTime)
+		left = min(left, d.Sub(clock.Now())-killTime)
 	}
 	return max(left, time.Millisecond)
 }
@@ -164,8 +172,26 @@ func (s step) verdict() verdict {
 	return v
 }
 
-// finish records the end and frees everything.
+// endedItself tells whether the main container came to its end before it was
+// asked to.
+func (s step) endedItself() bool {
+	for _, k := range s.sess.Edges.Kernels {
+		if ob, ok := s.observed.current(k); k.Role == kernel.RoleMain && ok && ob.Phase == agentpb.KernelState_EXITED {
+			return ob.Reason == completed || reasons[ob.Reason] == session.TerminationReasonOutOfMemory
+		}
+	}
+	return false
+}
+
+// finish records the end and frees everything, or lets a session that is to
+// start anew wait for that.
 func (s step) finish(ctx context.Context, note string) error {
+	if s.sess.Status == lifecycle.Terminating && s.sess.RetryAt != nil {
+		if !s.endedItself() {
+			return s.startAnew(ctx)
+		}
+		s.sess.TerminationReason = nil
+	}
 	v := s.verdict()
 	if note != "" {
 		v.text = note
@@ -179,6 +205,9 @@ func (s step) finish(ctx context.Context, note string) error {
 		reason: &v.reason, outcome: v.outcome, exitCode: v.exit, result: sessionevent.ResultSuccess}
 	if s.sess.StartedAt == nil && s.sess.Status == lifecycle.Terminating {
 		m.to, m.exitCode = lifecycle.Cancelled, nil
+	}
+	if v.reason == session.TerminationReasonAgentLost && s.sess.Status == lifecycle.Terminating {
+		m.to, m.exitCode, m.result = lifecycle.Error, nil, sessionevent.ResultFailure
 	}
 	if err := s.move(ctx, m); err != nil {
 		return err
@@ -196,7 +225,7 @@ func (s *Service) forgetOld(ctx context.Context, epoch int64) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
-		old, err := s.Client.Kernel.Query().Where(kernel.TerminatedAtLT(time.Now().Add(-logsKept)),
+		old, err := s.Client.Kernel.Query().Where(kernel.TerminatedAtLT(clock.Now().Add(-logsKept)),
 			kernel.Forgotten(false), kernel.AgentIDNotNil()).WithAgent().Limit(500).All(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.Logger.Error("list old kernels", "error", err)

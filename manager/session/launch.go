@@ -41,7 +41,7 @@ func (s step) awaitImage(ctx context.Context) (bool, time.Duration, error) {
 		case err != nil && unreachable(err):
 			return false, retryAfter, nil // the deadline bounds this
 		case err != nil:
-			return true, 0, s.tryAgain(ctx, session.TerminationReasonImagePullFailed, "image", err.Error())
+			return true, 0, s.tryAgain(ctx, session.TerminationReasonImagePullFailed, "image", err.Error(), k)
 		}
 		ready = ready && done
 	}
@@ -157,14 +157,14 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 				return false, retryAfter, nil
 			}
 			if err != nil {
-				return true, 0, s.tryAgain(ctx, session.TerminationReasonStartFailed, "create", err.Error())
+				return true, 0, s.tryAgain(ctx, session.TerminationReasonStartFailed, "create", err.Error(), k)
 			}
 			s.observed.put(k.ID, observation{*k.AgentID, state})
 		}
 		steps = append(steps, toSteps(state.Steps)...)
 		switch {
 		case state.Phase == agentpb.KernelState_EXITED && state.StartedUnixMs == 0:
-			return true, 0, s.tryAgain(ctx, session.TerminationReasonStartFailed, state.Reason, state.Message)
+			return true, 0, s.tryAgain(ctx, session.TerminationReasonStartFailed, state.Reason, state.Message, k)
 		case state.Phase == agentpb.KernelState_CREATING, state.Phase == agentpb.KernelState_UNKNOWN:
 			return false, retryAfter, nil
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"entgo.io/ent/dialect/sql"
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
@@ -64,7 +65,8 @@ type move struct {
 	reason   *session.TerminationReason
 	outcome  session.Result // with a final state
 	exitCode *int
-	retryAt  *time.Time    // with Pending: not before
+	retryAt  *time.Time    // with Pending: not before; with Terminating: it is to start anew then
+	avoid    []uuid.UUID   // with Pending: agents to take last from now on
 	within   time.Duration // instead of the state's own deadline
 }
 
@@ -78,10 +80,24 @@ func Move(ctx context.Context, tx *ent.Tx, s *ent.Session, m move) error {
 	now := clock.Now()
 	u := tx.Session.Update().Where(session.ID(s.ID), session.StatusEQ(s.Status)).
 		SetStatus(m.to).AddVersion(1).SetStatusMessage(m.message)
+	if s.Status == lifecycle.Terminating { // meanwhile its user may have ended what was to start anew
+		u.Where(func(q *sql.Selector) {
+			if s.RetryAt != nil {
+				q.Where(sql.NotNull(q.C(session.FieldRetryAt)))
+			} else {
+				q.Where(sql.IsNull(q.C(session.FieldRetryAt)))
+			}
+		})
+	}
 	if d := cmp.Or(m.within, lifecycle.Deadline(m.to)); d > 0 && lifecycle.Deadline(m.to) > 0 {
 		u.SetDeadlineAt(now.Add(d))
 	} else {
 		u.ClearDeadlineAt()
+	}
+	if m.retryAt != nil {
+		u.SetRetryAt(*m.retryAt)
+	} else {
+		u.ClearRetryAt()
 	}
 	if m.reason != nil {
 		u.SetTerminationReason(*m.reason)
@@ -91,11 +107,14 @@ func Move(ctx context.Context, tx *ent.Tx, s *ent.Session, m move) error {
 	}
 	switch m.to {
 	case lifecycle.Scheduled:
-		u.SetScheduledAt(now).ClearPending().ClearRetryAt()
+		u.SetScheduledAt(now).ClearPending()
 	case lifecycle.Running:
 		u.SetStartedAt(now)
 	case lifecycle.Pending:
-		u.ClearScheduledAt().AddAttempt(1).SetNillableRetryAt(m.retryAt)
+		u.ClearScheduledAt().ClearStartedAt().ClearTerminationReason().AddAttempt(1)
+		if len(m.avoid) > 0 {
+			u.SetAvoidAgents(avoiding(s.AvoidAgents, m.avoid))
+		}
 	}
 	if m.to.Final() {
 		u.SetTerminatedAt(now).ClearPending()
@@ -125,7 +144,7 @@ func moveKernels(ctx context.Context, tx *ent.Tx, id uuid.UUID, m move, now time
 	case m.to == lifecycle.Running:
 		k.SetStartedAt(now)
 	case m.to == lifecycle.Pending:
-		k.ClearAgentID()
+		k.ClearAgentID().ClearStartedAt()
 	case m.to.Final():
 		k.SetTerminatedAt(now).SetStatusMessage(m.message)
 		if m.exitCode != nil {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/clock"
@@ -31,10 +30,6 @@ const (
 	// callTimeout bounds a call of an agent; the longest waits 20 s there for
 	// the end of an earlier launch. One that hangs must not hold a worker.
 	callTimeout = 30 * time.Second
-	// maxAttempts is how often a session is placed before it is given up.
-	maxAttempts = 3
-	// backoff is waited after the first attempt, twice that after the second.
-	backoff = 5 * time.Second
 )
 
 // Lead drives all sessions until ctx ends. Only the elected leader calls it.
@@ -141,7 +136,7 @@ func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id u
 // of that changes, but for what move notes on the entity.
 func (s *Service) read(ctx context.Context, id uuid.UUID) (*ent.Session, error) {
 	return s.Client.Session.Query().Where(session.ID(id)).
-		WithOwner().WithImage(func(q *ent.ImageQuery) { q.WithRegistry() }).
+		WithOwner().WithResourceGroup().WithImage(func(q *ent.ImageQuery) { q.WithRegistry() }).
 		WithKernels(func(q *ent.KernelQuery) {
 			q.WithAgent().WithAllocations(func(q *ent.AllocationQuery) { q.WithDevice() })
 		}).
@@ -154,11 +149,11 @@ func (s *Service) read(ctx context.Context, id uuid.UUID) (*ent.Session, error) 
 
 // take makes at most one move and says whether it did.
 func (s step) take(ctx context.Context) (moved bool, again time.Duration, err error) {
-	if d := s.sess.DeadlineAt; d != nil && time.Now().After(*d) {
+	if d := s.sess.DeadlineAt; d != nil && clock.Now().After(*d) {
 		return true, 0, s.expire(ctx)
 	}
-	if a := s.lostAgent(); a != "" {
-		return true, 0, s.tryAgain(ctx, session.TerminationReasonAgentLost, "agent_lost", "agent "+a+" was lost before the session started")
+	if moved, err := s.displace(ctx); moved || err != nil {
+		return true, 0, err
 	}
 	switch s.sess.Status {
 	case lifecycle.Scheduled:
@@ -177,22 +172,6 @@ func (s step) take(ctx context.Context) (moved bool, again time.Duration, err er
 		return false, 0, s.resolve(ctx, s.epoch, s.sess.ID)
 	}
 	return false, 0, nil
-}
-
-// lostAgent names an agent that went away while the session was starting on
-// it. A running session waits for its agent to come back.
-func (s step) lostAgent() string {
-	switch s.sess.Status {
-	case lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared, lifecycle.Creating:
-	default:
-		return ""
-	}
-	for _, k := range s.sess.Edges.Kernels {
-		if a := k.Edges.Agent; a != nil && a.Status != agent.StatusAlive {
-			return a.Name
-		}
-	}
-	return ""
 }
 
 // move applies m as a success unless it says otherwise.
@@ -215,36 +194,15 @@ func (s step) move(ctx context.Context, m move) error {
 	if m.reason != nil {
 		s.sess.TerminationReason = m.reason
 	}
+	if m.to == lifecycle.Terminating {
+		s.sess.RetryAt = m.retryAt
+	}
+	if m.to == lifecycle.Pending {
+		for _, k := range s.sess.Edges.Kernels {
+			k.AgentID, k.Edges.Agent, k.Edges.Allocations = nil, nil, nil
+		}
+	}
 	return nil
-}
-
-// expire gives up the present state.
-func (s step) expire(ctx context.Context) error {
-	if s.sess.Status == lifecycle.Terminating {
-		s.stopKernels(ctx, time.Millisecond)
-		return s.finish(ctx, "not every container confirmed its end in time")
-	}
-	text := fmt.Sprintf("%s took longer than %s", s.sess.Status, lifecycle.Deadline(s.sess.Status))
-	return s.tryAgain(ctx, session.TerminationReasonDeadlineExceeded, "deadline", text)
-}
-
-// tryAgain ends the present attempt: another one is made later, or after the
-// last the session ends with the reason.
-func (s step) tryAgain(ctx context.Context, reason session.TerminationReason, code, text string) error {
-	if s.sess.Attempt >= maxAttempts {
-		return s.giveUp(ctx, reason, code, text)
-	}
-	s.stopKernels(ctx, time.Millisecond)
-	later := clock.Now().Add(time.Duration(s.sess.Attempt) * backoff)
-	return s.move(ctx, move{to: lifecycle.Pending, phase: phaseOf(s.sess.Status), result: sessionevent.ResultRetry,
-		code: code, message: text, retryAt: &later})
-}
-
-// giveUp ends the session with the reason: another attempt would go the same way.
-func (s step) giveUp(ctx context.Context, reason session.TerminationReason, code, text string) error {
-	s.stopKernels(ctx, time.Millisecond)
-	return s.move(ctx, move{to: lifecycle.Error, phase: phaseOf(s.sess.Status), result: sessionevent.ResultFailure,
-		code: code, message: text, reason: &reason, outcome: session.ResultFailure})
 }
 
 func phaseOf(s lifecycle.Status) string {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/containerd/errdefs"
+
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
@@ -11,6 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // TerminateSession asks for the end of a session. One that waits is cancelled
@@ -22,7 +25,7 @@ func (s *Service) TerminateSession(ctx context.Context, in TerminateSessionInput
 		if err != nil {
 			return nil, err
 		}
-		if sess.Status.Final() || sess.Status == lifecycle.Terminating && !force(in) {
+		if sess.Status.Final() || sess.Status == lifecycle.Terminating && sess.RetryAt == nil && !force(in) {
 			return &SessionPayload{Session: sess}, nil
 		}
 		if err := s.requestEnd(ctx, sess, force(in)); err != nil {
@@ -44,6 +47,12 @@ func force(in TerminateSessionInput) bool { return in.Force != nil && *in.Force 
 // requestEnd stores the user's wish. Force leaves just the time that SIGKILL
 // needs, so that no grace is left.
 func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, force bool) error {
+	reason := session.TerminationReasonUserRequested
+	if sess.Status == lifecycle.Terminating && sess.RetryAt != nil {
+		if err := s.stay(ctx, sess, reason); err != nil || !force {
+			return err
+		}
+	}
 	if sess.Status == lifecycle.Terminating {
 		soon := clock.Now().Add(killTime)
 		err := s.Client.Session.Update().AddVersion(1).SetDeadlineAt(soon).
@@ -53,7 +62,6 @@ func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, force bool)
 		}
 		return nil
 	}
-	reason := session.TerminationReasonUserRequested
 	m := move{to: lifecycle.Terminating, result: sessionevent.ResultInfo, phase: "terminate", code: "user_requested",
 		message: "ended by its user", reason: &reason}
 	if sess.Status == lifecycle.Pending {
@@ -63,6 +71,23 @@ func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, force bool)
 		m.code, m.within = "forced", killTime
 	}
 	return s.end(ctx, sess, m)
+}
+
+// stay ends for good what was to start anew.
+func (s *Service) stay(ctx context.Context, sess *ent.Session, reason session.TerminationReason) error {
+	return store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
+		const text = "ended by its user"
+		n, err := tx.Session.Update().Where(session.ID(sess.ID), session.StatusEQ(lifecycle.Terminating), session.RetryAtNotNil()).
+			ClearRetryAt().SetTerminationReason(reason).SetStatusMessage(text).AddVersion(1).Save(ctx)
+		if err != nil {
+			return fmt.Errorf("end session %s for good: %w", sess.ID, err)
+		}
+		if n == 0 {
+			return fmt.Errorf("session %s is no longer to start anew: %w", sess.ID, errdefs.ErrAborted)
+		}
+		return record(ctx, tx, entry{session: sess.ID, phase: "terminate", from: &sess.Status, to: sess.Status,
+			result: sessionevent.ResultInfo, attempt: sess.Attempt, code: string(reason), message: text})
+	})
 }
 
 // end makes a move that no leader has to make.

@@ -1,0 +1,96 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/lifecycle"
+)
+
+const (
+	// backoff is waited after the first failed attempt, twice that after the second.
+	backoff = 5 * time.Second
+	// maxAvoided bounds the agents that a session remembers for having failed it.
+	maxAvoided = 8
+)
+
+// expire gives up the present state.
+func (s step) expire(ctx context.Context) error {
+	if s.sess.Status == lifecycle.Terminating {
+		s.stopKernels(ctx, time.Millisecond)
+		return s.finish(ctx, "not every container confirmed its end in time")
+	}
+	text := fmt.Sprintf("%s took longer than %s", s.sess.Status, lifecycle.Deadline(s.sess.Status))
+	return s.tryAgain(ctx, session.TerminationReasonDeadlineExceeded, "deadline", text, s.sess.Edges.Kernels...)
+}
+
+// tryAgain ends the present attempt: another one is made later, on other agents
+// than those of the kernels that failed if it can be, or after the last attempt
+// that its group allows the session ends with the reason.
+func (s step) tryAgain(ctx context.Context, reason session.TerminationReason, code, text string, failed ...*ent.Kernel) error {
+	before, err := s.failures(ctx)
+	if err != nil {
+		return err
+	}
+	most := s.sess.Edges.ResourceGroup.MaxAttempts
+	if before+1 >= most {
+		return s.giveUp(ctx, reason, code, fmt.Sprintf("%s (attempt %d of %d)", text, before+1, most))
+	}
+	s.stopKernels(ctx, time.Millisecond)
+	later := clock.Now().Add(time.Duration(before+1) * backoff)
+	return s.move(ctx, move{to: lifecycle.Pending, phase: phaseOf(s.sess.Status), result: sessionevent.ResultRetry,
+		code: code, message: text, retryAt: &later, avoid: agentsOf(failed)})
+}
+
+// failures counts the attempts that failed since the session last ran. That it
+// was sent elsewhere by the platform is none.
+func (s step) failures(ctx context.Context) (int, error) {
+	events, err := s.Client.SessionEvent.Query().Where(sessionevent.SessionID(s.sess.ID), sessionevent.Or(
+		sessionevent.ToStatusEQ(lifecycle.Running),
+		sessionevent.And(sessionevent.ToStatusEQ(lifecycle.Pending), sessionevent.FromStatusNEQ(lifecycle.Pending),
+			sessionevent.ResultEQ(sessionevent.ResultRetry)),
+	)).Order(sessionevent.ByAt(), sessionevent.ByID()).All(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count failed attempts: %w", err)
+	}
+	n := 0
+	for _, e := range events {
+		if n++; *e.ToStatus == lifecycle.Running {
+			n = 0
+		}
+	}
+	return n, nil
+}
+
+// giveUp ends the session with the reason: another attempt would go the same way.
+func (s step) giveUp(ctx context.Context, reason session.TerminationReason, code, text string) error {
+	s.stopKernels(ctx, time.Millisecond)
+	return s.move(ctx, move{to: lifecycle.Error, phase: phaseOf(s.sess.Status), result: sessionevent.ResultFailure,
+		code: code, message: text, reason: &reason, outcome: session.ResultFailure})
+}
+
+// agentsOf lists where kernels are placed.
+func agentsOf(kernels []*ent.Kernel) []uuid.UUID {
+	var out []uuid.UUID
+	for _, k := range kernels {
+		if k.AgentID != nil && !slices.Contains(out, *k.AgentID) {
+			out = append(out, *k.AgentID)
+		}
+	}
+	return out
+}
+
+// avoiding adds agents to those that failed a session; the latest are kept.
+func avoiding(old, more []uuid.UUID) []uuid.UUID {
+	list := slices.DeleteFunc(slices.Clone(old), func(id uuid.UUID) bool { return slices.Contains(more, id) })
+	list = append(list, more...)
+	return list[max(0, len(list)-maxAvoided):]
+}
