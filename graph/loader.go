@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/scheduler/plan"
 	"github.com/berthhq/berth/manager/stats"
 )
 
@@ -51,6 +52,8 @@ type loaderSet struct {
 	volumeGrants        *loader[[]*ent.VolumeGrant]
 	fits                *fitLoader
 	users               *bySelection[*ent.User]
+	domains             *bySelection[*ent.Domain]
+	shares              *loader[[]*plan.Holder]
 }
 
 type loadersKey struct{}
@@ -77,6 +80,8 @@ func fresh(ctx context.Context, r *Resolver) context.Context {
 		volumeGrants: load(r.Folders.GrantsOf),
 		fits:         r.loadFits(),
 		users:        loadSelected(r.loadUsers),
+		domains:      loadSelected(r.loadDomains),
+		shares:       load(r.Scheduler.ShareHolders),
 	})
 }
 

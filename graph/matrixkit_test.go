@@ -205,6 +205,10 @@ func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent
 	k["GroupGrant+project"] = c.GroupGrant.Create().SetResourceGroup(c.ResourceGroup.Create().SetName(name + "-project").SetPublic(false).SaveX(ctx)).SetProject(p).SaveX(ctx).ID
 	k["GroupGrant+domain"] = c.GroupGrant.Create().SetResourceGroup(c.ResourceGroup.Create().SetName(name + "-domain").SetPublic(false).SaveX(ctx)).SetDomain(d).SaveX(ctx).ID
 	k["GroupGrant+keypair"] = c.GroupGrant.Create().SetResourceGroup(g).SetKeypairID(k["Keypair"]).SaveX(ctx).ID
+	k["ShareWeight"] = c.ShareWeight.Create().SetWeight(2).SetUser(u).SetWithinProject(p).SaveX(ctx).ID
+	k["ShareWeight+group"] = c.ShareWeight.Create().SetWeight(2).SetUser(u).SetResourceGroup(g).SaveX(ctx).ID
+	k["ShareWeight+project"] = c.ShareWeight.Create().SetWeight(2).SetProject(p).SaveX(ctx).ID
+	k["ShareWeight+domain"] = c.ShareWeight.Create().SetWeight(2).SetDomain(d).SaveX(ctx).ID
 	k["PolicyAttachment+group"] = c.PolicyAttachment.Create().SetPolicyID(k["ResourcePolicy"]).SetUser(u).SetResourceGroup(g).SaveX(ctx).ID
 	k["ResourcePreset"] = c.ResourcePreset.Create().SetName(name).SetSlots(resource.Slots{"cpu": 1000}).SetResourceGroup(g).SaveX(ctx).ID
 	k["ResourcePreset+all"] = c.ResourcePreset.Create().SetName(name).SetSlots(resource.Slots{"cpu": 1000}).SaveX(ctx).ID

@@ -140,6 +140,13 @@ var matrix = map[string]cell{
 		f.Client.GroupGrant.Create().SetResourceGroup(g).SetUser(f.owner).ExecX(f.System(f.t))
 		return vars{"resourceGroup": g.ID, "user": f.owner.ID}
 	},
+	"setShareWeight": func(f *fixture) vars {
+		return vars{"resourceGroup": f.group().ID, "user": f.owner.ID, "weight": 2}
+	},
+	"setShareWeight in all groups": func(f *fixture) vars { return vars{"project": f.project.ID, "weight": 2} },
+	"removeShareWeight": func(f *fixture) vars {
+		return vars{"id": f.Client.ShareWeight.Create().SetWeight(2).SetUser(f.owner).SetResourceGroup(f.group()).SaveX(f.System(f.t)).ID}
+	},
 	"deleteResourcePolicy": func(f *fixture) vars { return vars{"id": f.policy().ID} },
 	"detachResourcePolicy": func(f *fixture) vars {
 		a := f.Client.PolicyAttachment.Create().SetPolicy(f.policy()).SetProject(f.project)

@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/preset"
 	"github.com/berthhq/berth/manager/role"
+	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/signup"
 	"github.com/berthhq/berth/manager/stats"
@@ -46,6 +47,7 @@ type Resolver struct {
 	Stats     *stats.Service
 	Folders   *vfolder.Service
 	Presets   *preset.Service
+	Scheduler *scheduler.Scheduler
 	Version   string
 	Logger    *slog.Logger
 }
@@ -76,6 +78,7 @@ type (
 	roleResolver                struct{ *Resolver }
 	roleGrantResolver           struct{ *Resolver }
 	resourceGroupAccessResolver struct{ *Resolver }
+	shareHolderResolver         struct{ *Resolver }
 	viewerResolver              struct{ *Resolver }
 )
 
@@ -103,6 +106,7 @@ func (r *Resolver) Vfolder() exec.VfolderResolver               { return vfolder
 func (r *Resolver) Viewer() exec.ViewerResolver                 { return viewerResolver{r} }
 func (r *Resolver) Image() exec.ImageResolver                   { return imageResolver{r} }
 func (r *Resolver) ResourceGroup() exec.ResourceGroupResolver   { return resourceGroupResolver{r} }
+func (r *Resolver) ShareHolder() exec.ShareHolderResolver       { return shareHolderResolver{r} }
 func (r *Resolver) Role() exec.RoleResolver                     { return roleResolver{r} }
 func (r *Resolver) RoleGrant() exec.RoleGrantResolver           { return roleGrantResolver{r} }
 func (r *Resolver) ResourceGroupAccess() exec.ResourceGroupAccessResolver {

@@ -25,7 +25,7 @@ var nouns = map[string]access.Entity{
 	"Identity": access.Credential, "IdentityProvider": access.Provider, "Provider": access.Provider,
 	"Invitation": access.Invitation, "Role": access.Role, "RoleGrant": access.Role,
 	"ResourcePolicy": access.ResourcePolicy, "PolicyAttachment": access.ResourcePolicy, "Policy": access.ResourcePolicy,
-	"ResourceGroup": access.ResourceGroup, "GroupGrant": access.ResourceGroup, "Group": access.ResourceGroup,
+	"ResourceGroup": access.ResourceGroup, "GroupGrant": access.ResourceGroup, "Group": access.ResourceGroup, "ShareWeight": access.ResourceGroup,
 	"ResourcePreset": access.ResourcePreset, "Preset": access.ResourcePreset,
 	"Agent": access.Agent, "Device": access.Agent, "SlotType": access.Agent, "JoinToken": access.System,
 	"Registry": access.Registry, "Image": access.Image, "Session": access.Session, "Kernel": access.Session,

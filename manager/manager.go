@@ -154,7 +154,7 @@ func (m *Manager) wire() error {
 	m.graph = &graph.Resolver{
 		Client: m.client, Bus: m.bus, Agents: m.agents, Audit: m.audit, Auth: m.auth, Identity: m.identity, Tasks: m.tasks, Images: m.images,
 		Providers: m.providers, SignUps: m.signups,
-		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, Presets: m.presets,
+		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, Presets: m.presets, Scheduler: m.scheduler,
 		Version: m.cfg.Version, Logger: m.log,
 	}
 	return nil

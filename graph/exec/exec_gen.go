@@ -49,6 +49,7 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/preset"
 	"github.com/berthhq/berth/manager/role"
+	"github.com/berthhq/berth/manager/scheduler/plan"
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/signup"
 	"github.com/berthhq/berth/manager/stats"
@@ -90,6 +91,7 @@ type ResolverRoot interface {
 	Role() RoleResolver
 	RoleGrant() RoleGrantResolver
 	Session() SessionResolver
+	ShareHolder() ShareHolderResolver
 	Subscription() SubscriptionResolver
 	User() UserResolver
 	Vfolder() VfolderResolver
@@ -667,6 +669,7 @@ type ComplexityRoot struct {
 		RegenerateRecoveryCodes func(childComplexity int, input auth.RegenerateRecoveryCodesInput) int
 		RegisterImage           func(childComplexity int, input image.RegisterImageInput) int
 		RemoveMembership        func(childComplexity int, input identity.RemoveMembershipInput) int
+		RemoveShareWeight       func(childComplexity int, input group.RemoveShareWeightInput) int
 		RemoveVolumeGrant       func(childComplexity int, input vfolder.RemoveVolumeGrantInput) int
 		RenameSession           func(childComplexity int, input session.RenameSessionInput) int
 		RenameVfolder           func(childComplexity int, input vfolder.RenameVfolderInput) int
@@ -682,6 +685,7 @@ type ComplexityRoot struct {
 		ScanRegistry            func(childComplexity int, input image.ScanRegistryInput) int
 		SetMembership           func(childComplexity int, input identity.SetMembershipInput) int
 		SetRetention            func(childComplexity int, input audit.SetRetentionInput) int
+		SetShareWeight          func(childComplexity int, input group.SetShareWeightInput) int
 		SetVolumeGrant          func(childComplexity int, input vfolder.SetVolumeGrantInput) int
 		StartTotp               func(childComplexity int) int
 		TerminateSession        func(childComplexity int, input session.TerminateSessionInput) int
@@ -863,6 +867,10 @@ type ComplexityRoot struct {
 		Registry func(childComplexity int) int
 	}
 
+	RemoveShareWeightPayload struct {
+		ID func(childComplexity int) int
+	}
+
 	RemoveVolumeGrantPayload struct {
 		Volume func(childComplexity int) int
 	}
@@ -882,13 +890,18 @@ type ComplexityRoot struct {
 		CreatedAt    func(childComplexity int) int
 		Description  func(childComplexity int) int
 		Grants       func(childComplexity int) int
+		HalfLife     func(childComplexity int) int
 		HoldAfter    func(childComplexity int) int
 		ID           func(childComplexity int) int
+		Lookback     func(childComplexity int) int
 		Name         func(childComplexity int) int
 		Order        func(childComplexity int) int
 		Permissions  func(childComplexity int) int
 		Public       func(childComplexity int) int
 		SessionTypes func(childComplexity int) int
+		ShareHolders func(childComplexity int) int
+		ShareWeights func(childComplexity int) int
+		Split        func(childComplexity int) int
 		Strategy     func(childComplexity int) int
 	}
 
@@ -1145,6 +1158,35 @@ type ComplexityRoot struct {
 
 	SetVolumeGrantPayload struct {
 		Grant func(childComplexity int) int
+	}
+
+	ShareHolder struct {
+		Domain  func(childComplexity int) int
+		Due     func(childComplexity int) int
+		Factor  func(childComplexity int) int
+		Held    func(childComplexity int) int
+		Project func(childComplexity int) int
+		Scope   func(childComplexity int) int
+		Usage   func(childComplexity int) int
+		Used    func(childComplexity int) int
+		User    func(childComplexity int) int
+		Waiting func(childComplexity int) int
+		Weight  func(childComplexity int) int
+	}
+
+	ShareWeight struct {
+		CreatedAt     func(childComplexity int) int
+		Domain        func(childComplexity int) int
+		ID            func(childComplexity int) int
+		Project       func(childComplexity int) int
+		ResourceGroup func(childComplexity int) int
+		User          func(childComplexity int) int
+		Weight        func(childComplexity int) int
+		WithinProject func(childComplexity int) int
+	}
+
+	ShareWeightPayload struct {
+		ShareWeight func(childComplexity int) int
 	}
 
 	SignUpOffer struct {
@@ -1434,6 +1476,8 @@ type MutationResolver interface {
 	CreateSession(ctx context.Context, input session.CreateSessionInput) (*session.SessionPayload, error)
 	TerminateSession(ctx context.Context, input session.TerminateSessionInput) (*session.SessionPayload, error)
 	RenameSession(ctx context.Context, input session.RenameSessionInput) (*session.SessionPayload, error)
+	SetShareWeight(ctx context.Context, input group.SetShareWeightInput) (*group.ShareWeightPayload, error)
+	RemoveShareWeight(ctx context.Context, input group.RemoveShareWeightInput) (*group.RemoveShareWeightPayload, error)
 	CreateInvitation(ctx context.Context, input signup.CreateInvitationInput) (*signup.InvitationPayload, error)
 	RevokeInvitation(ctx context.Context, input signup.RevokeInvitationInput) (*signup.InvitationPayload, error)
 	CancelTask(ctx context.Context, input task.CancelTaskInput) (*task.TaskPayload, error)
@@ -1493,6 +1537,8 @@ type QueryResolver interface {
 }
 type ResourceGroupResolver interface {
 	Permissions(ctx context.Context, obj *ent.ResourceGroup) ([]access.Operation, error)
+	ShareWeights(ctx context.Context, obj *ent.ResourceGroup) ([]*ent.ShareWeight, error)
+	ShareHolders(ctx context.Context, obj *ent.ResourceGroup) ([]*plan.Holder, error)
 }
 type ResourceGroupAccessResolver interface {
 	ResourceGroup(ctx context.Context, obj *group.Access) (*ent.ResourceGroup, error)
@@ -1517,6 +1563,11 @@ type RoleGrantResolver interface {
 type SessionResolver interface {
 	Usage(ctx context.Context, obj *ent.Session) ([]*stats.UsageEntry, error)
 	Permissions(ctx context.Context, obj *ent.Session) ([]access.Operation, error)
+}
+type ShareHolderResolver interface {
+	Domain(ctx context.Context, obj *plan.Holder) (*ent.Domain, error)
+	Project(ctx context.Context, obj *plan.Holder) (*ent.Project, error)
+	User(ctx context.Context, obj *plan.Holder) (*ent.User, error)
 }
 type SubscriptionResolver interface {
 	AgentChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Agent, error)
@@ -4003,6 +4054,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RemoveMembership(childComplexity, args["input"].(identity.RemoveMembershipInput)), true
+	case "Mutation.removeShareWeight":
+		if e.ComplexityRoot.Mutation.RemoveShareWeight == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_removeShareWeight_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RemoveShareWeight(childComplexity, args["input"].(group.RemoveShareWeightInput)), true
 	case "Mutation.removeVolumeGrant":
 		if e.ComplexityRoot.Mutation.RemoveVolumeGrant == nil {
 			break
@@ -4168,6 +4230,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.SetRetention(childComplexity, args["input"].(audit.SetRetentionInput)), true
+	case "Mutation.setShareWeight":
+		if e.ComplexityRoot.Mutation.SetShareWeight == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_setShareWeight_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SetShareWeight(childComplexity, args["input"].(group.SetShareWeightInput)), true
 	case "Mutation.setVolumeGrant":
 		if e.ComplexityRoot.Mutation.SetVolumeGrant == nil {
 			break
@@ -5111,6 +5184,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.RegistryPayload.Registry(childComplexity), true
 
+	case "RemoveShareWeightPayload.id":
+		if e.ComplexityRoot.RemoveShareWeightPayload.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RemoveShareWeightPayload.ID(childComplexity), true
+
 	case "RemoveVolumeGrantPayload.volume":
 		if e.ComplexityRoot.RemoveVolumeGrantPayload.Volume == nil {
 			break
@@ -5173,6 +5253,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourceGroup.Grants(childComplexity), true
+	case "ResourceGroup.halfLife":
+		if e.ComplexityRoot.ResourceGroup.HalfLife == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.HalfLife(childComplexity), true
 	case "ResourceGroup.holdAfter":
 		if e.ComplexityRoot.ResourceGroup.HoldAfter == nil {
 			break
@@ -5185,6 +5271,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourceGroup.ID(childComplexity), true
+	case "ResourceGroup.lookback":
+		if e.ComplexityRoot.ResourceGroup.Lookback == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.Lookback(childComplexity), true
 	case "ResourceGroup.name":
 		if e.ComplexityRoot.ResourceGroup.Name == nil {
 			break
@@ -5215,6 +5307,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourceGroup.SessionTypes(childComplexity), true
+	case "ResourceGroup.shareHolders":
+		if e.ComplexityRoot.ResourceGroup.ShareHolders == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.ShareHolders(childComplexity), true
+	case "ResourceGroup.shareWeights":
+		if e.ComplexityRoot.ResourceGroup.ShareWeights == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.ShareWeights(childComplexity), true
+	case "ResourceGroup.split":
+		if e.ComplexityRoot.ResourceGroup.Split == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.Split(childComplexity), true
 	case "ResourceGroup.strategy":
 		if e.ComplexityRoot.ResourceGroup.Strategy == nil {
 			break
@@ -6179,6 +6289,129 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.SetVolumeGrantPayload.Grant(childComplexity), true
 
+	case "ShareHolder.domain":
+		if e.ComplexityRoot.ShareHolder.Domain == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareHolder.Domain(childComplexity), true
+	case "ShareHolder.due":
+		if e.ComplexityRoot.ShareHolder.Due == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareHolder.Due(childComplexity), true
+	case "ShareHolder.factor":
+		if e.ComplexityRoot.ShareHolder.Factor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareHolder.Factor(childComplexity), true
+	case "ShareHolder.held":
+		if e.ComplexityRoot.ShareHolder.Held == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareHolder.Held(childComplexity), true
+	case "ShareHolder.project":
+		if e.ComplexityRoot.ShareHolder.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareHolder.Project(childComplexity), true
+	case "ShareHolder.scope":
+		if e.ComplexityRoot.ShareHolder.Scope == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareHolder.Scope(childComplexity), true
+	case "ShareHolder.usage":
+		if e.ComplexityRoot.ShareHolder.Usage == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareHolder.Usage(childComplexity), true
+	case "ShareHolder.used":
+		if e.ComplexityRoot.ShareHolder.Used == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareHolder.Used(childComplexity), true
+	case "ShareHolder.user":
+		if e.ComplexityRoot.ShareHolder.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareHolder.User(childComplexity), true
+	case "ShareHolder.waiting":
+		if e.ComplexityRoot.ShareHolder.Waiting == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareHolder.Waiting(childComplexity), true
+	case "ShareHolder.weight":
+		if e.ComplexityRoot.ShareHolder.Weight == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareHolder.Weight(childComplexity), true
+
+	case "ShareWeight.createdAt":
+		if e.ComplexityRoot.ShareWeight.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareWeight.CreatedAt(childComplexity), true
+	case "ShareWeight.domain":
+		if e.ComplexityRoot.ShareWeight.Domain == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareWeight.Domain(childComplexity), true
+	case "ShareWeight.id":
+		if e.ComplexityRoot.ShareWeight.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareWeight.ID(childComplexity), true
+	case "ShareWeight.project":
+		if e.ComplexityRoot.ShareWeight.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareWeight.Project(childComplexity), true
+	case "ShareWeight.resourceGroup":
+		if e.ComplexityRoot.ShareWeight.ResourceGroup == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareWeight.ResourceGroup(childComplexity), true
+	case "ShareWeight.user":
+		if e.ComplexityRoot.ShareWeight.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareWeight.User(childComplexity), true
+	case "ShareWeight.weight":
+		if e.ComplexityRoot.ShareWeight.Weight == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareWeight.Weight(childComplexity), true
+	case "ShareWeight.withinProject":
+		if e.ComplexityRoot.ShareWeight.WithinProject == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareWeight.WithinProject(childComplexity), true
+
+	case "ShareWeightPayload.shareWeight":
+		if e.ComplexityRoot.ShareWeightPayload.ShareWeight == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareWeightPayload.ShareWeight(childComplexity), true
+
 	case "SignUpOffer.mode":
 		if e.ComplexityRoot.SignUpOffer.Mode == nil {
 			break
@@ -6984,6 +7217,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputRegenerateRecoveryCodesInput,
 		ec.unmarshalInputRegisterImageInput,
 		ec.unmarshalInputRemoveMembershipInput,
+		ec.unmarshalInputRemoveShareWeightInput,
 		ec.unmarshalInputRemoveVolumeGrantInput,
 		ec.unmarshalInputRenameSessionInput,
 		ec.unmarshalInputRenameVfolderInput,
@@ -7008,6 +7242,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputSessionWhereInput,
 		ec.unmarshalInputSetMembershipInput,
 		ec.unmarshalInputSetRetentionInput,
+		ec.unmarshalInputSetShareWeightInput,
 		ec.unmarshalInputSetVolumeGrantInput,
 		ec.unmarshalInputTaskOrder,
 		ec.unmarshalInputTaskWhereInput,
@@ -7289,10 +7524,16 @@ type ResourceGroup implements Node @allow(to: USER) {
   public: Boolean!
   "How an agent is chosen among those that have room."
   strategy: PlacementStrategy!
+  "How an amount is given that is more than one device has, where parts of devices are."
+  split: DeviceSplit!
   "Who comes first among sessions of one priority."
   order: QueueOrder!
   "Seconds after which the head of the queue is no longer passed by those that fit now; -1 is never."
   holdAfter: Int!
+  "Seconds after which usage counts half for fair share."
+  halfLife: Int!
+  "Seconds after which usage is forgotten by fair share."
+  lookback: Int!
   createdAt: Time!
   agents(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [AgentOrder!], where: AgentWhereInput): AgentConnection!
 }
@@ -7306,6 +7547,15 @@ enum PlacementStrategy {
   dispersed
   "One agent after the other."
   roundrobin
+}
+
+enum DeviceSplit {
+  "Idle devices in full, and the rest from one more."
+  fill
+  "The same from each of as few devices as have room for that."
+  evenly
+  "Idle devices in full, and never a rest."
+  none
 }
 
 enum QueueOrder {
@@ -7471,6 +7721,12 @@ input CreateResourceGroupInput {
   order: QueueOrder
   "Seconds, 0 to 2592000, or -1 for never; default 600."
   holdAfter: Int
+  "Default fill."
+  split: DeviceSplit
+  "Seconds, 60 to 31536000; default 604800, a week."
+  halfLife: Int
+  "Seconds, 60 to 31536000; default 2419200, four weeks."
+  lookback: Int
 }
 input UpdateResourceGroupInput {
   id: ID!
@@ -7483,6 +7739,11 @@ input UpdateResourceGroupInput {
   order: QueueOrder
   "Seconds, 0 to 2592000, or -1 for never."
   holdAfter: Int
+  split: DeviceSplit
+  "Seconds, 60 to 31536000."
+  halfLife: Int
+  "Seconds, 60 to 31536000."
+  lookback: Int
 }
 input DeleteResourceGroupInput { id: ID! }
 "Exactly one of domain, project, user and keypair."
@@ -8759,6 +9020,81 @@ extend type Subscription {
   kernelLogs(kernel: ID!, follow: Boolean = true, offset: Int64, tailLines: Int): LogChunk! @allow(to: USER)
   "Samples of the session's kernels as they come."
   kernelStats(session: ID!): KernelStats! @allow(to: USER)
+}
+`, BuiltIn: false},
+	{Name: "../share.graphql", Input: `"""
+The part that exactly one domain, project or user has in what drf and fair share
+divide, beside others at its level; those without one have 1. One for a user within
+a project goes before his own, and one for a group before one for all groups.
+"""
+type ShareWeight implements Node @allow(to: USER) {
+  id: ID!
+  weight: Float!
+  "Null: it counts in every group."
+  resourceGroup: ResourceGroup
+  domain: Domain
+  project: Project
+  user: User
+  "Of a user: the project in which it counts; null: in each."
+  withinProject: Project
+  createdAt: Time!
+}
+
+"""
+A domain, project or user that has, had or waits for something of a group, as fair
+share counts it; in a group whose order is drf, by what it has now. It comes with
+those that it is in; what is out of sight is null.
+"""
+type ShareHolder @allow(to: USER) {
+  "domain, project or user."
+  scope: String!
+  domain: Domain
+  project: Project
+  user: User
+  weight: Float!
+  "The part of its weight in those of the holders beside it."
+  due: Float!
+  "What it took lately; 1 is the whole group for all of the lookback."
+  usage: Float!
+  "The part of its usage in that of the holders beside it."
+  used: Float!
+  "2^(-usage/weight): the highest goes first."
+  factor: Float!
+  "What it has now."
+  held: Slots!
+  "Sessions that wait."
+  waiting: Int!
+}
+
+extend type ResourceGroup {
+  "Those that count in the group, its own and those for all groups."
+  shareWeights: [ShareWeight!]!
+  """
+  Domains, projects in them and users in those, from the outermost in and whoever comes first before the rest. Admins
+  see what they administer; everybody sees himself, his projects and his domain.
+  """
+  shareHolders: [ShareHolder!]!
+}
+
+"Exactly one of domain, project and user. Without a group it counts in every group."
+input SetShareWeightInput {
+  "Above 0, at most 1000, where 1 is what everybody has without one."
+  weight: Float!
+  resourceGroup: ID
+  domain: ID
+  project: ID
+  user: ID
+  "With a user: only in this project."
+  withinProject: ID
+}
+input RemoveShareWeightInput { id: ID! }
+type ShareWeightPayload @allow(to: USER) { shareWeight: ShareWeight! }
+type RemoveShareWeightPayload @allow(to: USER) { id: ID! }
+
+extend type Mutation {
+  "Gives a domain, project or user a weight, in place of the one it has there."
+  setShareWeight(input: SetShareWeightInput!): ShareWeightPayload! @allow(to: SUPERADMIN, scope: admin)
+  removeShareWeight(input: RemoveShareWeightInput!): RemoveShareWeightPayload! @allow(to: SUPERADMIN, scope: admin)
 }
 `, BuiltIn: false},
 	{Name: "../signup.graphql", Input: `"Lets one person sign up with an e-mail, once."
@@ -10345,6 +10681,14 @@ func (ec *executionContext) childFields_RegistryPayload(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type RegistryPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_RemoveShareWeightPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_RemoveShareWeightPayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RemoveShareWeightPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_RemoveVolumeGrantPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "volume":
@@ -10389,16 +10733,26 @@ func (ec *executionContext) childFields_ResourceGroup(ctx context.Context, field
 		return ec.fieldContext_ResourceGroup_public(ctx, field)
 	case "strategy":
 		return ec.fieldContext_ResourceGroup_strategy(ctx, field)
+	case "split":
+		return ec.fieldContext_ResourceGroup_split(ctx, field)
 	case "order":
 		return ec.fieldContext_ResourceGroup_order(ctx, field)
 	case "holdAfter":
 		return ec.fieldContext_ResourceGroup_holdAfter(ctx, field)
+	case "halfLife":
+		return ec.fieldContext_ResourceGroup_halfLife(ctx, field)
+	case "lookback":
+		return ec.fieldContext_ResourceGroup_lookback(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_ResourceGroup_createdAt(ctx, field)
 	case "agents":
 		return ec.fieldContext_ResourceGroup_agents(ctx, field)
 	case "permissions":
 		return ec.fieldContext_ResourceGroup_permissions(ctx, field)
+	case "shareWeights":
+		return ec.fieldContext_ResourceGroup_shareWeights(ctx, field)
+	case "shareHolders":
+		return ec.fieldContext_ResourceGroup_shareHolders(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourceGroup", field.Name)
 }
@@ -10911,6 +11265,64 @@ func (ec *executionContext) childFields_SetVolumeGrantPayload(ctx context.Contex
 		return ec.fieldContext_SetVolumeGrantPayload_grant(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SetVolumeGrantPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ShareHolder(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "scope":
+		return ec.fieldContext_ShareHolder_scope(ctx, field)
+	case "domain":
+		return ec.fieldContext_ShareHolder_domain(ctx, field)
+	case "project":
+		return ec.fieldContext_ShareHolder_project(ctx, field)
+	case "user":
+		return ec.fieldContext_ShareHolder_user(ctx, field)
+	case "weight":
+		return ec.fieldContext_ShareHolder_weight(ctx, field)
+	case "due":
+		return ec.fieldContext_ShareHolder_due(ctx, field)
+	case "usage":
+		return ec.fieldContext_ShareHolder_usage(ctx, field)
+	case "used":
+		return ec.fieldContext_ShareHolder_used(ctx, field)
+	case "factor":
+		return ec.fieldContext_ShareHolder_factor(ctx, field)
+	case "held":
+		return ec.fieldContext_ShareHolder_held(ctx, field)
+	case "waiting":
+		return ec.fieldContext_ShareHolder_waiting(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ShareHolder", field.Name)
+}
+
+func (ec *executionContext) childFields_ShareWeight(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ShareWeight_id(ctx, field)
+	case "weight":
+		return ec.fieldContext_ShareWeight_weight(ctx, field)
+	case "resourceGroup":
+		return ec.fieldContext_ShareWeight_resourceGroup(ctx, field)
+	case "domain":
+		return ec.fieldContext_ShareWeight_domain(ctx, field)
+	case "project":
+		return ec.fieldContext_ShareWeight_project(ctx, field)
+	case "user":
+		return ec.fieldContext_ShareWeight_user(ctx, field)
+	case "withinProject":
+		return ec.fieldContext_ShareWeight_withinProject(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_ShareWeight_createdAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ShareWeight", field.Name)
+}
+
+func (ec *executionContext) childFields_ShareWeightPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "shareWeight":
+		return ec.fieldContext_ShareWeightPayload_shareWeight(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ShareWeightPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_SignUpOffer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -12127,6 +12539,20 @@ func (ec *executionContext) field_Mutation_removeMembership_args(ctx context.Con
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_removeShareWeight_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (group.RemoveShareWeightInput, error) {
+			return ec.unmarshalNRemoveShareWeightInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐRemoveShareWeightInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_removeVolumeGrant_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -12329,6 +12755,20 @@ func (ec *executionContext) field_Mutation_setRetention_args(ctx context.Context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (audit.SetRetentionInput, error) {
 			return ec.unmarshalNSetRetentionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauditᚐSetRetentionInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_setShareWeight_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (group.SetShareWeightInput, error) {
+			return ec.unmarshalNSetShareWeightInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐSetShareWeightInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -24393,6 +24833,94 @@ func (ec *executionContext) fieldContext_Mutation_renameSession(ctx context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_setShareWeight(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setShareWeight(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetShareWeight(ctx, fc.Args["input"].(group.SetShareWeightInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *group.ShareWeightPayload) graphql.Marshaler {
+			return ec.marshalNShareWeightPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐShareWeightPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_setShareWeight(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ShareWeightPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setShareWeight_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_removeShareWeight(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_removeShareWeight(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RemoveShareWeight(ctx, fc.Args["input"].(group.RemoveShareWeightInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *group.RemoveShareWeightPayload) graphql.Marshaler {
+			return ec.marshalNRemoveShareWeightPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐRemoveShareWeightPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_removeShareWeight(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RemoveShareWeightPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_removeShareWeight_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createInvitation(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -28409,6 +28937,29 @@ func (ec *executionContext) fieldContext_RegistryPayload_registry(_ context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _RemoveShareWeightPayload_id(ctx context.Context, field graphql.CollectedField, obj *group.RemoveShareWeightPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RemoveShareWeightPayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RemoveShareWeightPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RemoveShareWeightPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _RemoveVolumeGrantPayload_volume(ctx context.Context, field graphql.CollectedField, obj *vfolder.RemoveVolumeGrantPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -28721,6 +29272,29 @@ func (ec *executionContext) fieldContext_ResourceGroup_strategy(_ context.Contex
 	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type PlacementStrategy does not have child fields"))
 }
 
+func (ec *executionContext) _ResourceGroup_split(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_split(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Split, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v resourcegroup.Split) graphql.Marshaler {
+			return ec.marshalNDeviceSplit2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐSplit(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_split(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type DeviceSplit does not have child fields"))
+}
+
 func (ec *executionContext) _ResourceGroup_order(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -28764,6 +29338,52 @@ func (ec *executionContext) _ResourceGroup_holdAfter(ctx context.Context, field 
 	)
 }
 func (ec *executionContext) fieldContext_ResourceGroup_holdAfter(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceGroup_halfLife(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_halfLife(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HalfLife, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_halfLife(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceGroup_lookback(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_lookback(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Lookback, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_lookback(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
@@ -28855,6 +29475,70 @@ func (ec *executionContext) _ResourceGroup_permissions(ctx context.Context, fiel
 }
 func (ec *executionContext) fieldContext_ResourceGroup_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ResourceGroup", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceGroup_shareWeights(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_shareWeights(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ResourceGroup().ShareWeights(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.ShareWeight) graphql.Marshaler {
+			return ec.marshalNShareWeight2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐShareWeightᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_shareWeights(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceGroup",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ShareWeight(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourceGroup_shareHolders(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_shareHolders(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ResourceGroup().ShareHolders(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*plan.Holder) graphql.Marshaler {
+			return ec.marshalNShareHolder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚋplanᚐHolderᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_shareHolders(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceGroup",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ShareHolder(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _ResourceGroupAccess_resourceGroup(ctx context.Context, field graphql.CollectedField, obj *group.Access) (ret graphql.Marshaler) {
@@ -32860,6 +33544,547 @@ func (ec *executionContext) fieldContext_SetVolumeGrantPayload_grant(_ context.C
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_VolumeGrant(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ShareHolder_scope(ctx context.Context, field graphql.CollectedField, obj *plan.Holder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareHolder_scope(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Scope, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShareHolder_scope(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShareHolder", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ShareHolder_domain(ctx context.Context, field graphql.CollectedField, obj *plan.Holder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareHolder_domain(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ShareHolder().Domain(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Domain) graphql.Marshaler {
+			return ec.marshalODomain2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomain(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ShareHolder_domain(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ShareHolder",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Domain(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ShareHolder_project(ctx context.Context, field graphql.CollectedField, obj *plan.Holder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareHolder_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ShareHolder().Project(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ShareHolder_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ShareHolder",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ShareHolder_user(ctx context.Context, field graphql.CollectedField, obj *plan.Holder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareHolder_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ShareHolder().User(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ShareHolder_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ShareHolder",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ShareHolder_weight(ctx context.Context, field graphql.CollectedField, obj *plan.Holder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareHolder_weight(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Weight, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShareHolder_weight(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShareHolder", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _ShareHolder_due(ctx context.Context, field graphql.CollectedField, obj *plan.Holder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareHolder_due(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Due, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShareHolder_due(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShareHolder", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _ShareHolder_usage(ctx context.Context, field graphql.CollectedField, obj *plan.Holder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareHolder_usage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Usage, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShareHolder_usage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShareHolder", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _ShareHolder_used(ctx context.Context, field graphql.CollectedField, obj *plan.Holder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareHolder_used(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Used, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShareHolder_used(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShareHolder", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _ShareHolder_factor(ctx context.Context, field graphql.CollectedField, obj *plan.Holder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareHolder_factor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Factor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShareHolder_factor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShareHolder", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _ShareHolder_held(ctx context.Context, field graphql.CollectedField, obj *plan.Holder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareHolder_held(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Held, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v resource.Slots) graphql.Marshaler {
+			return ec.marshalNSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShareHolder_held(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShareHolder", field, false, false, errors.New("field of type Slots does not have child fields"))
+}
+
+func (ec *executionContext) _ShareHolder_waiting(ctx context.Context, field graphql.CollectedField, obj *plan.Holder) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareHolder_waiting(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Waiting, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShareHolder_waiting(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShareHolder", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ShareWeight_id(ctx context.Context, field graphql.CollectedField, obj *ent.ShareWeight) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareWeight_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShareWeight_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShareWeight", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ShareWeight_weight(ctx context.Context, field graphql.CollectedField, obj *ent.ShareWeight) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareWeight_weight(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Weight, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShareWeight_weight(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShareWeight", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _ShareWeight_resourceGroup(ctx context.Context, field graphql.CollectedField, obj *ent.ShareWeight) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareWeight_resourceGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceGroup(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ResourceGroup) graphql.Marshaler {
+			return ec.marshalOResourceGroup2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroup(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ShareWeight_resourceGroup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ShareWeight",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceGroup(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ShareWeight_domain(ctx context.Context, field graphql.CollectedField, obj *ent.ShareWeight) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareWeight_domain(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Domain(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Domain) graphql.Marshaler {
+			return ec.marshalODomain2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomain(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ShareWeight_domain(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ShareWeight",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Domain(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ShareWeight_project(ctx context.Context, field graphql.CollectedField, obj *ent.ShareWeight) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareWeight_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Project(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ShareWeight_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ShareWeight",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ShareWeight_user(ctx context.Context, field graphql.CollectedField, obj *ent.ShareWeight) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareWeight_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ShareWeight_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ShareWeight",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ShareWeight_withinProject(ctx context.Context, field graphql.CollectedField, obj *ent.ShareWeight) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareWeight_withinProject(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.WithinProject(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ShareWeight_withinProject(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ShareWeight",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ShareWeight_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.ShareWeight) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareWeight_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShareWeight_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ShareWeight", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _ShareWeightPayload_shareWeight(ctx context.Context, field graphql.CollectedField, obj *group.ShareWeightPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ShareWeightPayload_shareWeight(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ShareWeight, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ShareWeight) graphql.Marshaler {
+			return ec.marshalNShareWeight2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐShareWeight(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ShareWeightPayload_shareWeight(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ShareWeightPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ShareWeight(ctx, field)
 		},
 	}
 	return fc, nil
@@ -38016,7 +39241,7 @@ func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.C
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "description", "public", "sessionTypes", "strategy", "order", "holdAfter"}
+	fieldsInOrder := [...]string{"name", "description", "public", "sessionTypes", "strategy", "order", "holdAfter", "split", "halfLife", "lookback"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -38072,6 +39297,27 @@ func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.C
 				return it, err
 			}
 			it.HoldAfter = data
+		case "split":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("split"))
+			data, err := ec.unmarshalODeviceSplit2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐSplit(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Split = data
+		case "halfLife":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("halfLife"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HalfLife = data
+		case "lookback":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lookback"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Lookback = data
 		}
 	}
 	return it, nil
@@ -40465,6 +41711,36 @@ func (ec *executionContext) unmarshalInputRemoveMembershipInput(ctx context.Cont
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRemoveShareWeightInput(ctx context.Context, obj any) (group.RemoveShareWeightInput, error) {
+	var it group.RemoveShareWeightInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRemoveVolumeGrantInput(ctx context.Context, obj any) (vfolder.RemoveVolumeGrantInput, error) {
 	var it vfolder.RemoveVolumeGrantInput
 	if obj == nil {
@@ -41551,6 +42827,71 @@ func (ec *executionContext) unmarshalInputSetRetentionInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputSetShareWeightInput(ctx context.Context, obj any) (group.SetShareWeightInput, error) {
+	var it group.SetShareWeightInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"weight", "resourceGroup", "domain", "project", "user", "withinProject"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "weight":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("weight"))
+			data, err := ec.unmarshalNFloat2float64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Weight = data
+		case "resourceGroup":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceGroup"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResourceGroup = data
+		case "domain":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domain"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Domain = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "user":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("user"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.User = data
+		case "withinProject":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("withinProject"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WithinProject = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputSetVolumeGrantInput(ctx context.Context, obj any) (vfolder.SetVolumeGrantInput, error) {
 	var it vfolder.SetVolumeGrantInput
 	if obj == nil {
@@ -42167,7 +43508,7 @@ func (ec *executionContext) unmarshalInputUpdateResourceGroupInput(ctx context.C
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "description", "active", "public", "sessionTypes", "strategy", "order", "holdAfter"}
+	fieldsInOrder := [...]string{"id", "name", "description", "active", "public", "sessionTypes", "strategy", "order", "holdAfter", "split", "halfLife", "lookback"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -42237,6 +43578,27 @@ func (ec *executionContext) unmarshalInputUpdateResourceGroupInput(ctx context.C
 				return it, err
 			}
 			it.HoldAfter = data
+		case "split":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("split"))
+			data, err := ec.unmarshalODeviceSplit2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐSplit(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Split = data
+		case "halfLife":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("halfLife"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HalfLife = data
+		case "lookback":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lookback"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Lookback = data
 		}
 	}
 	return it, nil
@@ -43024,6 +44386,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._SlotType(ctx, sel, obj)
+	case *ent.ShareWeight:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._ShareWeight(ctx, sel, obj)
 	case *ent.SessionMount:
 		if obj == nil {
 			return graphql.Null
@@ -48799,6 +50166,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "setShareWeight":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setShareWeight(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "removeShareWeight":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_removeShareWeight(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "createInvitation":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createInvitation(ctx, field)
@@ -51148,6 +52529,44 @@ func (ec *executionContext) _RegistryPayload(ctx context.Context, sel ast.Select
 	return out
 }
 
+var removeShareWeightPayloadImplementors = []string{"RemoveShareWeightPayload"}
+
+func (ec *executionContext) _RemoveShareWeightPayload(ctx context.Context, sel ast.SelectionSet, obj *group.RemoveShareWeightPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, removeShareWeightPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RemoveShareWeightPayload")
+		case "id":
+			out.Values[i] = ec._RemoveShareWeightPayload_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var removeVolumeGrantPayloadImplementors = []string{"RemoveVolumeGrantPayload"}
 
 func (ec *executionContext) _RemoveVolumeGrantPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.RemoveVolumeGrantPayload) graphql.Marshaler {
@@ -51352,6 +52771,11 @@ func (ec *executionContext) _ResourceGroup(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "split":
+			out.Values[i] = ec._ResourceGroup_split(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "order":
 			out.Values[i] = ec._ResourceGroup_order(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -51359,6 +52783,16 @@ func (ec *executionContext) _ResourceGroup(ctx context.Context, sel ast.Selectio
 			}
 		case "holdAfter":
 			out.Values[i] = ec._ResourceGroup_holdAfter(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "halfLife":
+			out.Values[i] = ec._ResourceGroup_halfLife(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "lookback":
+			out.Values[i] = ec._ResourceGroup_lookback(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -51415,6 +52849,82 @@ func (ec *executionContext) _ResourceGroup(ctx context.Context, sel ast.Selectio
 					}
 				}()
 				res = ec._ResourceGroup_permissions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "shareWeights":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourceGroup_shareWeights(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "shareHolders":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourceGroup_shareHolders(ctx, field, obj)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -54317,6 +55827,469 @@ func (ec *executionContext) _SetVolumeGrantPayload(ctx context.Context, sel ast.
 			out.Values[i] = graphql.MarshalString("SetVolumeGrantPayload")
 		case "grant":
 			out.Values[i] = ec._SetVolumeGrantPayload_grant(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var shareHolderImplementors = []string{"ShareHolder"}
+
+func (ec *executionContext) _ShareHolder(ctx context.Context, sel ast.SelectionSet, obj *plan.Holder) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, shareHolderImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ShareHolder")
+		case "scope":
+			out.Values[i] = ec._ShareHolder_scope(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "domain":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ShareHolder_domain(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "project":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ShareHolder_project(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "user":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ShareHolder_user(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "weight":
+			out.Values[i] = ec._ShareHolder_weight(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "due":
+			out.Values[i] = ec._ShareHolder_due(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "usage":
+			out.Values[i] = ec._ShareHolder_usage(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "used":
+			out.Values[i] = ec._ShareHolder_used(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "factor":
+			out.Values[i] = ec._ShareHolder_factor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "held":
+			out.Values[i] = ec._ShareHolder_held(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "waiting":
+			out.Values[i] = ec._ShareHolder_waiting(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var shareWeightImplementors = []string{"ShareWeight", "Node"}
+
+func (ec *executionContext) _ShareWeight(ctx context.Context, sel ast.SelectionSet, obj *ent.ShareWeight) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, shareWeightImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ShareWeight")
+		case "id":
+			out.Values[i] = ec._ShareWeight_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "weight":
+			out.Values[i] = ec._ShareWeight_weight(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "resourceGroup":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ShareWeight_resourceGroup(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "domain":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ShareWeight_domain(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "project":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ShareWeight_project(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "user":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ShareWeight_user(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "withinProject":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ShareWeight_withinProject(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "createdAt":
+			out.Values[i] = ec._ShareWeight_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var shareWeightPayloadImplementors = []string{"ShareWeightPayload"}
+
+func (ec *executionContext) _ShareWeightPayload(ctx context.Context, sel ast.SelectionSet, obj *group.ShareWeightPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, shareWeightPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ShareWeightPayload")
+		case "shareWeight":
+			out.Values[i] = ec._ShareWeightPayload_shareWeight(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -57553,6 +59526,16 @@ func (ec *executionContext) marshalNDeviceOrderField2ᚖgithubᚗcomᚋberthhq�
 	return v
 }
 
+func (ec *executionContext) unmarshalNDeviceSplit2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐSplit(ctx context.Context, v any) (resourcegroup.Split, error) {
+	var res resourcegroup.Split
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeviceSplit2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐSplit(ctx context.Context, sel ast.SelectionSet, v resourcegroup.Split) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalNDeviceWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeviceWhereInput(ctx context.Context, v any) (*ent.DeviceWhereInput, error) {
 	res, err := ec.unmarshalInputDeviceWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
@@ -58847,6 +60830,21 @@ func (ec *executionContext) unmarshalNRemoveMembershipInput2githubᚗcomᚋberth
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNRemoveShareWeightInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐRemoveShareWeightInput(ctx context.Context, v any) (group.RemoveShareWeightInput, error) {
+	res, err := ec.unmarshalInputRemoveShareWeightInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRemoveShareWeightPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐRemoveShareWeightPayload(ctx context.Context, sel ast.SelectionSet, v *group.RemoveShareWeightPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RemoveShareWeightPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNRemoveVolumeGrantInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveVolumeGrantInput(ctx context.Context, v any) (vfolder.RemoveVolumeGrantInput, error) {
 	res, err := ec.unmarshalInputRemoveVolumeGrantInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -59617,6 +61615,11 @@ func (ec *executionContext) unmarshalNSetRetentionInput2githubᚗcomᚋberthhq�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNSetShareWeightInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐSetShareWeightInput(ctx context.Context, v any) (group.SetShareWeightInput, error) {
+	res, err := ec.unmarshalInputSetShareWeightInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNSetVolumeGrantInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐSetVolumeGrantInput(ctx context.Context, v any) (vfolder.SetVolumeGrantInput, error) {
 	res, err := ec.unmarshalInputSetVolumeGrantInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -59630,6 +61633,68 @@ func (ec *executionContext) marshalNSetVolumeGrantPayload2ᚖgithubᚗcomᚋbert
 		return graphql.Null
 	}
 	return ec._SetVolumeGrantPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNShareHolder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚋplanᚐHolderᚄ(ctx context.Context, sel ast.SelectionSet, v []*plan.Holder) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNShareHolder2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚋplanᚐHolder(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNShareHolder2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚋplanᚐHolder(ctx context.Context, sel ast.SelectionSet, v *plan.Holder) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ShareHolder(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNShareWeight2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐShareWeightᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.ShareWeight) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNShareWeight2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐShareWeight(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNShareWeight2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐShareWeight(ctx context.Context, sel ast.SelectionSet, v *ent.ShareWeight) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ShareWeight(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNShareWeightPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐShareWeightPayload(ctx context.Context, sel ast.SelectionSet, v *group.ShareWeightPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ShareWeightPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNSignUpOffer2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsignupᚐSignUpOffer(ctx context.Context, sel ast.SelectionSet, v *signup.SignUpOffer) graphql.Marshaler {
@@ -60851,6 +62916,22 @@ func (ec *executionContext) unmarshalODeviceOrder2ᚕᚖgithubᚗcomᚋberthhq�
 		}
 	}
 	return res, nil
+}
+
+func (ec *executionContext) unmarshalODeviceSplit2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐSplit(ctx context.Context, v any) (*resourcegroup.Split, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(resourcegroup.Split)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODeviceSplit2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐSplit(ctx context.Context, sel ast.SelectionSet, v *resourcegroup.Split) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
 }
 
 func (ec *executionContext) unmarshalODeviceWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeviceWhereInputᚄ(ctx context.Context, v any) ([]*ent.DeviceWhereInput, error) {

@@ -52,14 +52,6 @@ type UpdateResourceGroupInput struct {
 	Options
 }
 
-// Options say how the scheduler treats a group's queue. HoldAfter is in seconds,
-// or -1 for never; what is nil stays as it is.
-type Options struct {
-	Strategy  *resourcegroup.Strategy
-	Order     *resourcegroup.Order
-	HoldAfter *int
-}
-
 // DeleteResourceGroupInput names the group to delete.
 type DeleteResourceGroupInput struct{ ID uuid.UUID }
 
@@ -69,10 +61,7 @@ type ResourceGroupPayload struct{ ResourceGroup *ent.ResourceGroup }
 // DeleteResourceGroupPayload is the group that is gone.
 type DeleteResourceGroupPayload struct{ ID uuid.UUID }
 
-const (
-	maxDescription = 1000              // characters
-	maxHoldAfter   = 30 * 24 * 60 * 60 // seconds
-)
+const maxDescription = 1000 // characters
 
 // types are the session types that a group can allow.
 var types = []string{"interactive", "batch", "inference"}
@@ -82,12 +71,14 @@ func (s *Service) CreateResourceGroup(ctx context.Context, in CreateResourceGrou
 	if _, err := permit.Check(ctx, access.Create, access.ResourceGroup, access.Object{}); err != nil {
 		return nil, err
 	}
-	if err := check(&in.Name, in.Description, in.SessionTypes, in.HoldAfter); err != nil {
+	if err := check(&in.Name, in.Description, in.SessionTypes, &in.Options); err != nil {
 		return nil, err
 	}
 	c := s.client.ResourceGroup.Create().SetName(in.Name).SetNillableDescription(in.Description).
-		SetPublic(in.Public != nil && *in.Public).
-		SetNillableStrategy(in.Strategy).SetNillableOrder(in.Order).SetNillableHoldAfter(in.HoldAfter)
+		SetPublic(in.Public != nil && *in.Public)
+	if err := in.Options.write(c.Mutation()); err != nil {
+		return nil, err
+	}
 	if in.SessionTypes != nil {
 		c.SetSessionTypes(in.SessionTypes)
 	}
@@ -107,12 +98,14 @@ func (s *Service) UpdateResourceGroup(ctx context.Context, in UpdateResourceGrou
 	if err != nil {
 		return nil, err
 	}
-	if err := check(in.Name, in.Description, in.SessionTypes, in.HoldAfter); err != nil {
+	if err := check(in.Name, in.Description, in.SessionTypes, &in.Options); err != nil {
 		return nil, err
 	}
 	up := g.Update().SetNillableName(in.Name).SetNillableDescription(in.Description).
-		SetNillableActive(in.Active).SetNillablePublic(in.Public).
-		SetNillableStrategy(in.Strategy).SetNillableOrder(in.Order).SetNillableHoldAfter(in.HoldAfter)
+		SetNillableActive(in.Active).SetNillablePublic(in.Public)
+	if err := in.Options.write(up.Mutation()); err != nil {
+		return nil, err
+	}
 	if in.SessionTypes != nil {
 		up.SetSessionTypes(in.SessionTypes)
 	}
@@ -173,7 +166,7 @@ func (s *Service) permitted(ctx context.Context, op access.Operation, id uuid.UU
 	return g, err
 }
 
-func check(name, description *string, sessionTypes []string, holdAfter *int) error {
+func check(name, description *string, sessionTypes []string, options *Options) error {
 	if name != nil {
 		if err := naming.Name("name", *name); err != nil {
 			return err
@@ -187,16 +180,12 @@ func check(name, description *string, sessionTypes []string, holdAfter *int) err
 	if sessionTypes != nil && len(sessionTypes) == 0 {
 		return problem.Invalid("sessionTypes", "must not be empty; deactivate the group instead")
 	}
-	if holdAfter != nil && (*holdAfter < -1 || *holdAfter > maxHoldAfter) {
-		return problem.Invalid("holdAfter", "must be 0 to %d seconds, or -1 for never", maxHoldAfter).
-			WithLimit(fmt.Sprintf("-1..%d", maxHoldAfter))
-	}
 	for i, t := range sessionTypes {
 		if !slices.Contains(types, t) || slices.Contains(sessionTypes[:i], t) {
 			return problem.Invalid(fmt.Sprintf("sessionTypes[%d]", i), "%q is no type of sessions, or named twice; known: %q", t, types)
 		}
 	}
-	return nil
+	return options.check()
 }
 
 func taken(name string) error {

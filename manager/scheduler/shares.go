@@ -8,6 +8,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/scheduler/plan"
@@ -25,12 +26,19 @@ type Holder struct {
 // is nothing. What is held now is read each time, the past once in a while.
 func (s *Scheduler) readShares(ctx context.Context, snap *plan.Snapshot) error {
 	var shared, fair bool
-	for _, g := range snap.Groups {
+	var lookback time.Duration
+	for i := range snap.Groups {
+		g := &snap.Groups[i]
 		shared = shared || g.Order == plan.OrderDRF || g.Order == plan.OrderFairShare
-		fair = fair || g.Order == plan.OrderFairShare
+		if g.Order == plan.OrderFairShare {
+			fair, lookback = true, max(lookback, g.Sharing.Lookback)
+		}
 	}
 	if !shared {
 		return nil
+	}
+	if err := s.readWeights(ctx, snap); err != nil {
+		return err
 	}
 	home := map[uuid.UUID]uuid.UUID{}
 	for _, a := range snap.Agents {
@@ -39,7 +47,7 @@ func (s *Scheduler) readShares(ctx context.Context, snap *plan.Snapshot) error {
 	if err := s.readHoldings(ctx, snap, home); err != nil || !fair {
 		return err
 	}
-	usages, err := s.past.get(snap.Now, func() ([]plan.Usage, error) { return s.readPast(ctx, snap.Now, home) })
+	usages, err := s.past.get(snap.Now, func() ([]plan.Usage, error) { return s.readPast(ctx, snap.Now, lookback, home) })
 	if err != nil {
 		return err
 	}
@@ -49,6 +57,52 @@ func (s *Scheduler) readShares(ctx context.Context, snap *plan.Snapshot) error {
 		}
 	}
 	return nil
+}
+
+// sharing is how a group counts what was used.
+func sharing(g *ent.ResourceGroup) plan.Sharing {
+	return plan.Sharing{HalfLife: time.Duration(g.HalfLife) * time.Second, Lookback: time.Duration(g.Lookback) * time.Second}
+}
+
+// readWeights reads who has which part: in a group by the weight for the group,
+// or else by the one for all groups.
+func (s *Scheduler) readWeights(ctx context.Context, snap *plan.Snapshot) error {
+	rows, err := s.client.ShareWeight.Query().All(ctx)
+	if err != nil {
+		return fmt.Errorf("read weights: %w", err)
+	}
+	for i := range snap.Groups {
+		own := map[plan.Share]float64{}
+		for _, everywhere := range []bool{true, false} {
+			for _, w := range rows {
+				if (w.ResourceGroupID == nil) == everywhere && (everywhere || *w.ResourceGroupID == snap.Groups[i].ID) {
+					own[weighed(w, snap.Groups[i].ID)] = w.Weight
+				}
+			}
+		}
+		for share, weight := range own {
+			share.Weight = weight
+			snap.Shares = append(snap.Shares, share)
+		}
+	}
+	return nil
+}
+
+// weighed is the share of which a row says the weight.
+func weighed(w *ent.ShareWeight, group uuid.UUID) plan.Share {
+	share := plan.Share{Group: group}
+	switch {
+	case w.DomainID != nil:
+		share.Scope, share.ID = plan.ScopeDomain, *w.DomainID
+	case w.ProjectID != nil:
+		share.Scope, share.ID = plan.ScopeProject, *w.ProjectID
+	default:
+		share.Scope, share.ID = plan.ScopeUser, *w.UserID
+	}
+	if w.WithinProjectID != nil {
+		share.Within = *w.WithinProjectID
+	}
+	return share
 }
 
 // readHoldings sums what live sessions have.
@@ -75,7 +129,7 @@ func (s *Scheduler) readHoldings(ctx context.Context, snap *plan.Snapshot, home 
 
 // readPast sums what was taken over the lookback. Allocations that began on one day
 // and ended on one day count together, as if they had been even in between.
-func (s *Scheduler) readPast(ctx context.Context, now time.Time, home map[uuid.UUID]uuid.UUID) ([]plan.Usage, error) {
+func (s *Scheduler) readPast(ctx context.Context, now time.Time, lookback time.Duration, home map[uuid.UUID]uuid.UUID) ([]plan.Usage, error) {
 	var rows []struct {
 		Holder
 		Slot     string
@@ -83,7 +137,7 @@ func (s *Scheduler) readPast(ctx context.Context, now time.Time, home map[uuid.U
 		Seconds  float64
 	}
 	err := s.client.Allocation.Query().
-		Where(allocation.Or(allocation.FreedAtIsNil(), allocation.FreedAtGT(now.Add(-plan.DefaultLookback)))).
+		Where(allocation.Or(allocation.FreedAtIsNil(), allocation.FreedAtGT(now.Add(-lookback)))).
 		Modify(byHolder(func(s *sql.Selector) []string {
 			begin, end := s.C(allocation.FieldCreatedAt), "COALESCE("+s.C(allocation.FieldFreedAt)+", now())"
 			s.GroupBy("date_trunc('day', "+begin+")", "date_trunc('day', "+end+")")

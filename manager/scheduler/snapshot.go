@@ -33,7 +33,7 @@ func (s *Scheduler) snapshot(ctx context.Context) (*plan.Snapshot, error) {
 	for _, g := range groups {
 		snap.Groups = append(snap.Groups, plan.Group{
 			ID: g.ID, Name: g.Name, HoldAfter: holdAfter(g),
-			Strategy: plan.Strategy(g.Strategy), Order: plan.Order(g.Order),
+			Strategy: plan.Strategy(g.Strategy), Order: plan.Order(g.Order), Split: plan.Split(g.Split), Sharing: sharing(g),
 		})
 	}
 	if err := s.readAgents(ctx, snap); err != nil {

@@ -1,0 +1,68 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/shareweight"
+	"github.com/berthhq/berth/manager/group"
+	"github.com/berthhq/berth/manager/scheduler/plan"
+)
+
+func (r mutationResolver) SetShareWeight(ctx context.Context, input group.SetShareWeightInput) (*group.ShareWeightPayload, error) {
+	return r.Groups.SetShareWeight(ctx, input)
+}
+
+func (r mutationResolver) RemoveShareWeight(ctx context.Context, input group.RemoveShareWeightInput) (*group.RemoveShareWeightPayload, error) {
+	return r.Groups.RemoveShareWeight(ctx, input)
+}
+
+func (r resourceGroupResolver) ShareWeights(ctx context.Context, g *ent.ResourceGroup) ([]*ent.ShareWeight, error) {
+	q, err := r.Client.ShareWeight.Query().Where(shareweight.Or(shareweight.ResourceGroupID(g.ID), shareweight.ResourceGroupIDIsNil())).
+		Order(shareweight.ByCreatedAt(), shareweight.ByID()).CollectFields(ctx, "ShareWeight", "Node")
+	if err != nil {
+		return nil, err
+	}
+	return q.All(ctx)
+}
+
+func (r resourceGroupResolver) ShareHolders(ctx context.Context, g *ent.ResourceGroup) ([]*plan.Holder, error) {
+	list, err := loaders(ctx).shares.Load(ctx, g.ID)
+	if list == nil {
+		list = []*plan.Holder{}
+	}
+	return list, err
+}
+
+func (r shareHolderResolver) Domain(ctx context.Context, h *plan.Holder) (*ent.Domain, error) {
+	if h.Domain == uuid.Nil {
+		return nil, nil
+	}
+	return loaders(ctx).domains.Load(ctx, h.Domain)
+}
+
+func (r shareHolderResolver) Project(ctx context.Context, h *plan.Holder) (*ent.Project, error) {
+	if h.Project == uuid.Nil {
+		return nil, nil
+	}
+	return loaders(ctx).accessProjects.Load(ctx, h.Project)
+}
+
+func (r shareHolderResolver) User(ctx context.Context, h *plan.Holder) (*ent.User, error) {
+	if h.Owner == uuid.Nil {
+		return nil, nil
+	}
+	return loaders(ctx).accessUsers.Load(ctx, h.Owner)
+}
+
+func (r *Resolver) loadDomains(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*ent.Domain, error) {
+	q, err := r.Client.Domain.Query().Where(domain.IDIn(ids...)).CollectFields(ctx, "Domain", "Node")
+	if err != nil {
+		return nil, err
+	}
+	all, err := q.All(ctx)
+	return byID(all, func(d *ent.Domain) uuid.UUID { return d.ID }), err
+}

@@ -1,0 +1,76 @@
+package group
+
+import (
+	"fmt"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/internal/problem"
+)
+
+// Options say how the scheduler treats a group's queue; what is nil stays as it
+// is. HoldAfter is in seconds, or -1 for never; so are HalfLife and Lookback, of
+// the usage that fair share counts.
+type Options struct {
+	Strategy  *resourcegroup.Strategy
+	Split     *resourcegroup.Split
+	Order     *resourcegroup.Order
+	HoldAfter *int
+	HalfLife  *int
+	Lookback  *int
+}
+
+const (
+	minute = 60
+	day    = 24 * 60 * minute
+	year   = 365 * day
+)
+
+// number is an option that is a number, and what it may be.
+type number struct {
+	field       string
+	column      string
+	n           *int
+	least, most int
+	what        string
+}
+
+func (o *Options) numbers() []number {
+	return []number{
+		{"holdAfter", resourcegroup.FieldHoldAfter, o.HoldAfter, -1, 30 * day, "seconds, -1 being never"},
+		{"halfLife", resourcegroup.FieldHalfLife, o.HalfLife, minute, year, "seconds"},
+		{"lookback", resourcegroup.FieldLookback, o.Lookback, minute, year, "seconds"},
+	}
+}
+
+func (o *Options) check() error {
+	for _, x := range o.numbers() {
+		if x.n != nil && (*x.n < x.least || *x.n > x.most) {
+			return problem.Invalid(x.field, "must be %d to %d %s", x.least, x.most, x.what).
+				WithLimit(fmt.Sprintf("%d..%d", x.least, x.most))
+		}
+	}
+	return nil
+}
+
+// write carries the options into a group that is made or changed.
+func (o *Options) write(m *ent.ResourceGroupMutation) error {
+	if o.Strategy != nil {
+		m.SetStrategy(*o.Strategy)
+	}
+	if o.Split != nil {
+		m.SetSplit(*o.Split)
+	}
+	if o.Order != nil {
+		m.SetOrder(*o.Order)
+	}
+	for _, x := range o.numbers() {
+		if x.n == nil {
+			continue
+		}
+		if err := m.SetField(x.column, *x.n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
