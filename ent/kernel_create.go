@@ -675,6 +675,18 @@ func (u *KernelUpsert) ClearExitCode() *KernelUpsert {
 	return u
 }
 
+// SetSlots sets the "slots" field.
+func (u *KernelUpsert) SetSlots(v resource.Slots) *KernelUpsert {
+	u.Set(kernel.FieldSlots, v)
+	return u
+}
+
+// UpdateSlots sets the "slots" field to the value that was provided on create.
+func (u *KernelUpsert) UpdateSlots() *KernelUpsert {
+	u.SetExcluded(kernel.FieldSlots)
+	return u
+}
+
 // SetLaunchEpoch sets the "launch_epoch" field.
 func (u *KernelUpsert) SetLaunchEpoch(v int64) *KernelUpsert {
 	u.Set(kernel.FieldLaunchEpoch, v)
@@ -827,9 +839,6 @@ func (u *KernelUpsertOne) UpdateNewValues() *KernelUpsertOne {
 		if _, exists := u.create.mutation.Hostname(); exists {
 			s.SetIgnore(kernel.FieldHostname)
 		}
-		if _, exists := u.create.mutation.Slots(); exists {
-			s.SetIgnore(kernel.FieldSlots)
-		}
 		if _, exists := u.create.mutation.SessionID(); exists {
 			s.SetIgnore(kernel.FieldSessionID)
 		}
@@ -917,6 +926,20 @@ func (u *KernelUpsertOne) UpdateExitCode() *KernelUpsertOne {
 func (u *KernelUpsertOne) ClearExitCode() *KernelUpsertOne {
 	return u.Update(func(s *KernelUpsert) {
 		s.ClearExitCode()
+	})
+}
+
+// SetSlots sets the "slots" field.
+func (u *KernelUpsertOne) SetSlots(v resource.Slots) *KernelUpsertOne {
+	return u.Update(func(s *KernelUpsert) {
+		s.SetSlots(v)
+	})
+}
+
+// UpdateSlots sets the "slots" field to the value that was provided on create.
+func (u *KernelUpsertOne) UpdateSlots() *KernelUpsertOne {
+	return u.Update(func(s *KernelUpsert) {
+		s.UpdateSlots()
 	})
 }
 
@@ -1257,9 +1280,6 @@ func (u *KernelUpsertBulk) UpdateNewValues() *KernelUpsertBulk {
 			if _, exists := b.mutation.Hostname(); exists {
 				s.SetIgnore(kernel.FieldHostname)
 			}
-			if _, exists := b.mutation.Slots(); exists {
-				s.SetIgnore(kernel.FieldSlots)
-			}
 			if _, exists := b.mutation.SessionID(); exists {
 				s.SetIgnore(kernel.FieldSessionID)
 			}
@@ -1348,6 +1368,20 @@ func (u *KernelUpsertBulk) UpdateExitCode() *KernelUpsertBulk {
 func (u *KernelUpsertBulk) ClearExitCode() *KernelUpsertBulk {
 	return u.Update(func(s *KernelUpsert) {
 		s.ClearExitCode()
+	})
+}
+
+// SetSlots sets the "slots" field.
+func (u *KernelUpsertBulk) SetSlots(v resource.Slots) *KernelUpsertBulk {
+	return u.Update(func(s *KernelUpsert) {
+		s.SetSlots(v)
+	})
+}
+
+// UpdateSlots sets the "slots" field to the value that was provided on create.
+func (u *KernelUpsertBulk) UpdateSlots() *KernelUpsertBulk {
+	return u.Update(func(s *KernelUpsert) {
+		s.UpdateSlots()
 	})
 }
 

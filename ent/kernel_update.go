@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
 )
 
@@ -86,6 +87,12 @@ func (_u *KernelUpdate) AddExitCode(v int) *KernelUpdate {
 // ClearExitCode clears the value of the "exit_code" field.
 func (_u *KernelUpdate) ClearExitCode() *KernelUpdate {
 	_u.mutation.ClearExitCode()
+	return _u
+}
+
+// SetSlots sets the "slots" field.
+func (_u *KernelUpdate) SetSlots(v resource.Slots) *KernelUpdate {
+	_u.mutation.SetSlots(v)
 	return _u
 }
 
@@ -335,6 +342,9 @@ func (_u *KernelUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.ExitCodeCleared() {
 		_spec.ClearField(kernel.FieldExitCode, field.TypeInt)
 	}
+	if value, ok := _u.mutation.Slots(); ok {
+		_spec.SetField(kernel.FieldSlots, field.TypeJSON, value)
+	}
 	if value, ok := _u.mutation.LaunchEpoch(); ok {
 		_spec.SetField(kernel.FieldLaunchEpoch, field.TypeInt64, value)
 	}
@@ -513,6 +523,12 @@ func (_u *KernelUpdateOne) AddExitCode(v int) *KernelUpdateOne {
 // ClearExitCode clears the value of the "exit_code" field.
 func (_u *KernelUpdateOne) ClearExitCode() *KernelUpdateOne {
 	_u.mutation.ClearExitCode()
+	return _u
+}
+
+// SetSlots sets the "slots" field.
+func (_u *KernelUpdateOne) SetSlots(v resource.Slots) *KernelUpdateOne {
+	_u.mutation.SetSlots(v)
 	return _u
 }
 
@@ -791,6 +807,9 @@ func (_u *KernelUpdateOne) sqlSave(ctx context.Context) (_node *Kernel, err erro
 	}
 	if _u.mutation.ExitCodeCleared() {
 		_spec.ClearField(kernel.FieldExitCode, field.TypeInt)
+	}
+	if value, ok := _u.mutation.Slots(); ok {
+		_spec.SetField(kernel.FieldSlots, field.TypeJSON, value)
 	}
 	if value, ok := _u.mutation.LaunchEpoch(); ok {
 		_spec.SetField(kernel.FieldLaunchEpoch, field.TypeInt64, value)

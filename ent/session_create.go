@@ -1304,6 +1304,18 @@ func (u *SessionUpsert) AddPriority(v int) *SessionUpsert {
 	return u
 }
 
+// SetSlots sets the "slots" field.
+func (u *SessionUpsert) SetSlots(v resource.Slots) *SessionUpsert {
+	u.Set(session.FieldSlots, v)
+	return u
+}
+
+// UpdateSlots sets the "slots" field to the value that was provided on create.
+func (u *SessionUpsert) UpdateSlots() *SessionUpsert {
+	u.SetExcluded(session.FieldSlots)
+	return u
+}
+
 // SetTerminationReason sets the "termination_reason" field.
 func (u *SessionUpsert) SetTerminationReason(v session.TerminationReason) *SessionUpsert {
 	u.Set(session.FieldTerminationReason, v)
@@ -1331,6 +1343,18 @@ func (u *SessionUpsert) SetStatusMessage(v string) *SessionUpsert {
 // UpdateStatusMessage sets the "status_message" field to the value that was provided on create.
 func (u *SessionUpsert) UpdateStatusMessage() *SessionUpsert {
 	u.SetExcluded(session.FieldStatusMessage)
+	return u
+}
+
+// SetStrictAgents sets the "strict_agents" field.
+func (u *SessionUpsert) SetStrictAgents(v bool) *SessionUpsert {
+	u.Set(session.FieldStrictAgents, v)
+	return u
+}
+
+// UpdateStrictAgents sets the "strict_agents" field to the value that was provided on create.
+func (u *SessionUpsert) UpdateStrictAgents() *SessionUpsert {
+	u.SetExcluded(session.FieldStrictAgents)
 	return u
 }
 
@@ -1546,9 +1570,6 @@ func (u *SessionUpsertOne) UpdateNewValues() *SessionUpsertOne {
 		if _, exists := u.create.mutation.GetType(); exists {
 			s.SetIgnore(session.FieldType)
 		}
-		if _, exists := u.create.mutation.Slots(); exists {
-			s.SetIgnore(session.FieldSlots)
-		}
 		if _, exists := u.create.mutation.Command(); exists {
 			s.SetIgnore(session.FieldCommand)
 		}
@@ -1566,9 +1587,6 @@ func (u *SessionUpsertOne) UpdateNewValues() *SessionUpsertOne {
 		}
 		if _, exists := u.create.mutation.StartsAt(); exists {
 			s.SetIgnore(session.FieldStartsAt)
-		}
-		if _, exists := u.create.mutation.StrictAgents(); exists {
-			s.SetIgnore(session.FieldStrictAgents)
 		}
 		if _, exists := u.create.mutation.Lifetime(); exists {
 			s.SetIgnore(session.FieldLifetime)
@@ -1728,6 +1746,20 @@ func (u *SessionUpsertOne) UpdatePriority() *SessionUpsertOne {
 	})
 }
 
+// SetSlots sets the "slots" field.
+func (u *SessionUpsertOne) SetSlots(v resource.Slots) *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetSlots(v)
+	})
+}
+
+// UpdateSlots sets the "slots" field to the value that was provided on create.
+func (u *SessionUpsertOne) UpdateSlots() *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateSlots()
+	})
+}
+
 // SetTerminationReason sets the "termination_reason" field.
 func (u *SessionUpsertOne) SetTerminationReason(v session.TerminationReason) *SessionUpsertOne {
 	return u.Update(func(s *SessionUpsert) {
@@ -1760,6 +1792,20 @@ func (u *SessionUpsertOne) SetStatusMessage(v string) *SessionUpsertOne {
 func (u *SessionUpsertOne) UpdateStatusMessage() *SessionUpsertOne {
 	return u.Update(func(s *SessionUpsert) {
 		s.UpdateStatusMessage()
+	})
+}
+
+// SetStrictAgents sets the "strict_agents" field.
+func (u *SessionUpsertOne) SetStrictAgents(v bool) *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetStrictAgents(v)
+	})
+}
+
+// UpdateStrictAgents sets the "strict_agents" field to the value that was provided on create.
+func (u *SessionUpsertOne) UpdateStrictAgents() *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateStrictAgents()
 	})
 }
 
@@ -2171,9 +2217,6 @@ func (u *SessionUpsertBulk) UpdateNewValues() *SessionUpsertBulk {
 			if _, exists := b.mutation.GetType(); exists {
 				s.SetIgnore(session.FieldType)
 			}
-			if _, exists := b.mutation.Slots(); exists {
-				s.SetIgnore(session.FieldSlots)
-			}
 			if _, exists := b.mutation.Command(); exists {
 				s.SetIgnore(session.FieldCommand)
 			}
@@ -2191,9 +2234,6 @@ func (u *SessionUpsertBulk) UpdateNewValues() *SessionUpsertBulk {
 			}
 			if _, exists := b.mutation.StartsAt(); exists {
 				s.SetIgnore(session.FieldStartsAt)
-			}
-			if _, exists := b.mutation.StrictAgents(); exists {
-				s.SetIgnore(session.FieldStrictAgents)
 			}
 			if _, exists := b.mutation.Lifetime(); exists {
 				s.SetIgnore(session.FieldLifetime)
@@ -2354,6 +2394,20 @@ func (u *SessionUpsertBulk) UpdatePriority() *SessionUpsertBulk {
 	})
 }
 
+// SetSlots sets the "slots" field.
+func (u *SessionUpsertBulk) SetSlots(v resource.Slots) *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetSlots(v)
+	})
+}
+
+// UpdateSlots sets the "slots" field to the value that was provided on create.
+func (u *SessionUpsertBulk) UpdateSlots() *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateSlots()
+	})
+}
+
 // SetTerminationReason sets the "termination_reason" field.
 func (u *SessionUpsertBulk) SetTerminationReason(v session.TerminationReason) *SessionUpsertBulk {
 	return u.Update(func(s *SessionUpsert) {
@@ -2386,6 +2440,20 @@ func (u *SessionUpsertBulk) SetStatusMessage(v string) *SessionUpsertBulk {
 func (u *SessionUpsertBulk) UpdateStatusMessage() *SessionUpsertBulk {
 	return u.Update(func(s *SessionUpsert) {
 		s.UpdateStatusMessage()
+	})
+}
+
+// SetStrictAgents sets the "strict_agents" field.
+func (u *SessionUpsertBulk) SetStrictAgents(v bool) *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetStrictAgents(v)
+	})
+}
+
+// UpdateStrictAgents sets the "strict_agents" field to the value that was provided on create.
+func (u *SessionUpsertBulk) UpdateStrictAgents() *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateStrictAgents()
 	})
 }
 

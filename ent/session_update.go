@@ -22,6 +22,7 @@ import (
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
 )
 
@@ -150,6 +151,12 @@ func (_u *SessionUpdate) AddPriority(v int) *SessionUpdate {
 	return _u
 }
 
+// SetSlots sets the "slots" field.
+func (_u *SessionUpdate) SetSlots(v resource.Slots) *SessionUpdate {
+	_u.mutation.SetSlots(v)
+	return _u
+}
+
 // SetTerminationReason sets the "termination_reason" field.
 func (_u *SessionUpdate) SetTerminationReason(v session.TerminationReason) *SessionUpdate {
 	_u.mutation.SetTerminationReason(v)
@@ -180,6 +187,20 @@ func (_u *SessionUpdate) SetStatusMessage(v string) *SessionUpdate {
 func (_u *SessionUpdate) SetNillableStatusMessage(v *string) *SessionUpdate {
 	if v != nil {
 		_u.SetStatusMessage(*v)
+	}
+	return _u
+}
+
+// SetStrictAgents sets the "strict_agents" field.
+func (_u *SessionUpdate) SetStrictAgents(v bool) *SessionUpdate {
+	_u.mutation.SetStrictAgents(v)
+	return _u
+}
+
+// SetNillableStrictAgents sets the "strict_agents" field if the given value is not nil.
+func (_u *SessionUpdate) SetNillableStrictAgents(v *bool) *SessionUpdate {
+	if v != nil {
+		_u.SetStrictAgents(*v)
 	}
 	return _u
 }
@@ -716,6 +737,9 @@ func (_u *SessionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.AddedPriority(); ok {
 		_spec.AddField(session.FieldPriority, field.TypeInt, value)
 	}
+	if value, ok := _u.mutation.Slots(); ok {
+		_spec.SetField(session.FieldSlots, field.TypeJSON, value)
+	}
 	if _u.mutation.IdempotencyKeyCleared() {
 		_spec.ClearField(session.FieldIdempotencyKey, field.TypeString)
 	}
@@ -730,6 +754,9 @@ func (_u *SessionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.StartsAtCleared() {
 		_spec.ClearField(session.FieldStartsAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.StrictAgents(); ok {
+		_spec.SetField(session.FieldStrictAgents, field.TypeBool, value)
 	}
 	if _u.mutation.LifetimeCleared() {
 		_spec.ClearField(session.FieldLifetime, field.TypeInt)
@@ -1228,6 +1255,12 @@ func (_u *SessionUpdateOne) AddPriority(v int) *SessionUpdateOne {
 	return _u
 }
 
+// SetSlots sets the "slots" field.
+func (_u *SessionUpdateOne) SetSlots(v resource.Slots) *SessionUpdateOne {
+	_u.mutation.SetSlots(v)
+	return _u
+}
+
 // SetTerminationReason sets the "termination_reason" field.
 func (_u *SessionUpdateOne) SetTerminationReason(v session.TerminationReason) *SessionUpdateOne {
 	_u.mutation.SetTerminationReason(v)
@@ -1258,6 +1291,20 @@ func (_u *SessionUpdateOne) SetStatusMessage(v string) *SessionUpdateOne {
 func (_u *SessionUpdateOne) SetNillableStatusMessage(v *string) *SessionUpdateOne {
 	if v != nil {
 		_u.SetStatusMessage(*v)
+	}
+	return _u
+}
+
+// SetStrictAgents sets the "strict_agents" field.
+func (_u *SessionUpdateOne) SetStrictAgents(v bool) *SessionUpdateOne {
+	_u.mutation.SetStrictAgents(v)
+	return _u
+}
+
+// SetNillableStrictAgents sets the "strict_agents" field if the given value is not nil.
+func (_u *SessionUpdateOne) SetNillableStrictAgents(v *bool) *SessionUpdateOne {
+	if v != nil {
+		_u.SetStrictAgents(*v)
 	}
 	return _u
 }
@@ -1824,6 +1871,9 @@ func (_u *SessionUpdateOne) sqlSave(ctx context.Context) (_node *Session, err er
 	if value, ok := _u.mutation.AddedPriority(); ok {
 		_spec.AddField(session.FieldPriority, field.TypeInt, value)
 	}
+	if value, ok := _u.mutation.Slots(); ok {
+		_spec.SetField(session.FieldSlots, field.TypeJSON, value)
+	}
 	if _u.mutation.IdempotencyKeyCleared() {
 		_spec.ClearField(session.FieldIdempotencyKey, field.TypeString)
 	}
@@ -1838,6 +1888,9 @@ func (_u *SessionUpdateOne) sqlSave(ctx context.Context) (_node *Session, err er
 	}
 	if _u.mutation.StartsAtCleared() {
 		_spec.ClearField(session.FieldStartsAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.StrictAgents(); ok {
+		_spec.SetField(session.FieldStrictAgents, field.TypeBool, value)
 	}
 	if _u.mutation.LifetimeCleared() {
 		_spec.ClearField(session.FieldLifetime, field.TypeInt)

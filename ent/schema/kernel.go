@@ -29,7 +29,7 @@ func (Kernel) Fields() []ent.Field {
 		field.Enum("status").GoType(lifecycle.Status("")).Default(string(lifecycle.Pending)),
 		field.String("status_message").Default(""),
 		field.Int("exit_code").Optional().Nillable(),
-		field.JSON("slots", resource.Slots{}).Immutable(),
+		field.JSON("slots", resource.Slots{}),
 		field.Int64("launch_epoch").Default(0).Annotations(entgql.Skip()),
 		field.String("container_id").Default("").Annotations(entgql.Skip()),
 		field.JSON("last_stats", &report.Stats{}).Optional().Annotations(entgql.Skip()),

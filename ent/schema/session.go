@@ -32,7 +32,7 @@ func (Session) Fields() []ent.Field {
 		field.Enum("result").Values("undefined", "success", "failure").Default("undefined"),
 		field.Int("exit_code").Optional().Nillable(),
 		field.Int("priority").Default(10),
-		field.JSON("slots", resource.Slots{}).Immutable(), // the request as it was made
+		field.JSON("slots", resource.Slots{}), // asked for
 		field.JSON("command", []string{}).Default([]string{}).Immutable(),
 		field.String("bootstrap_script").Default("").Immutable().Annotations(entgql.Skip()),
 		field.JSON("environment", map[string]string{}).Default(map[string]string{}).Immutable(),
@@ -44,7 +44,7 @@ func (Session) Fields() []ent.Field {
 				"preempted", "drained", "idle", "lifetime", "pending_timeout"),
 		field.String("status_message").Default(""),
 		field.Time("starts_at").Optional().Nillable().Immutable(), // not before
-		field.Bool("strict_agents").Default(false).Immutable(),    // on its agents or nowhere
+		field.Bool("strict_agents").Default(false),                // on its agents or nowhere
 		field.Int("lifetime").Optional().Nillable().Immutable(),   // seconds it may run
 		field.Bool("preemptible").Default(false).Immutable(),
 		field.Bool("idle_exempt").Default(false),

@@ -49,7 +49,7 @@ func (s *Service) CreateSession(ctx context.Context, in CreateSessionInput) (*Se
 		}
 	}
 	if ent.IsConstraintError(err) {
-		return nil, problem.Exists("name", "a live session of yours is already named %q", w.name)
+		return nil, nameTaken(w.name)
 	}
 	if err != nil {
 		return nil, err
@@ -57,6 +57,10 @@ func (s *Service) CreateSession(ctx context.Context, in CreateSessionInput) (*Se
 	s.changed(ctx, created.ID)
 	s.freed(ctx)
 	return &SessionPayload{Session: created}, nil
+}
+
+func nameTaken(name string) error {
+	return problem.Exists("name", "a live session of yours is already named %q", name)
 }
 
 func (s *Service) byKey(ctx context.Context, v *viewer.Viewer, key string) (*ent.Session, error) {

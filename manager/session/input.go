@@ -51,6 +51,15 @@ type RenameSessionInput struct {
 	Name string
 }
 
+// UpdatePendingSessionInput changes what a session asks for that waits; what is
+// nil stays.
+type UpdatePendingSessionInput struct {
+	ID            uuid.UUID
+	Slots         resource.Slots
+	ResourceGroup *uuid.UUID
+	StrictAgents  *bool
+}
+
 // SessionPayload answers the mutations of a session.
 type SessionPayload struct {
 	Session *ent.Session

@@ -63,6 +63,10 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, w *wish) error {
 		if err != nil {
 			return err
 		}
+		if w.stored {
+			used.Pending--
+			used.PendingSlots.Sub(w.slots)
+		}
 		reached = append(reached, w.limits[i].Refuses(policy.Ask{Slots: w.slots, Containers: 1, Priority: w.priority}, used)...)
 	}
 	if len(reached) == 0 {

@@ -40,12 +40,14 @@ type Hold struct {
 }
 
 // LockPending returns those of the sessions that wait still, and keeps them so
-// until the transaction ends. Of each it has what Schedule needs.
+// until the transaction ends. Of each it has what Schedule needs, and what its
+// owner may change while it waits.
 func LockPending(ctx context.Context, tx *ent.Tx, ids []uuid.UUID) ([]*ent.Session, error) {
 	q := tx.Session.Query().Where(session.StatusEQ(lifecycle.Pending), func(s *sql.Selector) {
 		s.Where(store.In(s.C(session.FieldID), ids))
 	}).Order(session.ByID()).ForUpdate()
-	q.Select(session.FieldID, session.FieldStatus, session.FieldAttempt, session.FieldDomainID, session.FieldProjectID, session.FieldOwnerID)
+	q.Select(session.FieldID, session.FieldStatus, session.FieldAttempt, session.FieldDomainID, session.FieldProjectID, session.FieldOwnerID,
+		session.FieldSlots, session.FieldResourceGroupID, session.FieldStrictAgents)
 	held, err := q.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("lock waiting sessions: %w", err)

@@ -52,6 +52,7 @@ type wish struct {
 	member  bool           // of the project, rather than by a role
 	keypair *uuid.UUID     // that asks
 	limits  []policy.Limit // that bind it
+	stored  bool           // it is among what waits
 }
 
 type mount struct {
@@ -61,13 +62,30 @@ type mount struct {
 	readOnly bool
 }
 
+const defaultPriority = 10
+
+// inspection looks at a part of an input.
+type inspection = func(context.Context, *viewer.Viewer, CreateSessionInput, *wish) error
+
+func newWish(v *viewer.Viewer, in CreateSessionInput) *wish {
+	w := &wish{owner: v.User, command: in.Command, environment: in.Environment, priority: defaultPriority, key: in.IdempotencyKey}
+	w.kind = session.TypeInteractive
+	if len(in.Command) > 0 {
+		w.kind = session.TypeBatch
+	}
+	if in.Type != nil {
+		w.kind = *in.Type
+	}
+	return w
+}
+
 // check turns an input into a wish or says which field is wrong.
 func (s *Service) check(ctx context.Context, v *viewer.Viewer, in CreateSessionInput) (*wish, error) {
-	w := &wish{owner: v.User, command: in.Command, environment: in.Environment, priority: 10, key: in.IdempotencyKey}
-	for _, step := range []func(context.Context, *viewer.Viewer, CreateSessionInput, *wish) error{
+	w := newWish(v, in)
+	for _, do := range []inspection{
 		s.checkBasics, s.checkWhen, s.checkPlace, s.checkAgents, s.checkImage, s.checkSlots, s.checkMounts, s.checkPolicies,
 	} {
-		if err := step(ctx, v, in, w); err != nil {
+		if err := do(ctx, v, in, w); err != nil {
 			return nil, err
 		}
 	}
@@ -81,13 +99,6 @@ func (s *Service) checkBasics(_ context.Context, _ *viewer.Viewer, in CreateSess
 	}
 	if err := checkName(w.name); err != nil {
 		return err
-	}
-	w.kind = session.TypeInteractive
-	if len(in.Command) > 0 {
-		w.kind = session.TypeBatch
-	}
-	if in.Type != nil {
-		w.kind = *in.Type
 	}
 	if w.kind == session.TypeBatch && len(in.Command) == 0 {
 		return problem.Invalid("command", "a batch session needs a command")

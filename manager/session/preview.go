@@ -1,0 +1,152 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+)
+
+// Preview is a request that CreateSession would store, as the scheduler would
+// see it.
+type Preview struct {
+	Owner, Project, Domain, Group uuid.UUID
+	Keypair                       *uuid.UUID
+	Type                          session.Type
+	Architecture                  string
+	Slots                         resource.Slots
+	Priority                      int
+	StartsAt                      *time.Time
+	After                         []string // sessions that have not succeeded yet
+	Volumes                       []string
+	Agents                        []uuid.UUID
+	Strict                        bool
+}
+
+// errOver ends the transaction of a preview, which changes nothing.
+var errOver = errors.New("only looked")
+
+// Preview makes the checks of CreateSession and stores nothing. It returns all
+// that CreateSession would refuse the request for, as far as one reason does not
+// hide another; without any, the preview. What the viewer may not even ask is an
+// error.
+func (s *Service) Preview(ctx context.Context, in CreateSessionInput) (*Preview, []error, error) {
+	v, err := permit.Writer(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, refused, err := s.refusals(ctx, v, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(refused) == 0 {
+		if err := s.tryStore(ctx, w); err != nil && !errors.Is(err, errOver) {
+			refused = append(refused, err)
+		}
+	}
+	for _, err := range refused {
+		if !ofInput(err) {
+			return nil, nil, err
+		}
+	}
+	if len(refused) > 0 {
+		return nil, refused, nil
+	}
+	p, err := s.preview(ctx, w)
+	return p, nil, err
+}
+
+// ofInput tells what a changed input could mend from what went wrong.
+func ofInput(err error) bool {
+	var p *problem.Error
+	return errors.As(err, &p) && !errdefs.IsUnauthorized(err) && !errdefs.IsUnavailable(err)
+}
+
+// refusals makes the checks that do not need each other's results, all of them.
+// Who may not start sessions there gets that as the error.
+func (s *Service) refusals(ctx context.Context, v *viewer.Viewer, in CreateSessionInput) (w *wish, list []error, err error) {
+	w = newWish(v, in)
+	try := func(steps ...inspection) error {
+		for _, do := range steps {
+			if err := do(ctx, v, in, w); err != nil {
+				list = append(list, err)
+				return err
+			}
+		}
+		return nil
+	}
+	_ = try(s.checkBasics)
+	_ = try(s.checkWhen)
+	noImage := try(s.checkImage)
+	if err := try(s.checkPlace); errdefs.IsPermissionDenied(err) {
+		return nil, nil, err
+	} else if err != nil {
+		return w, list, nil
+	}
+	noAgents := try(s.checkAgents)
+	_ = try(s.checkMounts)
+	if noImage == nil && noAgents == nil {
+		_ = try(s.checkSlots, s.checkPolicies)
+	}
+	return w, list, nil
+}
+
+// tryStore stores the session and takes it back.
+func (s *Service) tryStore(ctx context.Context, w *wish) error {
+	tx, err := s.Client.Tx(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	for _, do := range []func(context.Context, *ent.Tx, *wish) error{s.admit, holdMembership, holdFolders} {
+		if err := do(ctx, tx, w); err != nil {
+			return err
+		}
+	}
+	taken, err := tx.Session.Query().Where(session.OwnerID(w.owner), session.Name(w.name), session.TerminatedAtIsNil()).Exist(viewer.SystemContext(ctx))
+	if err != nil {
+		return fmt.Errorf("look for the name: %w", err)
+	}
+	if taken {
+		return nameTaken(w.name)
+	}
+	return errOver
+}
+
+func (s *Service) preview(ctx context.Context, w *wish) (*Preview, error) {
+	p := &Preview{
+		Owner: w.owner, Project: w.project, Domain: w.domain, Group: w.group, Keypair: w.keypair, Type: w.kind,
+		Architecture: w.image.Architecture, Slots: w.slots, Priority: w.priority, StartsAt: w.startsAt, Agents: w.agents, Strict: w.strict,
+	}
+	for _, n := range w.needed {
+		if !succeeded(n) {
+			p.After = append(p.After, n.Name)
+		}
+	}
+	var folders []uuid.UUID
+	for _, m := range w.mounts {
+		folders = append(folders, m.folder)
+	}
+	if len(folders) == 0 {
+		return p, nil
+	}
+	volumes, err := s.Client.Vfolder.Query().Where(vfolder.IDIn(folders...)).QueryQuotaScope().QueryVolume().All(viewer.SystemContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("find the volumes of folders: %w", err)
+	}
+	for _, v := range volumes {
+		p.Volumes = append(p.Volumes, v.Name)
+	}
+	return p, nil
+}

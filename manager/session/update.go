@@ -1,0 +1,176 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/slot"
+	"github.com/berthhq/berth/manager/store"
+)
+
+// UpdatePendingSession changes what a session asks for as long as it waits. It
+// keeps its place in the queue.
+func (s *Service) UpdatePendingSession(ctx context.Context, in UpdatePendingSessionInput) (*SessionPayload, error) {
+	sess, err := s.find(ctx, in.ID, access.Update)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.change(ctx, sess, in)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.said) == 0 {
+		return &SessionPayload{Session: sess}, nil
+	}
+	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error { return s.carryOut(ctx, tx, sess, c) })
+	if err != nil {
+		return nil, err
+	}
+	s.changed(ctx, sess.ID)
+	s.freed(ctx)
+	sess, err = s.Client.Session.Get(ctx, sess.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read session: %w", err)
+	}
+	return &SessionPayload{Session: sess}, nil
+}
+
+// change is a checked change of a session.
+type change struct {
+	wish
+	said  []string // what is different, for the history
+	grows bool     // the session counts for more, or elsewhere
+}
+
+// change checks an input against the session as it is.
+func (s *Service) change(ctx context.Context, sess *ent.Session, in UpdatePendingSessionInput) (*change, error) {
+	v := viewer.From(ctx)
+	c := &change{wish: wish{
+		owner: sess.OwnerID, project: sess.ProjectID, domain: sess.DomainID, group: sess.ResourceGroupID, kind: sess.Type,
+		slots: sess.Slots, strict: sess.StrictAgents, keypair: sess.KeypairID, priority: sess.Priority, stored: true,
+	}}
+	err := waits(sess)
+	if err != nil {
+		return nil, err
+	}
+	if in.StrictAgents != nil && *in.StrictAgents && !c.strict {
+		return nil, problem.Invalid("strictAgents", "can only be taken back")
+	} else if in.StrictAgents != nil && !*in.StrictAgents && c.strict {
+		c.strict = false
+		c.said = append(c.said, "may run on any agent")
+	}
+	if in.Slots != nil && !maps.Equal(slot.Complete(in.Slots), c.slots) {
+		if err := slot.Check(ctx, s.Client, in.Slots); err != nil {
+			return nil, err
+		}
+		c.resize(slot.Complete(in.Slots))
+	}
+	c.groups = []uuid.UUID{c.group}
+	if in.ResourceGroup != nil && *in.ResourceGroup != c.group {
+		if c.groups, err = s.groups(ctx, v, in.ResourceGroup, &c.wish); err != nil {
+			return nil, err
+		}
+		if c.strict {
+			return nil, problem.Precondition("it is kept to agents of its resource group; take strictAgents back as well").WithField("resourceGroup")
+		}
+		name, err := s.Client.ResourceGroup.Query().Where(resourcegroup.ID(c.groups[0])).Select(resourcegroup.FieldName).String(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read resource group: %w", err)
+		}
+		c.said, c.grows = append(c.said, "resource group "+name), true
+	}
+	if len(c.said) == 0 {
+		return c, nil
+	}
+	if c.strict {
+		if c.agents, err = sess.QueryAgents().IDs(viewer.SystemContext(ctx)); err != nil {
+			return nil, fmt.Errorf("read agents asked for: %w", err)
+		}
+	}
+	c.image, err = sess.QueryImage().Only(viewer.SystemContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("read image: %w", err)
+	}
+	if c.group, err = s.Fitter.Choose(ctx, c.groups, c.only(), c.image.Architecture, c.slots); err != nil {
+		return nil, err
+	}
+	at := policy.Place{Domain: c.domain, Project: c.project, User: c.owner, Group: c.group}
+	if c.keypair != nil {
+		at.Keypair = *c.keypair
+	}
+	c.limits, err = s.Policies.Binding(viewer.SystemContext(ctx), at)
+	return c, err
+}
+
+// waits is nil for a session that can still be changed.
+func waits(sess *ent.Session) error {
+	if sess.Status != lifecycle.Pending {
+		return problem.Precondition("the session does not wait any more: it is %s", sess.Status).WithField("id")
+	}
+	return nil
+}
+
+// resize notes other amounts.
+func (c *change) resize(slots resource.Slots) {
+	both := slots.Clone()
+	maps.Copy(both, c.slots)
+	for _, name := range both.Names() {
+		if from, to := c.slots[name], slots[name]; from != to {
+			c.said = append(c.said, fmt.Sprintf("%s %s instead of %s", resource.ForPeople(name, to), name, resource.ForPeople(name, from)))
+			c.grows = c.grows || to > from
+		}
+	}
+	c.slots = slots
+}
+
+// carryOut writes a change, unless the session has moved on or was changed.
+func (s *Service) carryOut(ctx context.Context, tx *ent.Tx, sess *ent.Session, c *change) error {
+	now, err := tx.Session.Query().Where(session.ID(sess.ID)).ForUpdate().Only(ctx)
+	if err != nil {
+		return permit.Missing(err, "session", "id")
+	}
+	if err := waits(now); err != nil {
+		return err
+	}
+	if now.ResourceGroupID != sess.ResourceGroupID || now.StrictAgents != sess.StrictAgents || !maps.Equal(now.Slots, sess.Slots) {
+		return problem.Aborted("somebody has changed the session meanwhile, look again")
+	}
+	u := tx.Session.UpdateOne(now).AddVersion(1).SetSlots(c.slots).SetStrictAgents(c.strict).SetResourceGroupID(c.group).ClearPending()
+	if c.group != now.ResourceGroupID {
+		u.ClearAgents() // they are of the other group
+	}
+	if err := u.Exec(ctx); err != nil {
+		return fmt.Errorf("change session: %w", err)
+	}
+	kernels, err := tx.Kernel.Update().Where(kernel.SessionID(sess.ID), kernel.TerminatedAtIsNil()).SetSlots(c.slots).Save(ctx)
+	if err != nil {
+		return fmt.Errorf("change kernel: %w", err)
+	}
+	if kernels != 1 {
+		return problem.Precondition("only a session of one kernel can be changed").WithField("id")
+	}
+	if c.grows {
+		if err := s.admit(ctx, tx, &c.wish); err != nil {
+			return err
+		}
+	}
+	pending := lifecycle.Pending
+	return record(ctx, tx, entry{session: sess.ID, phase: "schedule", from: &pending, to: pending, result: sessionevent.ResultInfo,
+		attempt: now.Attempt, code: "changed", message: "changed while it waits: " + strings.Join(c.said, ", ")})
+}
