@@ -1,0 +1,141 @@
+package idle
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/id"
+)
+
+const (
+	// noteEvery is the pace at which a manager notes which sessions are in use: a
+	// quarter of the shortest timeout, so that two notes may be lost.
+	noteEvery = 15 * time.Second
+	// noteAgain spares the database the noting of every one of many short visits.
+	noteAgain = 5 * time.Second
+)
+
+// Visit is one connection to a session: a terminal, a command, a port.
+type Visit struct {
+	s       *Service
+	session uuid.UUID
+	stays   bool
+	moved   atomic.Bool
+}
+
+// visits are the connections that this manager holds. What it knows of use, it
+// notes in the database for the leader; the leader may be another manager.
+type visits struct {
+	mu   sync.Mutex
+	open map[*Visit]struct{}
+	left map[uuid.UUID]time.Time // use that is not noted yet
+	at   map[uuid.UUID]time.Time // when use was noted last
+}
+
+// Enter notes that somebody comes to a session, before he does anything there. A
+// terminal keeps the session in use while it is open; a port only when something
+// moves. Call Leave at the end.
+func (s *Service) Enter(ctx context.Context, session uuid.UUID, stays bool) *Visit {
+	v := &Visit{s: s, session: session, stays: stays}
+	now := s.Now()
+	s.visits.mu.Lock()
+	s.visits.open[v] = struct{}{}
+	s.visits.left[session] = now
+	recent := now.Sub(s.visits.at[session]) < noteAgain
+	s.visits.mu.Unlock()
+	if !recent {
+		s.Note(ctx)
+	}
+	return v
+}
+
+// Moved says that data passed.
+func (v *Visit) Moved() {
+	if !v.moved.Load() { // the same line of memory is not written for every frame
+		v.moved.Store(true)
+	}
+}
+
+// Leave ends the visit.
+func (v *Visit) Leave() {
+	w := &v.s.visits
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.open, v)
+	if v.stays || v.moved.Load() {
+		w.left[v.session] = v.s.Now()
+	}
+}
+
+// Watch notes use until ctx ends. Every manager runs it.
+func (s *Service) Watch(ctx context.Context) {
+	tick := time.NewTicker(noteEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+			defer cancel()
+			s.Note(last)
+			return
+		case <-tick.C:
+			s.Note(ctx)
+		}
+	}
+}
+
+// Note writes down which sessions were used since it did so last. What cannot be
+// written stays for the next time.
+func (s *Service) Note(ctx context.Context) {
+	now, w := s.Now(), &s.visits
+	w.mu.Lock()
+	for v := range w.open {
+		if v.stays || v.moved.Swap(false) {
+			w.left[v.session] = now
+		}
+	}
+	used := w.left
+	w.left = map[uuid.UUID]time.Time{}
+	for session := range used {
+		w.at[session] = now
+	}
+	for session, at := range w.at {
+		if now.Sub(at) > noteAgain {
+			delete(w.at, session)
+		}
+	}
+	w.mu.Unlock()
+	if len(used) == 0 {
+		return
+	}
+	if err := s.note(ctx, used); err != nil {
+		s.Logger.Warn("note which sessions are used", "sessions", len(used), "error", err)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for session, at := range used {
+			w.left[session] = later(w.left[session], at)
+			delete(w.at, session)
+		}
+	}
+}
+
+func (s *Service) note(ctx context.Context, used map[uuid.UUID]time.Time) error {
+	var ids, sessions []string
+	var at []time.Time
+	for session, t := range used {
+		ids, sessions, at = append(ids, id.New(id.Other).String()), append(sessions, session.String()), append(at, t)
+	}
+	_, err := s.Client.ExecContext(ctx, `INSERT INTO idle_activities AS a (id, session_id, at)
+SELECT w.id, w.session, w.at FROM unnest($1::text[]::uuid[], $2::text[]::uuid[], $3::timestamptz[]) AS w(id, session, at)
+  JOIN sessions s ON s.id = w.session AND s.terminated_at IS NULL ORDER BY w.session
+ON CONFLICT (session_id) DO UPDATE SET at = greatest(a.at, excluded.at)`, ids, sessions, at)
+	if err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package idle
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	entsession "github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/lifecycle"
+)
+
+const (
+	// lookedKey is when a leader last looked at the sessions, in Unix milliseconds.
+	lookedKey = "berth:idle:looked"
+	// blindAfter is how long nobody may look before that counts as a time in which
+	// nobody could come to a session either.
+	blindAfter = time.Minute
+)
+
+// Begin takes over from the leader before. Time in which there was none, with
+// perhaps no manager to come through, does not count against anybody: sessions
+// were used that much later than is known. How long it was is forgotten with
+// Redis; then all sessions were used just now.
+func (s *Service) Begin(ctx context.Context) error {
+	_, kernels, err := s.kernels(ctx)
+	if err != nil {
+		return err
+	}
+	s.measured.load(ctx, kernels)
+	now := s.Now()
+	blind := now.Sub(time.UnixMilli(0))
+	if text, err := s.Redis.Get(ctx, lookedKey).Result(); err == nil {
+		if ms, err := strconv.ParseInt(text, 10, 64); err == nil {
+			blind = now.Sub(time.UnixMilli(ms))
+		}
+	}
+	if blind <= blindAfter {
+		return nil
+	}
+	used, err := s.used(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := s.Client.Session.Query().Where(entsession.StatusEQ(lifecycle.Running), entsession.StartedAtNotNil()).
+		Select(entsession.FieldStartedAt).All(ctx)
+	if err != nil {
+		return fmt.Errorf("list running sessions: %w", err)
+	}
+	moved := make(map[uuid.UUID]time.Time, len(list))
+	for _, sess := range list {
+		at := later(used[sess.ID], *sess.StartedAt).Add(blind)
+		if at.After(now) {
+			at = now
+		}
+		moved[sess.ID] = at
+	}
+	if len(moved) == 0 {
+		return nil
+	}
+	s.Logger.Info("nobody looked for idle sessions", "for", blind, "sessions", len(moved))
+	return s.note(ctx, moved)
+}
+
+// looked notes that the sessions have been looked at.
+func (s *Service) looked(ctx context.Context, at time.Time) {
+	if err := s.Redis.Set(ctx, lookedKey, at.UnixMilli(), 0).Err(); err != nil {
+		s.Logger.Debug("note that sessions were looked at", "error", err)
+	}
+}

@@ -1,0 +1,147 @@
+package idle
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/session"
+)
+
+// topic carries an event when checkers or what they bind have changed.
+const topic event.Topic = "idle"
+
+const (
+	// passEvery is the pace at which all running sessions are looked at.
+	passEvery = 10 * time.Second
+	// maxNotes bounds one transaction.
+	maxNotes = 1000
+)
+
+// Config are the parts a Service works with.
+type Config struct {
+	Client   *ent.Client
+	Bus      *event.Bus
+	Policies *policy.Service
+	Sessions *session.Service
+	Redis    redis.UniversalClient // keeps what was measured, over a change of leaders
+	Logger   *slog.Logger
+	Now      func() time.Time // nil: the clock's
+}
+
+// Service keeps checkers and, on the leader, ends what they say. Make it with New.
+type Service struct {
+	Config
+	measured *measured
+	visits   visits
+}
+
+// New returns a Service.
+func New(cfg Config) *Service {
+	if cfg.Now == nil {
+		cfg.Now = clock.Now
+	}
+	return &Service{
+		Config: cfg, measured: newMeasured(cfg.Redis, cfg.Now, cfg.Logger),
+		visits: visits{open: map[*Visit]struct{}{}, left: map[uuid.UUID]time.Time{}, at: map[uuid.UUID]time.Time{}},
+	}
+}
+
+// Lead looks at the running sessions until ctx ends. Only the leader calls it.
+func (s *Service) Lead(ctx context.Context, epoch int64) {
+	ctx = viewer.SystemContext(ctx)
+	changes := s.Bus.Subscribe(ctx, topic)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { s.measured.keep(ctx) })
+	begun := false
+	for {
+		next, err := passEvery, error(nil)
+		if !begun {
+			err = s.Begin(ctx)
+			begun = err == nil
+		}
+		if begun {
+			next, err = s.Pass(ctx, epoch)
+		}
+		if err != nil && ctx.Err() == nil && !errdefs.IsAborted(err) {
+			s.Logger.Error("look for idle sessions", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(next):
+		case _, ok := <-changes:
+			if !ok {
+				return
+			}
+		}
+	}
+}
+
+// Pass looks once at every running session, warns and ends, and says when to
+// look again.
+func (s *Service) Pass(ctx context.Context, epoch int64) (time.Duration, error) {
+	rules, err := s.rules(ctx)
+	if err != nil {
+		return passEvery, err
+	}
+	running, err := s.running(ctx, rules, func(context.Context, []uuid.UUID) *measured { return s.measured })
+	if err != nil {
+		return passEvery, err
+	}
+	now, next := s.Now(), passEvery
+	var notes []session.IdleNote
+	for i := range running {
+		c := &running[i]
+		var is *report.Idle
+		if !c.IdleExempt {
+			is = Decide(rules.of(c.Session), &c.on, c.Idle, now)
+		}
+		switch {
+		case over(is, now):
+			err := s.Sessions.EndIdle(ctx, epoch, c.Session, c.on.Used, "idle by "+is.Checker+": "+is.Reason)
+			if err != nil && !errdefs.IsAborted(err) {
+				return passEvery, fmt.Errorf("end session %s: %w", c.ID, err)
+			}
+			if err == nil {
+				s.Logger.Info("idle session ended", "session", c.ID, "checker", is.Checker, "reason", is.Reason)
+			}
+		case news(c.Idle, is, now):
+			notes = append(notes, session.IdleNote{Session: c.Session, Idle: is, Warning: warning(c.Idle, is)})
+		}
+		if is != nil {
+			next = min(next, max(is.EndsAt.Sub(now), 100*time.Millisecond))
+		}
+	}
+	for len(notes) > 0 {
+		n := min(len(notes), maxNotes)
+		if err := s.Sessions.NoteIdle(ctx, epoch, notes[:n]); err != nil {
+			return passEvery, err
+		}
+		notes = notes[n:]
+	}
+	s.looked(ctx, now)
+	return next, nil
+}
+
+// warning is what the owner is told, once: that the end is near.
+func warning(before, is *report.Idle) string {
+	if is == nil || is.WarnedAt.IsZero() ||
+		before != nil && before.Checker == is.Checker && before.WarnedAt.Equal(is.WarnedAt) {
+		return ""
+	}
+	return "will be ended at " + clockTime(is.EndsAt) + " by " + is.Checker + ": " + is.Reason
+}

@@ -1,0 +1,168 @@
+package idle
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/berthhq/berth/internal/report"
+)
+
+const (
+	// saveEvery is how much a change of leaders loses, at most.
+	saveEvery = time.Minute
+	// saved bounds how long what was measured outlives its kernel.
+	saved = 24 * time.Hour
+	// perCall bounds what one call of Redis carries.
+	perCall = 500
+)
+
+// measured is what running kernels used. It lives in the leader's memory, and in
+// Redis for the next leader and for those who try a rule out. It may be lost: what
+// is not known ends nothing.
+type measured struct {
+	redis redis.UniversalClient
+	now   func() time.Time
+	log   *slog.Logger
+
+	mu      sync.Mutex
+	kernels map[uuid.UUID]History
+}
+
+func newMeasured(client redis.UniversalClient, now func() time.Time, log *slog.Logger) *measured {
+	return &measured{redis: client, now: now, log: log, kernels: map[uuid.UUID]History{}}
+}
+
+// Sampled takes the samples of a kernel. They count from when they come, by our
+// own clock.
+func (s *Service) Sampled(kernel uuid.UUID, metrics []report.Metric) {
+	s.measured.add(kernel, metrics)
+}
+
+func (m *measured) add(kernel uuid.UUID, metrics []report.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h := m.kernels[kernel]
+	if h == nil {
+		h = History{}
+		m.kernels[kernel] = h
+	}
+	h.add(m.now(), metrics)
+}
+
+// over is the level of a session's kernels.
+func (m *measured) over(kernels []uuid.UUID, series string, span time.Duration, now time.Time) (Level, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := make([]History, len(kernels))
+	for i, k := range kernels {
+		list[i] = m.kernels[k]
+	}
+	return together(list, series, span, now)
+}
+
+// load takes what the leader before has saved, in place of what there is here
+// from an earlier term.
+func (m *measured) load(ctx context.Context, kernels []uuid.UUID) {
+	found := m.read(ctx, kernels)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kernels = found
+}
+
+// read returns what is saved of kernels; of some there is nothing.
+func (m *measured) read(ctx context.Context, kernels []uuid.UUID) map[uuid.UUID]History {
+	out := make(map[uuid.UUID]History, len(kernels))
+	for part := range slices.Chunk(kernels, perCall) {
+		keys := make([]string, len(part))
+		for i, k := range part {
+			keys[i] = key(k)
+		}
+		values, err := m.redis.MGet(ctx, keys...).Result()
+		if err != nil {
+			if !errors.Is(err, redis.Nil) && ctx.Err() == nil {
+				m.log.Warn("read what kernels used", "error", err)
+			}
+			continue
+		}
+		for i, v := range values {
+			text, ok := v.(string)
+			if !ok {
+				continue
+			}
+			var h History
+			if err := gob.NewDecoder(bytes.NewReader([]byte(text))).Decode(&h); err != nil {
+				m.log.Warn("read what a kernel used", "kernel", part[i], "error", err)
+				continue
+			}
+			out[part[i]] = h
+		}
+	}
+	return out
+}
+
+// keep saves from time to time, and once more when ctx has ended.
+func (m *measured) keep(ctx context.Context) {
+	tick := time.NewTicker(saveEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+			defer cancel()
+			m.save(last)
+			return
+		case <-tick.C:
+			m.save(ctx)
+		}
+	}
+}
+
+// save writes all down and forgets kernels that are measured no more.
+func (m *measured) save(ctx context.Context) {
+	m.mu.Lock()
+	for id, h := range m.kernels {
+		if m.now().Sub(h.last()) > time.Hour {
+			delete(m.kernels, id)
+		}
+	}
+	ids := slices.Collect(maps.Keys(m.kernels))
+	m.mu.Unlock()
+	for part := range slices.Chunk(ids, perCall) {
+		pipe := m.redis.Pipeline()
+		for _, id := range part {
+			var b bytes.Buffer
+			m.mu.Lock()
+			err := gob.NewEncoder(&b).Encode(m.kernels[id])
+			m.mu.Unlock()
+			if err != nil {
+				m.log.Warn("save what a kernel used", "kernel", id, "error", err)
+				continue
+			}
+			pipe.Set(ctx, key(id), b.Bytes(), saved)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			m.log.Debug("save what kernels used", "error", err)
+			return
+		}
+	}
+}
+
+func key(kernel uuid.UUID) string { return "berth:idle:" + kernel.String() }
+
+// last is when the newest sample came.
+func (h History) last() (at time.Time) {
+	for _, s := range h {
+		at = later(at, s.Last)
+	}
+	return at
+}

@@ -1,0 +1,162 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
+)
+
+// SetSessionIdleExemptInput says whether idle checks leave a session alone.
+type SetSessionIdleExemptInput struct {
+	ID     uuid.UUID
+	Exempt bool
+}
+
+// SetSessionIdleExempt takes a session out of all idle checks, or back in. It is
+// for who administers its domain, and not for its owner.
+func (s *Service) SetSessionIdleExempt(ctx context.Context, in SetSessionIdleExemptInput) (*SessionPayload, error) {
+	v, err := permit.Writer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sess, err := s.find(ctx, in.ID, access.Update)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !v.AdminOf(sess.DomainID):
+		return nil, problem.Forbidden("only an admin of its domain may exempt a session from idle checks")
+	case !v.Allows(access.TokenAdmin):
+		return nil, problem.Forbidden("the access token has not the scope %s", access.TokenAdmin)
+	case sess.Status.Final():
+		return nil, problem.Precondition("session %s is %s", sess.Name, sess.Status)
+	case sess.IdleExempt == in.Exempt:
+		return &SessionPayload{Session: sess}, nil
+	}
+	code, text := "idle_exempt", "idle checks leave it alone from now on"
+	if !in.Exempt {
+		code, text = "idle_checked", "idle checks look at it again"
+	}
+	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
+		up := tx.Session.UpdateOne(sess).SetIdleExempt(in.Exempt).AddVersion(1)
+		if in.Exempt {
+			up.ClearIdle()
+		}
+		if sess, err = up.Save(ctx); err != nil {
+			return fmt.Errorf("exempt session %s: %w", in.ID, err)
+		}
+		return record(ctx, tx, entry{session: sess.ID, phase: "run", from: &sess.Status, to: sess.Status,
+			result: sessionevent.ResultInfo, attempt: sess.Attempt, code: code, message: text})
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.changed(ctx, sess.ID)
+	return &SessionPayload{Session: sess}, nil
+}
+
+// IdleNote is what would end a running session next; nil is nothing. A warning
+// becomes an entry of its history.
+type IdleNote struct {
+	Session *ent.Session
+	Idle    *report.Idle
+	Warning string
+}
+
+// NoteIdle stores the notes of those that still run and are not exempt.
+func (s *Service) NoteIdle(ctx context.Context, epoch int64, notes []IdleNote) error {
+	byID := make(map[uuid.UUID]IdleNote, len(notes))
+	var ids, idles []string
+	for _, n := range notes {
+		text := ""
+		if n.Idle != nil {
+			b, err := json.Marshal(n.Idle)
+			if err != nil {
+				return fmt.Errorf("note what would end session %s: %w", n.Session.ID, err)
+			}
+			text = string(b)
+		}
+		byID[n.Session.ID] = n
+		ids, idles = append(ids, n.Session.ID.String()), append(idles, text)
+	}
+	var changed []uuid.UUID
+	err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
+		if err := Fence(ctx, tx, epoch); err != nil {
+			return err
+		}
+		rows, err := tx.QueryContext(ctx, `UPDATE sessions s SET idle = nullif(w.idle, '')::jsonb, version = s.version + 1
+FROM unnest($1::text[]::uuid[], $2::text[]) AS w(id, idle)
+WHERE s.id = w.id AND s.status = $3 AND (w.idle = '' OR NOT s.idle_exempt) RETURNING s.id`, ids, idles, string(lifecycle.Running))
+		if err != nil {
+			return fmt.Errorf("note what would end sessions: %w", err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id uuid.UUID
+			if err := rows.Scan(&id); err != nil {
+				return fmt.Errorf("note what would end sessions: %w", err)
+			}
+			changed = append(changed, id)
+		}
+		if err := rows.Err(); err != nil {
+			return fmt.Errorf("note what would end sessions: %w", err)
+		}
+		rows.Close()
+		running := lifecycle.Running
+		var history []entry
+		for _, id := range changed {
+			if n := byID[id]; n.Warning != "" {
+				history = append(history, entry{session: id, phase: "run", from: &running, to: running,
+					result: sessionevent.ResultInfo, attempt: n.Session.Attempt, code: "idle_warning", message: n.Warning})
+			}
+		}
+		return record(ctx, tx, history...)
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range changed {
+		s.changed(ctx, id)
+	}
+	return nil
+}
+
+// EndIdle ends a running session that is of no use any more, unless it was used
+// after what the caller knows, or was exempted. Then it fails with Aborted.
+func (s *Service) EndIdle(ctx context.Context, epoch int64, sess *ent.Session, used time.Time, message string) error {
+	reason := session.TerminationReasonIdle
+	err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
+		if err := Fence(ctx, tx, epoch); err != nil {
+			return err
+		}
+		res, err := tx.ExecContext(ctx, `SELECT FROM sessions s LEFT JOIN idle_activities a ON a.session_id = s.id
+WHERE s.id = $1 AND NOT s.idle_exempt AND (a.at IS NULL OR a.at <= $2) FOR NO KEY UPDATE OF s`, sess.ID, used)
+		if err != nil {
+			return fmt.Errorf("look at session %s once more: %w", sess.ID, err)
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return fmt.Errorf("session %s was used meanwhile: %w", sess.ID, errdefs.ErrAborted)
+		}
+		return Move(ctx, tx, sess, move{to: lifecycle.Terminating, phase: "run", result: sessionevent.ResultInfo,
+			code: "idle", message: message, reason: &reason})
+	})
+	if err != nil {
+		return err
+	}
+	s.changed(ctx, sess.ID)
+	return nil
+}
