@@ -13,8 +13,19 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
+// The stages that a waiting session goes through, in this order. What it waits
+// for is in the first that it does not pass.
+const (
+	StageGroup  = "group"  // its resource group is gone or shut
+	StageHeld   = "held"   // a time or other sessions have to come first
+	StageLimits = "limits" // a limit of a policy
+	StageRoom   = "room"   // no agent has room
+	StageOrder  = "order"  // there is room, and it is held for a session before it
+)
+
 // Pending says why a session waits, as of the last decision.
 type Pending struct {
+	Stage     string          `json:"stage"`
 	Position  int             `json:"position"`
 	DecidedAt time.Time       `json:"decided_at"`
 	Summary   string          `json:"summary"`
@@ -23,6 +34,8 @@ type Pending struct {
 	Limits    []LimitReached  `json:"limits"`
 	Nearest   *NearestFit     `json:"nearest,omitempty"`
 	Order     *Ordering       `json:"order,omitempty"`
+	Until     *time.Time      `json:"until,omitempty"` // it waits for a time: this
+	Holds     int             `json:"holds,omitempty"` // agents that are held for it
 	// EstimatedStart is when it starts at the latest if nothing goes before it:
 	// what is in its way has ended by then. Nil where lifetimes do not tell.
 	EstimatedStart *time.Time `json:"estimated_start,omitempty"`
