@@ -1,0 +1,92 @@
+package sim
+
+import (
+	"context"
+	"time"
+)
+
+// election plays etcd: one manager holds the lease, each with a higher epoch
+// than the one before. Who loses it may not know for a while.
+type election struct {
+	w      *world
+	epoch  int64
+	leader *term // holds the lease
+}
+
+// run gives the lease to somebody whenever nobody holds it.
+func (e *election) run() {
+	w := e.w
+	for sleep(w.ctx, w.tick()) == nil {
+		w.enter("election")
+		if e.leader != nil || w.over {
+			continue
+		}
+		var able []*process
+		for _, p := range w.managers {
+			if p != nil && !p.dead {
+				able = append(able, p)
+			}
+		}
+		if len(able) == 0 {
+			continue
+		}
+		e.elect(able[w.IntN(len(able))])
+	}
+}
+
+// tick is not drawn: whoever asks has no turn.
+func (w *world) tick() time.Duration { return 1013 * time.Millisecond }
+
+func (e *election) elect(p *process) {
+	w := e.w
+	e.epoch += 1 + w.Int64N(3)
+	ctx, cancel := context.WithCancel(p.ctx)
+	t := &term{p, e.epoch, cancel}
+	e.leader = t
+	w.logf("%s is elected in epoch %d", p.name, t.epoch)
+	w.play(func() {
+		p.lead(ctx, t)
+		cancel()
+		w.enter(p.name + " has led")
+		if e.leader == t && !p.dead {
+			e.leader = nil
+		}
+	})
+}
+
+// died lets the lease of a dead manager run out.
+func (e *election) died(p *process) {
+	if t := e.leader; t != nil && t.p == p {
+		e.expire(t, e.w.between(time.Second, 10*time.Second))
+	}
+}
+
+func (e *election) expire(t *term, after time.Duration) {
+	w := e.w
+	w.play(func() {
+		if sleep(w.ctx, after) == nil {
+			w.enter("lease of " + t.p.name + " runs out")
+			if e.leader == t {
+				e.leader = nil
+			}
+		}
+	})
+}
+
+// depose takes the lease away; the manager goes on leading for a while.
+func (e *election) depose() {
+	t := e.leader
+	if t == nil {
+		return
+	}
+	w := e.w
+	e.leader = nil
+	blind := w.between(0, 15*time.Second)
+	w.logf("%s loses its lease and knows in %s", t.p.name, blind.Round(time.Millisecond))
+	w.play(func() {
+		if sleep(w.ctx, blind) == nil {
+			w.enter(t.p.name + " knows that it does not lead")
+			t.cancel()
+		}
+	})
+}

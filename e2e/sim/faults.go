@@ -1,0 +1,176 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/manager/agents"
+	"github.com/berthhq/berth/manager/group"
+)
+
+// trouble lets something go wrong now and then until the story ends.
+func (w *world) trouble(until time.Time) {
+	w.enter("trouble")
+	kinds := []func(){w.killManager, w.election.depose, w.killAgent, w.reboot, w.partition, w.unplug, w.cordon, w.change}
+	var likely []func() // each seed has its own sorts of trouble
+	for _, k := range kinds {
+		if w.chance(0.5) {
+			likely = append(likely, k)
+		}
+	}
+	for len(likely) > 0 {
+		wait := w.between(2*time.Second, 30*time.Second)
+		if sleep(w.ctx, wait) != nil {
+			return
+		}
+		w.enter("trouble")
+		if time.Now().After(until) || w.over {
+			return
+		}
+		likely[w.IntN(len(likely))]()
+	}
+}
+
+func (w *world) anyMachine() *machine { return w.machines[w.IntN(len(w.machines))] }
+
+// later undoes something, at the latest when the story ends.
+func (w *world) later(d time.Duration, what string, f func()) {
+	w.play(func() {
+		if sleep(w.ctx, d) == nil {
+			w.enter(what)
+			f()
+		}
+	})
+}
+
+func (w *world) killManager() { w.managers[w.IntN(len(w.managers))].die() }
+
+// killAgent ends the agent's process; containers go on.
+func (w *world) killAgent() { w.down(w.anyMachine(), (*machine).stop, "agent of") }
+
+// reboot ends a whole machine.
+func (w *world) reboot() { w.down(w.anyMachine(), (*machine).reboot, "machine") }
+
+func (w *world) down(m *machine, stop func(*machine), what string) {
+	if !m.up {
+		return
+	}
+	d := w.between(500*time.Millisecond, 8*time.Second)
+	if w.chance(0.4) {
+		d = w.between(8*time.Second, 70*time.Second)
+	}
+	w.logf("%s %s ends for %s", what, m.name, d.Round(time.Millisecond))
+	stop(m)
+	w.later(d, m.name+" begins again", func() {
+		if !m.up {
+			m.begin()
+		}
+	})
+}
+
+// partition interrupts the way between a machine and managers, both ways or one.
+func (w *world) partition() {
+	m := w.anyMachine()
+	c := []cut{{true, true}, {true, false}, {false, true}}[w.IntN(3)]
+	d := w.between(time.Second, 70*time.Second)
+	whom := w.IntN(3) // 2 is both
+	w.logf("%s is cut off from %d (%v) for %s", m.name, whom, c, d.Round(time.Millisecond))
+	for i := range w.managers {
+		if whom != 2 && whom != i {
+			continue
+		}
+		m.cut[i] = c
+		w.later(d, m.name+" is whole again", func() { m.cut[i] = cut{} })
+		for t := range m.tunnels {
+			if t.p.index == i {
+				w.later(keepalive, m.name+" misses answers", t.endIfCut)
+			}
+		}
+	}
+}
+
+func (t *tunnel) endIfCut() {
+	if t.m.cut[t.p.index].any() {
+		t.end()
+	}
+}
+
+// unplug lets the accelerators of a machine vanish for a while.
+func (w *world) unplug() {
+	m := w.anyMachine()
+	if m.unplugged {
+		return
+	}
+	m.unplugged = true
+	m.tell(m.report())
+	w.later(w.between(time.Second, 40*time.Second), m.name+" has its devices again", func() {
+		m.unplugged = false
+		m.tell(m.report())
+	})
+}
+
+// cordon closes an agent, or opens it.
+func (w *world) cordon() {
+	m, open := w.anyMachine(), w.chance(0.5)
+	id, err := w.plain.Agent.Query().Where(agent.Name(m.name)).OnlyID(w.ctx)
+	if err != nil {
+		return // it has never reported
+	}
+	w.byAdmin(func(ctx context.Context, p *process) error {
+		_, err := p.agents.UpdateAgent(ctx, agents.UpdateAgentInput{ID: id, Schedulable: &open})
+		return err
+	})
+}
+
+// change gives a group other options.
+func (w *world) change() {
+	strategies := []resourcegroup.Strategy{"pack", "concentrated", "dispersed", "roundrobin"}
+	orders := []resourcegroup.Order{"fifo", "lifo", "drf", "fair_share"}
+	id, strategy, order, hold := w.place.groups[w.IntN(2)], strategies[w.IntN(4)], orders[w.IntN(4)], []int{0, 5, 600}[w.IntN(3)]
+	w.byAdmin(func(ctx context.Context, p *process) error {
+		in := group.UpdateResourceGroupInput{ID: id}
+		in.Strategy, in.Order, in.HoldAfter = &strategy, &order, &hold
+		_, err := p.groups.UpdateResourceGroup(ctx, in)
+		return err
+	})
+}
+
+func (w *world) byAdmin(f func(ctx context.Context, p *process) error) {
+	p := w.managers[w.IntN(len(w.managers))]
+	if p.dead {
+		return
+	}
+	w.play(func() {
+		err := p.at(w.place.admin, func(ctx context.Context) error { return f(ctx, p) })
+		w.enter("answer for the admin")
+		if err != nil {
+			w.logf("the admin is refused: %v", err)
+		}
+	})
+}
+
+// heal ends all trouble.
+func (w *world) heal() {
+	w.calm = true
+	for _, m := range w.machines {
+		m.cut = [2]cut{}
+		if m.unplugged {
+			m.unplugged = false
+			m.tell(m.report())
+		}
+		if !m.up {
+			m.begin()
+		}
+		for t := range m.tunnels {
+			t.end() // whatever hangs
+		}
+	}
+	if _, err := w.plain.Agent.Update().SetSchedulable(true).Save(w.ctx); err != nil {
+		panic(err)
+	}
+	if _, err := w.plain.ResourceGroup.Update().SetHoldAfter(-1).Save(w.ctx); err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,146 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+)
+
+// perStep passes with every step, so that timers that are set in different
+// steps do not end at one instant.
+const perStep = time.Microsecond
+
+// loop decides who goes next. Whatever the cluster does outside of a process's
+// own memory begins with enter, which waits for its turn; from then on it runs
+// alone until everybody waits again. Between turns time stands still; when
+// nobody waits for one it goes on to the next timer.
+type loop struct {
+	*rand.Rand // drawn from only by who has the turn
+
+	begin   time.Time
+	steps   int
+	arrived chan struct{}
+	sum     interface {
+		io.Writer
+		Sum64() uint64
+	}
+	trace io.Writer // nil = none
+
+	mu    sync.Mutex
+	gates []*gate
+}
+
+// gate is one that waits for its turn.
+type gate struct {
+	step int // in which it came
+	key  string
+	open chan struct{}
+}
+
+func newLoop(seed uint64, trace io.Writer) *loop {
+	return &loop{
+		Rand: rand.New(rand.NewPCG(seed, 0x62657274)), begin: time.Now(), arrived: make(chan struct{}, 1), sum: fnv.New64a(), trace: trace,
+	}
+}
+
+// enter waits for a turn. The key tells those apart that came in the same step,
+// for the order in which they came is not the seed's.
+func (l *loop) enter(key string) {
+	l.mu.Lock()
+	g := &gate{l.steps, key, make(chan struct{})}
+	l.gates = append(l.gates, g)
+	l.mu.Unlock()
+	select {
+	case l.arrived <- struct{}{}:
+	default:
+	}
+	<-g.open
+}
+
+// run gives turns until the deadline.
+func (l *loop) run(until time.Time) {
+	for {
+		synctest.Wait()
+		if g := l.pick(); g != nil {
+			l.steps++
+			l.note(g.key)
+			close(g.open)
+			synctest.Wait()
+			time.Sleep(perStep)
+			continue
+		}
+		left := time.Until(until)
+		if left <= 0 {
+			return
+		}
+		end := time.NewTimer(left)
+		select {
+		case <-l.arrived:
+		case <-end.C:
+		}
+		end.Stop()
+	}
+}
+
+// pick takes one of those that wait, as the seed decides.
+func (l *loop) pick() *gate {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.gates) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(l.gates, func(a, b *gate) int {
+		if a.step != b.step {
+			return a.step - b.step
+		}
+		return strings.Compare(a.key, b.key)
+	})
+	i := l.IntN(len(l.gates))
+	g := l.gates[i]
+	l.gates = slices.Delete(l.gates, i, i+1)
+	return g
+}
+
+// note adds to the trace, whose sum two runs of one seed have in common.
+func (l *loop) note(what string) {
+	fmt.Fprintf(l.sum, "%d %d %s\n", l.steps, time.Since(l.begin), what)
+	if l.trace != nil {
+		fmt.Fprintf(l.trace, "%6d %12s %s\n", l.steps, time.Since(l.begin).Round(time.Microsecond), what)
+	}
+}
+
+// logf says in the trace what happens outside of statements and messages.
+func (l *loop) logf(format string, args ...any) { l.note("· " + fmt.Sprintf(format, args...)) }
+
+// elapsed is the simulated time.
+func (l *loop) elapsed() time.Duration { return time.Since(l.begin).Round(time.Microsecond) }
+
+// chance is true with the probability.
+func (l *loop) chance(p float64) bool { return p > 0 && l.Float64() < p }
+
+// between is an odd duration, so that no two end at one instant.
+func (l *loop) between(least, most time.Duration) time.Duration {
+	if most <= least {
+		return least
+	}
+	return least + time.Duration(l.Int64N(int64(most-least)))
+}
+
+// sleep waits in simulated time, and less when ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,246 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// machine plays an agent by its contract, and the host below it: containers
+// and records outlive the agent's process, and records its reboot.
+type machine struct {
+	w    *world
+	name string
+
+	// The host.
+	capacity map[string]resource.Slots // by device
+	images   map[string]bool
+	kernels  map[string]*box // records, by kernel
+	epoch    int64           // the highest seen, on disk
+	boots    int
+
+	// The process.
+	up          bool
+	incarnation string
+	unplugged   bool // the plugin has lost its devices
+	tunnels     map[*tunnel]bool
+	watchers    []*stream
+
+	cut [2]cut // by manager
+}
+
+// cut is what of the way between a machine and a manager is interrupted.
+type cut struct{ to, from bool }
+
+func (c cut) any() bool { return c.to || c.from }
+
+const (
+	heartbeatEvery = 8 * time.Second // less often than an agent's 3 s, for speed
+	architecture   = "amd64"
+)
+
+// build draws a machine.
+func (w *world) build(name string) *machine {
+	m := &machine{
+		w: w, name: name, capacity: map[string]resource.Slots{}, images: map[string]bool{}, kernels: map[string]*box{},
+		tunnels: map[*tunnel]bool{}, up: true,
+	}
+	m.capacity["cpu"] = resource.Slots{resource.CPU: int64(2+w.IntN(7)) * 1000}
+	m.capacity["mem"] = resource.Slots{resource.Mem: int64(4+w.IntN(13)) << 30}
+	for i := range w.IntN(4) {
+		m.capacity[fmt.Sprintf("mock:gpu-%d", i)] = resource.Slots{"mock.shares": 1000}
+	}
+	if w.chance(0.5) {
+		m.images[images[0]] = true
+	}
+	m.begin()
+	return m
+}
+
+// begin starts the agent's process: it finds its kernels again.
+func (m *machine) begin() {
+	m.boots++
+	m.up, m.incarnation = true, fmt.Sprintf("%s-%d", m.name, m.boots)
+	for _, id := range slices.Sorted(maps.Keys(m.kernels)) {
+		m.kernels[id].recover()
+	}
+}
+
+// stop ends the agent's process; containers go on.
+func (m *machine) stop() {
+	m.up, m.watchers = false, nil
+	for t := range m.tunnels {
+		t.end()
+	}
+}
+
+// reboot ends everything on the host.
+func (m *machine) reboot() {
+	m.stop()
+	for _, b := range m.kernels {
+		if b.container == making || b.container == running {
+			b.container = gone
+		}
+	}
+}
+
+func (m *machine) fence(epoch int64) error {
+	if epoch <= 0 {
+		return fmt.Errorf("epoch %d is no leader's: %w", epoch, errdefs.ErrInvalidArgument)
+	}
+	if epoch < m.epoch {
+		return fmt.Errorf("epoch %d is over, %d leads: %w", epoch, m.epoch, errdefs.ErrFailedPrecondition)
+	}
+	m.epoch = epoch
+	return nil
+}
+
+// handle answers a call that has one answer. It has the turn, and gives it away
+// only to wait for the end of an earlier launch.
+func (m *machine) handle(ctx context.Context, method string, req proto.Message) (proto.Message, error) {
+	switch r := req.(type) {
+	case *agentpb.CreateKernelRequest:
+		s, err := m.create(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		return proto.Clone(s), nil
+	case *agentpb.TerminateKernelRequest:
+		s, err := m.terminate(r)
+		if err != nil {
+			return nil, err
+		}
+		return proto.Clone(s), nil
+	case *agentpb.ForgetKernelRequest:
+		if err := m.fence(r.Epoch); err != nil {
+			return nil, err
+		}
+		if b := m.kernels[r.KernelId]; b != nil && b.state.Phase != agentpb.KernelState_EXITED {
+			return nil, fmt.Errorf("kernel %s has not ended: %w", r.KernelId, errdefs.ErrFailedPrecondition)
+		}
+		delete(m.kernels, r.KernelId)
+		return &agentpb.ForgetKernelResponse{}, nil
+	}
+	return nil, fmt.Errorf("%s: %w", method, errdefs.ErrNotImplemented)
+}
+
+// supersedeWait is how long a new launch waits for the end of an earlier one.
+const supersedeWait = 20 * time.Second
+
+func (m *machine) create(ctx context.Context, r *agentpb.CreateKernelRequest) (*agentpb.KernelState, error) {
+	if err := m.fence(r.Epoch); err != nil {
+		return nil, err
+	}
+	began, life := time.Now(), m.incarnation
+	for {
+		old := m.kernels[r.KernelId]
+		if old == nil || old.req.LaunchEpoch < r.LaunchEpoch && old.state.Phase == agentpb.KernelState_EXITED {
+			return m.accept(r)
+		}
+		switch {
+		case r.LaunchEpoch < old.req.LaunchEpoch:
+			return nil, fmt.Errorf("kernel %s: launch %d is over, %d is here: %w", r.KernelId, r.LaunchEpoch, old.req.LaunchEpoch, errdefs.ErrFailedPrecondition)
+		case r.LaunchEpoch == old.req.LaunchEpoch:
+			return old.state, nil
+		}
+		old.stop(0, "superseded by a later launch")
+		if time.Since(began) > supersedeWait {
+			return nil, fmt.Errorf("kernel %s: an earlier launch does not end: %w", r.KernelId, errdefs.ErrUnavailable)
+		}
+		if err := sleep(ctx, 211*time.Millisecond); err != nil {
+			return nil, err
+		}
+		m.w.enter(m.name + " waits for the end of an earlier launch of " + r.KernelId)
+		if !m.up || m.incarnation != life {
+			return nil, fmt.Errorf("agent is stopping: %w", errdefs.ErrUnavailable)
+		}
+	}
+}
+
+// accept begins a launch that nothing is in the way of.
+func (m *machine) accept(r *agentpb.CreateKernelRequest) (*agentpb.KernelState, error) {
+	if !m.images[r.Image] {
+		return nil, fmt.Errorf("image %s is not on this node: %w", r.Image, errdefs.ErrNotFound)
+	}
+	if err := m.hold(r); err != nil {
+		return nil, err
+	}
+	b := newBox(m, r)
+	m.w.began(b)
+	m.kernels[r.KernelId] = b
+	b.make()
+	return b.state, nil
+}
+
+// hold checks amounts against what is there and what live kernels have.
+func (m *machine) hold(r *agentpb.CreateKernelRequest) error {
+	held := m.held()
+	for _, a := range r.Allocations {
+		n, err := resource.Parse(a.Slot, a.Amount)
+		if err != nil || n <= 0 {
+			return fmt.Errorf("device %s: amount %s: %w", a.DeviceId, a.Amount, errdefs.ErrInvalidArgument)
+		}
+		has, ok := m.capacity[a.DeviceId][a.Slot]
+		switch {
+		case !ok || m.missing(a.DeviceId):
+			return fmt.Errorf("device %s is not on this node: %w", a.DeviceId, errdefs.ErrNotFound)
+		case held[a.DeviceId][a.Slot]+n > has:
+			m.w.exhausted(m, r, a.DeviceId)
+			return fmt.Errorf("device %s has %d of %d %s left, not %d: %w", a.DeviceId, has-held[a.DeviceId][a.Slot], has, a.Slot, n, errdefs.ErrResourceExhausted)
+		}
+		if held[a.DeviceId] == nil {
+			held[a.DeviceId] = resource.Slots{}
+		}
+		held[a.DeviceId][a.Slot] += n
+	}
+	return nil
+}
+
+// held sums what kernels have that have not ended, by device.
+func (m *machine) held() map[string]resource.Slots {
+	sum := map[string]resource.Slots{}
+	for _, b := range m.kernels {
+		if b.state.Phase == agentpb.KernelState_EXITED {
+			continue
+		}
+		for _, a := range b.req.Allocations {
+			n, _ := resource.Parse(a.Slot, a.Amount)
+			if sum[a.DeviceId] == nil {
+				sum[a.DeviceId] = resource.Slots{}
+			}
+			sum[a.DeviceId][a.Slot] += n
+		}
+	}
+	return sum
+}
+
+func (m *machine) missing(device string) bool {
+	return m.unplugged && strings.HasPrefix(device, "mock:")
+}
+
+func (m *machine) terminate(r *agentpb.TerminateKernelRequest) (*agentpb.KernelState, error) {
+	if err := m.fence(r.Epoch); err != nil {
+		return nil, err
+	}
+	b := m.kernels[r.KernelId]
+	if b == nil {
+		return &agentpb.KernelState{KernelId: r.KernelId, Phase: agentpb.KernelState_EXITED, Reason: "not-found", Message: "not on this node"}, nil
+	}
+	if b.state.Phase != agentpb.KernelState_EXITED {
+		grace := time.Duration(r.GraceMs) * time.Millisecond
+		if r.GraceMs <= 0 {
+			grace = 10 * time.Second
+		}
+		b.stop(grace, r.Reason)
+	}
+	return b.state, nil
+}

@@ -1,0 +1,168 @@
+package sim
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/agents"
+	"github.com/berthhq/berth/manager/group"
+	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/scheduler"
+	"github.com/berthhq/berth/manager/session"
+)
+
+// process is one life of a manager: what it knows is gone when it dies.
+type process struct {
+	w       *world
+	index   int
+	name    string
+	dead    bool
+	lasting bool // it may lose connections, not its life
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	bus    *event.Bus
+	echoes map[echo]int // events of others, on their way through our bus
+
+	sessions  *session.Service
+	agents    *agents.Service
+	groups    *group.Service
+	scheduler *scheduler.Scheduler
+
+	desk chan struct{} // one asks at a time
+}
+
+// echo is an event of another manager that comes out of our bus once more.
+type echo struct {
+	topic event.Topic
+	id    uuid.UUID
+}
+
+// noSamples stands for a Redis that has none.
+type noSamples struct{}
+
+func (noSamples) Latest(context.Context, []uuid.UUID) (map[uuid.UUID]report.Stats, error) {
+	return nil, nil
+}
+
+// startManager begins a life, wired as manager.New does.
+func (w *world) startManager(index int) *process {
+	p := &process{w: w, index: index, name: "m" + string(rune('0'+index)), desk: make(chan struct{}, 1), echoes: map[echo]int{}}
+	p.ctx, p.cancel = context.WithCancel(w.ctx)
+	client := ent.NewClient(ent.Driver(&statements{entsql.OpenDB(dialect.Postgres, w.place.db), p}))
+	log := w.log.With("manager", p.name)
+	p.bus = event.New(nil, log)
+	policies := policy.New(client, p.bus)
+	p.scheduler = scheduler.New(client, p.bus, policies, log)
+	p.agents = agents.New(client, p.bus, nil, func() []string { return nil }, log)
+	p.groups = group.New(client, p.bus)
+	p.sessions = session.New(session.Config{
+		Client: client, Bus: p.bus, Agents: p.agents, Images: image.New(client, nil), Fitter: p.scheduler,
+		Policies: policies, Samples: noSamples{}, Logger: log,
+	})
+	w.managers[index] = p
+	w.play(p.relay)
+	for _, m := range w.machines {
+		w.play(func() { m.dial(p) })
+	}
+	return p
+}
+
+// die ends the process in the middle of whatever it does; another life of it
+// begins later.
+func (p *process) die() {
+	if p.dead {
+		return
+	}
+	p.w.logf("%s dies", p.name)
+	p.dead = true
+	p.cancel()
+	p.w.election.died(p)
+	w := p.w
+	down := w.between(500*time.Millisecond, 20*time.Second)
+	w.play(func() {
+		if sleep(w.ctx, down) == nil {
+			w.enter(p.name + " returns")
+			if !w.over {
+				w.startManager(p.index)
+			}
+		}
+	})
+}
+
+// relay carries our events to the other managers, as Redis would.
+func (p *process) relay() {
+	w := p.w
+	for e := range p.bus.Subscribe(p.ctx, event.Session, event.Pending) {
+		if len(w.managers) < 2 {
+			continue
+		}
+		w.enter(p.name + " event " + string(e.Topic) + e.ID.String())
+		if key := (echo{e.Topic, e.ID}); p.echoes[key] > 0 {
+			p.echoes[key]--
+			continue
+		}
+		for i := range w.managers {
+			if i != p.index {
+				w.carry(e, i)
+			}
+		}
+	}
+}
+
+func (w *world) carry(e event.Event, to int) {
+	times := 1
+	delay := w.between(100*time.Microsecond, 5*time.Millisecond)
+	if !w.calm && w.chance(w.mood.event) {
+		times = w.IntN(3)
+		delay = w.between(0, 4*time.Second)
+	}
+	for range times {
+		w.play(func() {
+			if sleep(w.ctx, delay) != nil {
+				return
+			}
+			w.enter("event for m" + string(rune('0'+to)) + string(e.Topic) + e.ID.String())
+			if p := w.managers[to]; !p.dead {
+				p.echoes[echo{e.Topic, e.ID}]++
+				p.bus.Publish(p.ctx, e)
+			}
+		})
+	}
+}
+
+type termKey struct{}
+
+// term is one manager's time as leader, as it believes.
+type term struct {
+	p      *process
+	epoch  int64
+	cancel context.CancelFunc
+}
+
+// lead does what manager.lead does.
+func (p *process) lead(ctx context.Context, t *term) {
+	ctx = viewer.SystemContext(context.WithValue(ctx, termKey{}, t))
+	if err := session.RaiseFence(ctx, p.client(), t.epoch); err != nil {
+		p.w.enter(p.name + " does not lead")
+		p.w.logf("%s does not lead in epoch %d: %v", p.name, t.epoch, err)
+		return
+	}
+	var loops sync.WaitGroup
+	loops.Go(func() { p.agents.Lead(ctx, t.epoch, p.sessions) })
+	loops.Go(func() { p.sessions.Lead(ctx, t.epoch) })
+	loops.Go(func() { p.scheduler.Lead(ctx, t.epoch) })
+	loops.Wait()
+}
+
+func (p *process) client() *ent.Client { return p.sessions.Client }

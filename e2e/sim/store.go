@@ -1,0 +1,253 @@
+package sim
+
+import (
+	"context"
+	stdsql "database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// statements is the way of one manager's process to the database. A statement,
+// or a transaction as a whole, is one step: transactions do not wait for each
+// other's locks here, for only one is open at a time. Any statement may find
+// the connection gone, before it was carried out or after, and the process may
+// die there.
+type statements struct {
+	*entsql.Driver
+	p *process
+}
+
+var (
+	errGone = errors.New("the process is dead")
+	errLost = fmt.Errorf("connection lost: %w", io.ErrUnexpectedEOF)
+)
+
+// fate of a statement.
+type fate int
+
+const (
+	fine       fate = iota
+	notDone         // the connection broke before
+	notTold         // it was carried out, the answer did not come
+	diesBefore      // the process
+	diesAfter
+)
+
+func (p *process) fate() fate {
+	w := p.w
+	if w.calm || !w.chance(w.mood.statement) {
+		return fine
+	}
+	f := notDone
+	switch n := w.IntN(10); {
+	case n < 4:
+	case n < 7:
+		f = notTold
+	case n < 8:
+		f = diesBefore
+	default:
+		f = diesAfter
+	}
+	if p.lasting && f >= diesBefore {
+		f -= 2
+	}
+	w.logf("%s: fate %d", p.name, f)
+	return f
+}
+
+// turn waits until the process may go on, or tells that it is dead.
+func (p *process) turn(key string) error {
+	if p.dead {
+		return errGone
+	}
+	p.w.enter(p.name + " " + key)
+	if p.dead {
+		return errGone
+	}
+	return nil
+}
+
+// do carries out one statement as its fate has it.
+func (p *process) do(ctx context.Context, run func() error) error {
+	f := p.fate()
+	switch f {
+	case diesBefore:
+		p.die()
+		return errGone
+	case notDone:
+		return errLost
+	}
+	if err := run(); err != nil {
+		return p.w.judge(err)
+	}
+	switch f {
+	case diesAfter:
+		p.die()
+		return errGone
+	case notTold:
+		return errLost
+	}
+	return nil
+}
+
+func (s *statements) step(ctx context.Context, query string, args any, run func() error) error {
+	if err := s.p.turn(brief(query, args)); err != nil {
+		return err
+	}
+	return s.p.do(ctx, func() error {
+		err := run()
+		if err == nil {
+			s.p.w.wrote(ctx, s.p, query)
+		}
+		return err
+	})
+}
+
+func brief(query string, args any) string {
+	const long = 400
+	text := fmt.Sprint(query, args)
+	if len(text) > long {
+		text = text[:long/2] + "…" + text[len(text)-long/2:]
+	}
+	return text
+}
+
+// Exec implements dialect.Driver.
+func (s *statements) Exec(ctx context.Context, query string, args, v any) error {
+	return s.step(ctx, query, args, func() error { return s.Driver.Exec(ctx, query, args, v) })
+}
+
+// Query implements dialect.Driver.
+func (s *statements) Query(ctx context.Context, query string, args, v any) error {
+	return s.step(ctx, query, args, func() error { return s.Driver.Query(ctx, query, args, v) })
+}
+
+// ExecContext is for statements that ent does not build.
+func (s *statements) ExecContext(ctx context.Context, query string, args ...any) (r stdsql.Result, err error) {
+	err = s.step(ctx, query, args, func() error { r, err = s.Driver.ExecContext(ctx, query, args...); return err })
+	return r, err
+}
+
+// QueryContext is for statements that ent does not build.
+func (s *statements) QueryContext(ctx context.Context, query string, args ...any) (r *stdsql.Rows, err error) {
+	err = s.step(ctx, query, args, func() error { r, err = s.Driver.QueryContext(ctx, query, args...); return err })
+	return r, err
+}
+
+// Tx implements dialect.Driver.
+func (s *statements) Tx(ctx context.Context) (dialect.Tx, error) { return s.BeginTx(ctx, nil) }
+
+// BeginTx begins a transaction, sometimes after a long while: whoever wants to
+// change something has not looked at the clock since.
+func (s *statements) BeginTx(ctx context.Context, opts *entsql.TxOptions) (dialect.Tx, error) {
+	w := s.p.w
+	if err := s.p.turn("begin"); err != nil {
+		return nil, err
+	}
+	if !w.calm && w.chance(w.mood.slow) {
+		d := w.between(200*time.Millisecond, 20*time.Second)
+		w.logf("%s: transaction waits %s", s.p.name, d.Round(time.Millisecond))
+		if err := sleep(ctx, d); err != nil {
+			return nil, err
+		}
+		if err := s.p.turn("begin late"); err != nil {
+			return nil, err
+		}
+	}
+	tx, err := s.Driver.BeginTx(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &transaction{Tx: tx.(*entsql.Tx), p: s.p, ctx: ctx}, nil
+}
+
+// transaction keeps the turn from its begin to its end.
+type transaction struct {
+	*entsql.Tx
+	p     *process
+	ctx   context.Context
+	wrote []string
+}
+
+func (t *transaction) step(query string, run func() error) error {
+	if t.p.dead {
+		return errGone
+	}
+	if t.p.w.trace != nil {
+		t.p.w.note("    " + brief(query, ""))
+	}
+	return t.p.do(t.ctx, func() error {
+		err := run()
+		if err == nil {
+			t.wrote = append(t.wrote, query)
+		}
+		return err
+	})
+}
+
+// Exec implements dialect.Tx.
+func (t *transaction) Exec(ctx context.Context, query string, args, v any) error {
+	return t.step(query, func() error { return t.Tx.Exec(ctx, query, args, v) })
+}
+
+// Query implements dialect.Tx.
+func (t *transaction) Query(ctx context.Context, query string, args, v any) error {
+	return t.step(query, func() error { return t.Tx.Query(ctx, query, args, v) })
+}
+
+// ExecContext is for statements that ent does not build.
+func (t *transaction) ExecContext(ctx context.Context, query string, args ...any) (r stdsql.Result, err error) {
+	err = t.step(query, func() error { r, err = t.Tx.ExecContext(ctx, query, args...); return err })
+	return r, err
+}
+
+// QueryContext is for statements that ent does not build.
+func (t *transaction) QueryContext(ctx context.Context, query string, args ...any) (r *stdsql.Rows, err error) {
+	err = t.step(query, func() error { r, err = t.Tx.QueryContext(ctx, query, args...); return err })
+	return r, err
+}
+
+// Commit implements dialect.Tx.
+func (t *transaction) Commit() error {
+	return t.step("commit", func() error {
+		err := t.Tx.Commit()
+		for _, q := range t.wrote {
+			if err == nil {
+				t.p.w.wrote(t.ctx, t.p, q)
+			}
+		}
+		return err
+	})
+}
+
+// guarded are the tables that only the leader of the present epoch changes,
+// but for what people ask for.
+var guarded = regexp.MustCompile(`^(?:INSERT INTO|UPDATE|DELETE FROM) "?(sessions|kernels|allocations|session_events|session_dependencies)\b`)
+
+// wrote looks at what was changed by whom.
+func (w *world) wrote(ctx context.Context, p *process, query string) {
+	t, _ := ctx.Value(termKey{}).(*term)
+	if t == nil || !guarded.MatchString(query) || strings.Contains(query, `"last_stats"`) {
+		return
+	}
+	if now := w.fence(); t.epoch < now {
+		w.fail("I9", "%s changed something in epoch %d, when it was %d: %s", p.name, t.epoch, now, query)
+	}
+}
+
+// judge finds out whether the database itself saw an invariant broken.
+func (w *world) judge(err error) error {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && strings.HasPrefix(refused.Code, "SIM") {
+		w.fail(refused.Hint, "%s", refused.Message)
+	}
+	return err
+}
