@@ -50,6 +50,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// UNIQUE: at most one kernel holds it on a device. UNIFIED: all unified slots of
+// a device are names of one amount, of which each has its capacity as a whole.
 type SlotType_Kind int32
 
 const (
@@ -160,6 +162,68 @@ func (Device_Health) EnumDescriptor() ([]byte, []int) {
 	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{5, 0}
 }
 
+// The same kinds as accelerator.proto's.
+type Link_Type int32
+
+const (
+	Link_UNKNOWN    Link_Type = 0
+	Link_PCIE       Link_Type = 1
+	Link_NVLINK     Link_Type = 2
+	Link_XGMI       Link_Type = 3
+	Link_NIC        Link_Type = 4
+	Link_NOC        Link_Type = 5
+	Link_SAME_BOARD Link_Type = 6
+)
+
+// Enum value maps for Link_Type.
+var (
+	Link_Type_name = map[int32]string{
+		0: "UNKNOWN",
+		1: "PCIE",
+		2: "NVLINK",
+		3: "XGMI",
+		4: "NIC",
+		5: "NOC",
+		6: "SAME_BOARD",
+	}
+	Link_Type_value = map[string]int32{
+		"UNKNOWN":    0,
+		"PCIE":       1,
+		"NVLINK":     2,
+		"XGMI":       3,
+		"NIC":        4,
+		"NOC":        5,
+		"SAME_BOARD": 6,
+	}
+)
+
+func (x Link_Type) Enum() *Link_Type {
+	p := new(Link_Type)
+	*p = x
+	return p
+}
+
+func (x Link_Type) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Link_Type) Descriptor() protoreflect.EnumDescriptor {
+	return file_agent_agentpb_agent_proto_enumTypes[2].Descriptor()
+}
+
+func (Link_Type) Type() protoreflect.EnumType {
+	return &file_agent_agentpb_agent_proto_enumTypes[2]
+}
+
+func (x Link_Type) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Link_Type.Descriptor instead.
+func (Link_Type) EnumDescriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{8, 0}
+}
+
 type Plugin_State int32
 
 const (
@@ -196,11 +260,11 @@ func (x Plugin_State) String() string {
 }
 
 func (Plugin_State) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_agentpb_agent_proto_enumTypes[2].Descriptor()
+	return file_agent_agentpb_agent_proto_enumTypes[3].Descriptor()
 }
 
 func (Plugin_State) Type() protoreflect.EnumType {
-	return &file_agent_agentpb_agent_proto_enumTypes[2]
+	return &file_agent_agentpb_agent_proto_enumTypes[3]
 }
 
 func (x Plugin_State) Number() protoreflect.EnumNumber {
@@ -209,7 +273,7 @@ func (x Plugin_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Plugin_State.Descriptor instead.
 func (Plugin_State) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{7, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{9, 0}
 }
 
 type KernelState_Phase int32
@@ -251,11 +315,11 @@ func (x KernelState_Phase) String() string {
 }
 
 func (KernelState_Phase) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_agentpb_agent_proto_enumTypes[3].Descriptor()
+	return file_agent_agentpb_agent_proto_enumTypes[4].Descriptor()
 }
 
 func (KernelState_Phase) Type() protoreflect.EnumType {
-	return &file_agent_agentpb_agent_proto_enumTypes[3]
+	return &file_agent_agentpb_agent_proto_enumTypes[4]
 }
 
 func (x KernelState_Phase) Number() protoreflect.EnumNumber {
@@ -264,7 +328,7 @@ func (x KernelState_Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use KernelState_Phase.Descriptor instead.
 func (KernelState_Phase) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{14, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{16, 0}
 }
 
 type Metric_Quality int32
@@ -303,11 +367,11 @@ func (x Metric_Quality) String() string {
 }
 
 func (Metric_Quality) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_agentpb_agent_proto_enumTypes[4].Descriptor()
+	return file_agent_agentpb_agent_proto_enumTypes[5].Descriptor()
 }
 
 func (Metric_Quality) Type() protoreflect.EnumType {
-	return &file_agent_agentpb_agent_proto_enumTypes[4]
+	return &file_agent_agentpb_agent_proto_enumTypes[5]
 }
 
 func (x Metric_Quality) Number() protoreflect.EnumNumber {
@@ -316,7 +380,7 @@ func (x Metric_Quality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Quality.Descriptor instead.
 func (Metric_Quality) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31, 0}
 }
 
 type WatchRequest struct {
@@ -571,7 +635,9 @@ type Report struct {
 	Images         []string               `protobuf:"bytes,11,rep,name=images,proto3" json:"images,omitempty"`   // canonical references present
 	Volumes        []string               `protobuf:"bytes,12,rep,name=volumes,proto3" json:"volumes,omitempty"` // names of volumes mounted here
 	RuntimeClasses []string               `protobuf:"bytes,13,rep,name=runtime_classes,json=runtimeClasses,proto3" json:"runtime_classes,omitempty"`
-	Address        string                 `protobuf:"bytes,14,opt,name=address,proto3" json:"address,omitempty"` // the node's own outward address, informational
+	Address        string                 `protobuf:"bytes,14,opt,name=address,proto3" json:"address,omitempty"`   // the node's own outward address, informational
+	Counters       []*CounterSet          `protobuf:"bytes,15,rep,name=counters,proto3" json:"counters,omitempty"` // hardware that devices are cut from
+	Links          []*Link                `protobuf:"bytes,16,rep,name=links,proto3" json:"links,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -704,6 +770,20 @@ func (x *Report) GetAddress() string {
 	return ""
 }
 
+func (x *Report) GetCounters() []*CounterSet {
+	if x != nil {
+		return x.Counters
+	}
+	return nil
+}
+
+func (x *Report) GetLinks() []*Link {
+	if x != nil {
+		return x.Links
+	}
+	return nil
+}
+
 type SlotType struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // cpu, mem, cuda.device, cuda.shares
@@ -817,7 +897,12 @@ type Device struct {
 	HealthMessage string                 `protobuf:"bytes,9,opt,name=health_message,json=healthMessage,proto3" json:"health_message,omitempty"`
 	Allocatable   bool                   `protobuf:"varint,10,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
 	RejectReasons []string               `protobuf:"bytes,11,rep,name=reject_reasons,json=rejectReasons,proto3" json:"reject_reasons,omitempty"`
-	Consumes      []*CounterUse          `protobuf:"bytes,12,rep,name=consumes,proto3" json:"consumes,omitempty"` // shared counters of partitions
+	// Drawn, once, while any of the device is in use. What would draw more than
+	// there is cannot be used.
+	Consumes      []*CounterUse `protobuf:"bytes,12,rep,name=consumes,proto3" json:"consumes,omitempty"`
+	Groups        []string      `protobuf:"bytes,13,rep,name=groups,proto3" json:"groups,omitempty"` // of devices that belong together, named as devices are: "mock:tray-0"
+	PcieRoot      string        `protobuf:"bytes,14,opt,name=pcie_root,json=pcieRoot,proto3" json:"pcie_root,omitempty"`
+	Parent        string        `protobuf:"bytes,15,opt,name=parent,proto3" json:"parent,omitempty"` // of a partition: the device that it is cut from; never in use together
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -936,6 +1021,80 @@ func (x *Device) GetConsumes() []*CounterUse {
 	return nil
 }
 
+func (x *Device) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *Device) GetPcieRoot() string {
+	if x != nil {
+		return x.PcieRoot
+	}
+	return ""
+}
+
+func (x *Device) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+// Sets are named as devices are: "mock:gpu-0".
+type CounterSet struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Counters      map[string]string      `protobuf:"bytes,2,rep,name=counters,proto3" json:"counters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CounterSet) Reset() {
+	*x = CounterSet{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CounterSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CounterSet) ProtoMessage() {}
+
+func (x *CounterSet) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CounterSet.ProtoReflect.Descriptor instead.
+func (*CounterSet) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *CounterSet) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CounterSet) GetCounters() map[string]string {
+	if x != nil {
+		return x.Counters
+	}
+	return nil
+}
+
 type CounterUse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Set           string                 `protobuf:"bytes,1,opt,name=set,proto3" json:"set,omitempty"`
@@ -946,7 +1105,7 @@ type CounterUse struct {
 
 func (x *CounterUse) Reset() {
 	*x = CounterUse{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[6]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1117,7 @@ func (x *CounterUse) String() string {
 func (*CounterUse) ProtoMessage() {}
 
 func (x *CounterUse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[6]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1130,7 @@ func (x *CounterUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterUse.ProtoReflect.Descriptor instead.
 func (*CounterUse) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{6}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CounterUse) GetSet() string {
@@ -988,6 +1147,90 @@ func (x *CounterUse) GetAmounts() map[string]string {
 	return nil
 }
 
+type Link struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	A             string                 `protobuf:"bytes,1,opt,name=a,proto3" json:"a,omitempty"` // device ids
+	B             string                 `protobuf:"bytes,2,opt,name=b,proto3" json:"b,omitempty"`
+	Type          Link_Type              `protobuf:"varint,3,opt,name=type,proto3,enum=berth.agent.v1.Link_Type" json:"type,omitempty"`
+	Distance      uint32                 `protobuf:"varint,4,opt,name=distance,proto3" json:"distance,omitempty"` // smaller is nearer, comparable within one plugin
+	Gbps          float64                `protobuf:"fixed64,5,opt,name=gbps,proto3" json:"gbps,omitempty"`        // 0 = unknown
+	P2P           bool                   `protobuf:"varint,6,opt,name=p2p,proto3" json:"p2p,omitempty"`           // direct access to each other's memory
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Link) Reset() {
+	*x = Link{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Link) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Link) ProtoMessage() {}
+
+func (x *Link) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Link.ProtoReflect.Descriptor instead.
+func (*Link) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Link) GetA() string {
+	if x != nil {
+		return x.A
+	}
+	return ""
+}
+
+func (x *Link) GetB() string {
+	if x != nil {
+		return x.B
+	}
+	return ""
+}
+
+func (x *Link) GetType() Link_Type {
+	if x != nil {
+		return x.Type
+	}
+	return Link_UNKNOWN
+}
+
+func (x *Link) GetDistance() uint32 {
+	if x != nil {
+		return x.Distance
+	}
+	return 0
+}
+
+func (x *Link) GetGbps() float64 {
+	if x != nil {
+		return x.Gbps
+	}
+	return 0
+}
+
+func (x *Link) GetP2P() bool {
+	if x != nil {
+		return x.P2P
+	}
+	return false
+}
+
 type Plugin struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1001,7 +1244,7 @@ type Plugin struct {
 
 func (x *Plugin) Reset() {
 	*x = Plugin{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[7]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1013,7 +1256,7 @@ func (x *Plugin) String() string {
 func (*Plugin) ProtoMessage() {}
 
 func (x *Plugin) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[7]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1026,7 +1269,7 @@ func (x *Plugin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plugin.ProtoReflect.Descriptor instead.
 func (*Plugin) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{7}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Plugin) GetName() string {
@@ -1075,7 +1318,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[8]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1087,7 +1330,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[8]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1100,7 +1343,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{8}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Probe) GetName() string {
@@ -1137,7 +1380,7 @@ type PullImageRequest struct {
 
 func (x *PullImageRequest) Reset() {
 	*x = PullImageRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[9]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1149,7 +1392,7 @@ func (x *PullImageRequest) String() string {
 func (*PullImageRequest) ProtoMessage() {}
 
 func (x *PullImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[9]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1162,7 +1405,7 @@ func (x *PullImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullImageRequest.ProtoReflect.Descriptor instead.
 func (*PullImageRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{9}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PullImageRequest) GetReference() string {
@@ -1214,7 +1457,7 @@ type PullProgress struct {
 
 func (x *PullProgress) Reset() {
 	*x = PullProgress{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[10]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1469,7 @@ func (x *PullProgress) String() string {
 func (*PullProgress) ProtoMessage() {}
 
 func (x *PullProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[10]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1482,7 @@ func (x *PullProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullProgress.ProtoReflect.Descriptor instead.
 func (*PullProgress) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{10}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PullProgress) GetReference() string {
@@ -1295,7 +1538,7 @@ type Allocation struct {
 
 func (x *Allocation) Reset() {
 	*x = Allocation{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[11]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1307,7 +1550,7 @@ func (x *Allocation) String() string {
 func (*Allocation) ProtoMessage() {}
 
 func (x *Allocation) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[11]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1320,7 +1563,7 @@ func (x *Allocation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocation.ProtoReflect.Descriptor instead.
 func (*Allocation) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{11}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Allocation) GetDeviceId() string {
@@ -1358,7 +1601,7 @@ type Mount struct {
 
 func (x *Mount) Reset() {
 	*x = Mount{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[12]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1613,7 @@ func (x *Mount) String() string {
 func (*Mount) ProtoMessage() {}
 
 func (x *Mount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[12]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1626,7 @@ func (x *Mount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mount.ProtoReflect.Descriptor instead.
 func (*Mount) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{12}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Mount) GetVolume() string {
@@ -1460,7 +1703,7 @@ type CreateKernelRequest struct {
 
 func (x *CreateKernelRequest) Reset() {
 	*x = CreateKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[13]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +1715,7 @@ func (x *CreateKernelRequest) String() string {
 func (*CreateKernelRequest) ProtoMessage() {}
 
 func (x *CreateKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[13]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1728,7 @@ func (x *CreateKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateKernelRequest.ProtoReflect.Descriptor instead.
 func (*CreateKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CreateKernelRequest) GetEpoch() int64 {
@@ -1662,7 +1905,7 @@ type KernelState struct {
 
 func (x *KernelState) Reset() {
 	*x = KernelState{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[14]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1674,7 +1917,7 @@ func (x *KernelState) String() string {
 func (*KernelState) ProtoMessage() {}
 
 func (x *KernelState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[14]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1687,7 +1930,7 @@ func (x *KernelState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelState.ProtoReflect.Descriptor instead.
 func (*KernelState) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *KernelState) GetKernelId() string {
@@ -1780,7 +2023,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[15]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +2035,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[15]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +2048,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{15}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Step) GetName() string {
@@ -1855,7 +2098,7 @@ type TerminateKernelRequest struct {
 
 func (x *TerminateKernelRequest) Reset() {
 	*x = TerminateKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[16]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1867,7 +2110,7 @@ func (x *TerminateKernelRequest) String() string {
 func (*TerminateKernelRequest) ProtoMessage() {}
 
 func (x *TerminateKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[16]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1880,7 +2123,7 @@ func (x *TerminateKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminateKernelRequest.ProtoReflect.Descriptor instead.
 func (*TerminateKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TerminateKernelRequest) GetEpoch() int64 {
@@ -1921,7 +2164,7 @@ type ForgetKernelRequest struct {
 
 func (x *ForgetKernelRequest) Reset() {
 	*x = ForgetKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[17]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1933,7 +2176,7 @@ func (x *ForgetKernelRequest) String() string {
 func (*ForgetKernelRequest) ProtoMessage() {}
 
 func (x *ForgetKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[17]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1946,7 +2189,7 @@ func (x *ForgetKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetKernelRequest.ProtoReflect.Descriptor instead.
 func (*ForgetKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ForgetKernelRequest) GetEpoch() int64 {
@@ -1971,7 +2214,7 @@ type ForgetKernelResponse struct {
 
 func (x *ForgetKernelResponse) Reset() {
 	*x = ForgetKernelResponse{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[18]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1983,7 +2226,7 @@ func (x *ForgetKernelResponse) String() string {
 func (*ForgetKernelResponse) ProtoMessage() {}
 
 func (x *ForgetKernelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[18]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1996,7 +2239,7 @@ func (x *ForgetKernelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetKernelResponse.ProtoReflect.Descriptor instead.
 func (*ForgetKernelResponse) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{20}
 }
 
 type LogsRequest struct {
@@ -2011,7 +2254,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2023,7 +2266,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2036,7 +2279,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LogsRequest) GetKernelId() string {
@@ -2077,7 +2320,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2089,7 +2332,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2102,7 +2345,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -2135,7 +2378,7 @@ type ExecInput struct {
 
 func (x *ExecInput) Reset() {
 	*x = ExecInput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2390,7 @@ func (x *ExecInput) String() string {
 func (*ExecInput) ProtoMessage() {}
 
 func (x *ExecInput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2403,7 @@ func (x *ExecInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecInput.ProtoReflect.Descriptor instead.
 func (*ExecInput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ExecInput) GetInput() isExecInput_Input {
@@ -2262,7 +2505,7 @@ type ExecStart struct {
 
 func (x *ExecStart) Reset() {
 	*x = ExecStart{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2274,7 +2517,7 @@ func (x *ExecStart) String() string {
 func (*ExecStart) ProtoMessage() {}
 
 func (x *ExecStart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2287,7 +2530,7 @@ func (x *ExecStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecStart.ProtoReflect.Descriptor instead.
 func (*ExecStart) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ExecStart) GetKernelId() string {
@@ -2335,7 +2578,7 @@ type WindowSize struct {
 
 func (x *WindowSize) Reset() {
 	*x = WindowSize{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2347,7 +2590,7 @@ func (x *WindowSize) String() string {
 func (*WindowSize) ProtoMessage() {}
 
 func (x *WindowSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2360,7 +2603,7 @@ func (x *WindowSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WindowSize.ProtoReflect.Descriptor instead.
 func (*WindowSize) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *WindowSize) GetColumns() uint32 {
@@ -2392,7 +2635,7 @@ type ExecOutput struct {
 
 func (x *ExecOutput) Reset() {
 	*x = ExecOutput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2404,7 +2647,7 @@ func (x *ExecOutput) String() string {
 func (*ExecOutput) ProtoMessage() {}
 
 func (x *ExecOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2417,7 +2660,7 @@ func (x *ExecOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecOutput.ProtoReflect.Descriptor instead.
 func (*ExecOutput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ExecOutput) GetOutput() isExecOutput_Output {
@@ -2501,7 +2744,7 @@ type DialData struct {
 
 func (x *DialData) Reset() {
 	*x = DialData{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2513,7 +2756,7 @@ func (x *DialData) String() string {
 func (*DialData) ProtoMessage() {}
 
 func (x *DialData) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2526,7 +2769,7 @@ func (x *DialData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DialData.ProtoReflect.Descriptor instead.
 func (*DialData) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DialData) GetTarget() *DialTarget {
@@ -2553,7 +2796,7 @@ type DialTarget struct {
 
 func (x *DialTarget) Reset() {
 	*x = DialTarget{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2565,7 +2808,7 @@ func (x *DialTarget) String() string {
 func (*DialTarget) ProtoMessage() {}
 
 func (x *DialTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2578,7 +2821,7 @@ func (x *DialTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DialTarget.ProtoReflect.Descriptor instead.
 func (*DialTarget) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DialTarget) GetKernelId() string {
@@ -2606,7 +2849,7 @@ type StatsReport struct {
 
 func (x *StatsReport) Reset() {
 	*x = StatsReport{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2618,7 +2861,7 @@ func (x *StatsReport) String() string {
 func (*StatsReport) ProtoMessage() {}
 
 func (x *StatsReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2631,7 +2874,7 @@ func (x *StatsReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsReport.ProtoReflect.Descriptor instead.
 func (*StatsReport) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StatsReport) GetUnixMs() int64 {
@@ -2665,7 +2908,7 @@ type KernelStats struct {
 
 func (x *KernelStats) Reset() {
 	*x = KernelStats{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2677,7 +2920,7 @@ func (x *KernelStats) String() string {
 func (*KernelStats) ProtoMessage() {}
 
 func (x *KernelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2690,7 +2933,7 @@ func (x *KernelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelStats.ProtoReflect.Descriptor instead.
 func (*KernelStats) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *KernelStats) GetKernelId() string {
@@ -2723,7 +2966,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2735,7 +2978,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2748,7 +2991,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Metric) GetName() string {
@@ -2810,7 +3053,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\theartbeat\x18\x05 \x01(\v2\x19.berth.agent.v1.HeartbeatH\x00R\theartbeatB\a\n" +
 	"\x05event\"$\n" +
 	"\tHeartbeat\x12\x17\n" +
-	"\aunix_ms\x18\x01 \x01(\x03R\x06unixMs\"\x9b\x04\n" +
+	"\aunix_ms\x18\x01 \x01(\x03R\x06unixMs\"\xff\x04\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +
@@ -2827,7 +3070,9 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x06images\x18\v \x03(\tR\x06images\x12\x18\n" +
 	"\avolumes\x18\f \x03(\tR\avolumes\x12'\n" +
 	"\x0fruntime_classes\x18\r \x03(\tR\x0eruntimeClasses\x12\x18\n" +
-	"\aaddress\x18\x0e \x01(\tR\aaddress\"\xc2\x02\n" +
+	"\aaddress\x18\x0e \x01(\tR\aaddress\x126\n" +
+	"\bcounters\x18\x0f \x03(\v2\x1a.berth.agent.v1.CounterSetR\bcounters\x12*\n" +
+	"\x05links\x18\x10 \x03(\v2\x14.berth.agent.v1.LinkR\x05links\"\xc2\x02\n" +
 	"\bSlotType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1d.berth.agent.v1.SlotType.KindR\x04kind\x12\x18\n" +
@@ -2844,7 +3089,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x06SHARES\x10\x02\x12\n" +
 	"\n" +
 	"\x06UNIQUE\x10\x03\x12\v\n" +
-	"\aUNIFIED\x10\x04\"\xbe\x05\n" +
+	"\aUNIFIED\x10\x04\"\x8b\x06\n" +
 	"\x06Device\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06plugin\x18\x02 \x01(\tR\x06plugin\x12\x16\n" +
@@ -2860,7 +3105,10 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\vallocatable\x18\n" +
 	" \x01(\bR\vallocatable\x12%\n" +
 	"\x0ereject_reasons\x18\v \x03(\tR\rrejectReasons\x126\n" +
-	"\bconsumes\x18\f \x03(\v2\x1a.berth.agent.v1.CounterUseR\bconsumes\x1a;\n" +
+	"\bconsumes\x18\f \x03(\v2\x1a.berth.agent.v1.CounterUseR\bconsumes\x12\x16\n" +
+	"\x06groups\x18\r \x03(\tR\x06groups\x12\x1b\n" +
+	"\tpcie_root\x18\x0e \x01(\tR\bpcieRoot\x12\x16\n" +
+	"\x06parent\x18\x0f \x01(\tR\x06parent\x1a;\n" +
 	"\rCapacityEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a=\n" +
@@ -2874,14 +3122,38 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x04LOST\x10\x03\x12\v\n" +
 	"\aUNKNOWN\x10\x04B\f\n" +
 	"\n" +
-	"_numa_node\"\x9d\x01\n" +
+	"_numa_node\"\xa3\x01\n" +
+	"\n" +
+	"CounterSet\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12D\n" +
+	"\bcounters\x18\x02 \x03(\v2(.berth.agent.v1.CounterSet.CountersEntryR\bcounters\x1a;\n" +
+	"\rCountersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9d\x01\n" +
 	"\n" +
 	"CounterUse\x12\x10\n" +
 	"\x03set\x18\x01 \x01(\tR\x03set\x12A\n" +
 	"\aamounts\x18\x02 \x03(\v2'.berth.agent.v1.CounterUse.AmountsEntryR\aamounts\x1a:\n" +
 	"\fAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdf\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xea\x01\n" +
+	"\x04Link\x12\f\n" +
+	"\x01a\x18\x01 \x01(\tR\x01a\x12\f\n" +
+	"\x01b\x18\x02 \x01(\tR\x01b\x12-\n" +
+	"\x04type\x18\x03 \x01(\x0e2\x19.berth.agent.v1.Link.TypeR\x04type\x12\x1a\n" +
+	"\bdistance\x18\x04 \x01(\rR\bdistance\x12\x12\n" +
+	"\x04gbps\x18\x05 \x01(\x01R\x04gbps\x12\x10\n" +
+	"\x03p2p\x18\x06 \x01(\bR\x03p2p\"U\n" +
+	"\x04Type\x12\v\n" +
+	"\aUNKNOWN\x10\x00\x12\b\n" +
+	"\x04PCIE\x10\x01\x12\n" +
+	"\n" +
+	"\x06NVLINK\x10\x02\x12\b\n" +
+	"\x04XGMI\x10\x03\x12\a\n" +
+	"\x03NIC\x10\x04\x12\a\n" +
+	"\x03NOC\x10\x05\x12\x0e\n" +
+	"\n" +
+	"SAME_BOARD\x10\x06\"\xdf\x01\n" +
 	"\x06Plugin\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x122\n" +
@@ -3077,103 +3349,111 @@ func file_agent_agentpb_agent_proto_rawDescGZIP() []byte {
 	return file_agent_agentpb_agent_proto_rawDescData
 }
 
-var file_agent_agentpb_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_agent_agentpb_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_agent_agentpb_agent_proto_goTypes = []any{
 	(SlotType_Kind)(0),             // 0: berth.agent.v1.SlotType.Kind
 	(Device_Health)(0),             // 1: berth.agent.v1.Device.Health
-	(Plugin_State)(0),              // 2: berth.agent.v1.Plugin.State
-	(KernelState_Phase)(0),         // 3: berth.agent.v1.KernelState.Phase
-	(Metric_Quality)(0),            // 4: berth.agent.v1.Metric.Quality
-	(*WatchRequest)(nil),           // 5: berth.agent.v1.WatchRequest
-	(*Event)(nil),                  // 6: berth.agent.v1.Event
-	(*Heartbeat)(nil),              // 7: berth.agent.v1.Heartbeat
-	(*Report)(nil),                 // 8: berth.agent.v1.Report
-	(*SlotType)(nil),               // 9: berth.agent.v1.SlotType
-	(*Device)(nil),                 // 10: berth.agent.v1.Device
-	(*CounterUse)(nil),             // 11: berth.agent.v1.CounterUse
-	(*Plugin)(nil),                 // 12: berth.agent.v1.Plugin
-	(*Probe)(nil),                  // 13: berth.agent.v1.Probe
-	(*PullImageRequest)(nil),       // 14: berth.agent.v1.PullImageRequest
-	(*PullProgress)(nil),           // 15: berth.agent.v1.PullProgress
-	(*Allocation)(nil),             // 16: berth.agent.v1.Allocation
-	(*Mount)(nil),                  // 17: berth.agent.v1.Mount
-	(*CreateKernelRequest)(nil),    // 18: berth.agent.v1.CreateKernelRequest
-	(*KernelState)(nil),            // 19: berth.agent.v1.KernelState
-	(*Step)(nil),                   // 20: berth.agent.v1.Step
-	(*TerminateKernelRequest)(nil), // 21: berth.agent.v1.TerminateKernelRequest
-	(*ForgetKernelRequest)(nil),    // 22: berth.agent.v1.ForgetKernelRequest
-	(*ForgetKernelResponse)(nil),   // 23: berth.agent.v1.ForgetKernelResponse
-	(*LogsRequest)(nil),            // 24: berth.agent.v1.LogsRequest
-	(*LogChunk)(nil),               // 25: berth.agent.v1.LogChunk
-	(*ExecInput)(nil),              // 26: berth.agent.v1.ExecInput
-	(*ExecStart)(nil),              // 27: berth.agent.v1.ExecStart
-	(*WindowSize)(nil),             // 28: berth.agent.v1.WindowSize
-	(*ExecOutput)(nil),             // 29: berth.agent.v1.ExecOutput
-	(*DialData)(nil),               // 30: berth.agent.v1.DialData
-	(*DialTarget)(nil),             // 31: berth.agent.v1.DialTarget
-	(*StatsReport)(nil),            // 32: berth.agent.v1.StatsReport
-	(*KernelStats)(nil),            // 33: berth.agent.v1.KernelStats
-	(*Metric)(nil),                 // 34: berth.agent.v1.Metric
-	nil,                            // 35: berth.agent.v1.Device.CapacityEntry
-	nil,                            // 36: berth.agent.v1.Device.AttributesEntry
-	nil,                            // 37: berth.agent.v1.CounterUse.AmountsEntry
-	nil,                            // 38: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	nil,                            // 39: berth.agent.v1.ExecStart.EnvironmentEntry
+	(Link_Type)(0),                 // 2: berth.agent.v1.Link.Type
+	(Plugin_State)(0),              // 3: berth.agent.v1.Plugin.State
+	(KernelState_Phase)(0),         // 4: berth.agent.v1.KernelState.Phase
+	(Metric_Quality)(0),            // 5: berth.agent.v1.Metric.Quality
+	(*WatchRequest)(nil),           // 6: berth.agent.v1.WatchRequest
+	(*Event)(nil),                  // 7: berth.agent.v1.Event
+	(*Heartbeat)(nil),              // 8: berth.agent.v1.Heartbeat
+	(*Report)(nil),                 // 9: berth.agent.v1.Report
+	(*SlotType)(nil),               // 10: berth.agent.v1.SlotType
+	(*Device)(nil),                 // 11: berth.agent.v1.Device
+	(*CounterSet)(nil),             // 12: berth.agent.v1.CounterSet
+	(*CounterUse)(nil),             // 13: berth.agent.v1.CounterUse
+	(*Link)(nil),                   // 14: berth.agent.v1.Link
+	(*Plugin)(nil),                 // 15: berth.agent.v1.Plugin
+	(*Probe)(nil),                  // 16: berth.agent.v1.Probe
+	(*PullImageRequest)(nil),       // 17: berth.agent.v1.PullImageRequest
+	(*PullProgress)(nil),           // 18: berth.agent.v1.PullProgress
+	(*Allocation)(nil),             // 19: berth.agent.v1.Allocation
+	(*Mount)(nil),                  // 20: berth.agent.v1.Mount
+	(*CreateKernelRequest)(nil),    // 21: berth.agent.v1.CreateKernelRequest
+	(*KernelState)(nil),            // 22: berth.agent.v1.KernelState
+	(*Step)(nil),                   // 23: berth.agent.v1.Step
+	(*TerminateKernelRequest)(nil), // 24: berth.agent.v1.TerminateKernelRequest
+	(*ForgetKernelRequest)(nil),    // 25: berth.agent.v1.ForgetKernelRequest
+	(*ForgetKernelResponse)(nil),   // 26: berth.agent.v1.ForgetKernelResponse
+	(*LogsRequest)(nil),            // 27: berth.agent.v1.LogsRequest
+	(*LogChunk)(nil),               // 28: berth.agent.v1.LogChunk
+	(*ExecInput)(nil),              // 29: berth.agent.v1.ExecInput
+	(*ExecStart)(nil),              // 30: berth.agent.v1.ExecStart
+	(*WindowSize)(nil),             // 31: berth.agent.v1.WindowSize
+	(*ExecOutput)(nil),             // 32: berth.agent.v1.ExecOutput
+	(*DialData)(nil),               // 33: berth.agent.v1.DialData
+	(*DialTarget)(nil),             // 34: berth.agent.v1.DialTarget
+	(*StatsReport)(nil),            // 35: berth.agent.v1.StatsReport
+	(*KernelStats)(nil),            // 36: berth.agent.v1.KernelStats
+	(*Metric)(nil),                 // 37: berth.agent.v1.Metric
+	nil,                            // 38: berth.agent.v1.Device.CapacityEntry
+	nil,                            // 39: berth.agent.v1.Device.AttributesEntry
+	nil,                            // 40: berth.agent.v1.CounterSet.CountersEntry
+	nil,                            // 41: berth.agent.v1.CounterUse.AmountsEntry
+	nil,                            // 42: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	nil,                            // 43: berth.agent.v1.ExecStart.EnvironmentEntry
 }
 var file_agent_agentpb_agent_proto_depIdxs = []int32{
-	8,  // 0: berth.agent.v1.Event.report:type_name -> berth.agent.v1.Report
-	19, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
-	32, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
-	15, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
-	7,  // 4: berth.agent.v1.Event.heartbeat:type_name -> berth.agent.v1.Heartbeat
-	9,  // 5: berth.agent.v1.Report.slot_types:type_name -> berth.agent.v1.SlotType
-	10, // 6: berth.agent.v1.Report.devices:type_name -> berth.agent.v1.Device
-	19, // 7: berth.agent.v1.Report.kernels:type_name -> berth.agent.v1.KernelState
-	12, // 8: berth.agent.v1.Report.plugins:type_name -> berth.agent.v1.Plugin
-	13, // 9: berth.agent.v1.Report.probes:type_name -> berth.agent.v1.Probe
-	0,  // 10: berth.agent.v1.SlotType.kind:type_name -> berth.agent.v1.SlotType.Kind
-	35, // 11: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
-	36, // 12: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
-	1,  // 13: berth.agent.v1.Device.health:type_name -> berth.agent.v1.Device.Health
-	11, // 14: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
-	37, // 15: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
-	2,  // 16: berth.agent.v1.Plugin.state:type_name -> berth.agent.v1.Plugin.State
-	16, // 17: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
-	17, // 18: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
-	38, // 19: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	3,  // 20: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
-	20, // 21: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
-	27, // 22: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
-	28, // 23: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
-	39, // 24: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
-	28, // 25: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
-	31, // 26: berth.agent.v1.DialData.target:type_name -> berth.agent.v1.DialTarget
-	33, // 27: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
-	34, // 28: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
-	34, // 29: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
-	4,  // 30: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
-	5,  // 31: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
-	14, // 32: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
-	18, // 33: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
-	21, // 34: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
-	22, // 35: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
-	24, // 36: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
-	26, // 37: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
-	30, // 38: berth.agent.v1.Agent.Dial:input_type -> berth.agent.v1.DialData
-	6,  // 39: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
-	15, // 40: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
-	19, // 41: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
-	19, // 42: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
-	23, // 43: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
-	25, // 44: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
-	29, // 45: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
-	30, // 46: berth.agent.v1.Agent.Dial:output_type -> berth.agent.v1.DialData
-	39, // [39:47] is the sub-list for method output_type
-	31, // [31:39] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	9,  // 0: berth.agent.v1.Event.report:type_name -> berth.agent.v1.Report
+	22, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
+	35, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
+	18, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
+	8,  // 4: berth.agent.v1.Event.heartbeat:type_name -> berth.agent.v1.Heartbeat
+	10, // 5: berth.agent.v1.Report.slot_types:type_name -> berth.agent.v1.SlotType
+	11, // 6: berth.agent.v1.Report.devices:type_name -> berth.agent.v1.Device
+	22, // 7: berth.agent.v1.Report.kernels:type_name -> berth.agent.v1.KernelState
+	15, // 8: berth.agent.v1.Report.plugins:type_name -> berth.agent.v1.Plugin
+	16, // 9: berth.agent.v1.Report.probes:type_name -> berth.agent.v1.Probe
+	12, // 10: berth.agent.v1.Report.counters:type_name -> berth.agent.v1.CounterSet
+	14, // 11: berth.agent.v1.Report.links:type_name -> berth.agent.v1.Link
+	0,  // 12: berth.agent.v1.SlotType.kind:type_name -> berth.agent.v1.SlotType.Kind
+	38, // 13: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
+	39, // 14: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
+	1,  // 15: berth.agent.v1.Device.health:type_name -> berth.agent.v1.Device.Health
+	13, // 16: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
+	40, // 17: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
+	41, // 18: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
+	2,  // 19: berth.agent.v1.Link.type:type_name -> berth.agent.v1.Link.Type
+	3,  // 20: berth.agent.v1.Plugin.state:type_name -> berth.agent.v1.Plugin.State
+	19, // 21: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
+	20, // 22: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
+	42, // 23: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	4,  // 24: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
+	23, // 25: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
+	30, // 26: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
+	31, // 27: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
+	43, // 28: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
+	31, // 29: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
+	34, // 30: berth.agent.v1.DialData.target:type_name -> berth.agent.v1.DialTarget
+	36, // 31: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
+	37, // 32: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
+	37, // 33: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
+	5,  // 34: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
+	6,  // 35: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
+	17, // 36: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
+	21, // 37: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
+	24, // 38: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
+	25, // 39: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
+	27, // 40: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
+	29, // 41: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
+	33, // 42: berth.agent.v1.Agent.Dial:input_type -> berth.agent.v1.DialData
+	7,  // 43: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
+	18, // 44: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
+	22, // 45: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
+	22, // 46: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
+	26, // 47: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
+	28, // 48: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
+	32, // 49: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
+	33, // 50: berth.agent.v1.Agent.Dial:output_type -> berth.agent.v1.DialData
+	43, // [43:51] is the sub-list for method output_type
+	35, // [35:43] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_agent_agentpb_agent_proto_init() }
@@ -3189,14 +3469,14 @@ func file_agent_agentpb_agent_proto_init() {
 		(*Event_Heartbeat)(nil),
 	}
 	file_agent_agentpb_agent_proto_msgTypes[5].OneofWrappers = []any{}
-	file_agent_agentpb_agent_proto_msgTypes[21].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[23].OneofWrappers = []any{
 		(*ExecInput_Start)(nil),
 		(*ExecInput_Stdin)(nil),
 		(*ExecInput_StdinEof)(nil),
 		(*ExecInput_Resize)(nil),
 		(*ExecInput_Signal)(nil),
 	}
-	file_agent_agentpb_agent_proto_msgTypes[24].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[26].OneofWrappers = []any{
 		(*ExecOutput_Stdout)(nil),
 		(*ExecOutput_Stderr)(nil),
 		(*ExecOutput_Exit)(nil),
@@ -3207,8 +3487,8 @@ func file_agent_agentpb_agent_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_agentpb_agent_proto_rawDesc), len(file_agent_agentpb_agent_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   35,
+			NumEnums:      6,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -49,6 +49,8 @@ type view struct {
 	slots    []*agentpb.SlotType
 	devices  []*agentpb.Device
 	counters map[string]map[string]int64 // by set: what it has of each
+	sets     []*agentpb.CounterSet       // the same as reported
+	links    []*agentpb.Link
 }
 
 // New takes stock of cpu and mem. Run starts the plugins.
@@ -109,6 +111,8 @@ func (m *Manager) Describe(r *agentpb.Report) {
 	for _, key := range m.keys() {
 		r.SlotTypes = append(r.SlotTypes, m.views[key].slots...)
 		r.Devices = append(r.Devices, m.views[key].devices...)
+		r.Counters = append(r.Counters, m.views[key].sets...)
+		r.Links = append(r.Links, m.views[key].links...)
 	}
 	m.mu.Unlock()
 	for _, p := range m.plugins {

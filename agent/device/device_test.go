@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/google/go-cmp/cmp"
 	ocispecs "github.com/opencontainers/runtime-spec/specs-go"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/internal/resource"
@@ -302,20 +304,29 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestCounters(t *testing.T) {
+// shown is a manager with the picture of a plugin x.
+func shown(t *testing.T, s *acceleratorpb.DeviceSnapshot) *Manager {
+	t.Helper()
 	m, err := New(Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := func(id string, slices string) *acceleratorpb.Device {
+	m.show("x", "X", s)
+	return m
+}
+
+func TestCounters(t *testing.T) {
+	part := func(id, slices, parent string) *acceleratorpb.Device {
 		return &acceleratorpb.Device{
 			Id: id, Model: "part", Allocatable: true, Capacity: map[string]string{"x.device": "1"}, Health: acceleratorpb.Health_HEALTH_HEALTHY,
-			Consumes: []*acceleratorpb.CounterUse{{Set: "gpu0", Amounts: map[string]string{"slices": slices}}},
+			Consumes: []*acceleratorpb.CounterUse{{Set: "gpu0", Amounts: map[string]string{"slices": slices}}}, ParentId: parent,
 		}
 	}
-	m.show("x", "X", &acceleratorpb.DeviceSnapshot{
-		Slots:    []*acceleratorpb.SlotType{{Name: "x.device", Kind: acceleratorpb.SlotType_COUNT}},
-		Devices:  []*acceleratorpb.Device{part("small", "3"), part("medium", "4"), part("all", "7")},
+	m := shown(t, &acceleratorpb.DeviceSnapshot{
+		Slots: []*acceleratorpb.SlotType{{Name: "x.device", Kind: acceleratorpb.SlotType_COUNT}},
+		Devices: []*acceleratorpb.Device{
+			part("small", "3", ""), part("medium", "4", ""), part("all", "7", ""), part("top", "0", ""), part("cut", "0", "top"), part("piece", "0", "cut"),
+		},
 		Counters: []*acceleratorpb.CounterSet{{Name: "gpu0", Counters: map[string]string{"slices": "7"}}},
 	})
 	if err := m.Hold("a", append(ask("x:small", "x.device", "1"), ask("x:medium", "x.device", "1")...)); err != nil {
@@ -327,5 +338,80 @@ func TestCounters(t *testing.T) {
 	m.Release("a")
 	if err := m.Hold("b", ask("x:all", "x.device", "1")); err != nil {
 		t.Error(err)
+	}
+	if err := m.Hold("c", ask("x:piece", "x.device", "1")); err != nil {
+		t.Error(err)
+	}
+	for _, above := range []string{"x:cut", "x:top"} {
+		if err := m.Hold("d", ask(above, "x.device", "1")); !errdefs.IsResourceExhausted(err) {
+			t.Errorf("%s beside a piece of it: %v", above, err)
+		}
+	}
+	m.Release("c")
+	if err := m.Hold("d", ask("x:top", "x.device", "1")); err != nil {
+		t.Error(err)
+	}
+	if err := m.Hold("c", ask("x:piece", "x.device", "1")); !errdefs.IsResourceExhausted(err) {
+		t.Errorf("a piece beside all of it: %v", err)
+	}
+}
+
+func TestUniqueAndUnifiedSlots(t *testing.T) {
+	m := shown(t, &acceleratorpb.DeviceSnapshot{
+		Slots: []*acceleratorpb.SlotType{
+			{Name: "x.ring", Kind: acceleratorpb.SlotType_UNIQUE},
+			{Name: "x.tile", Kind: acceleratorpb.SlotType_UNIFIED}, {Name: "x.core", Kind: acceleratorpb.SlotType_UNIFIED},
+		},
+		Devices: []*acceleratorpb.Device{{
+			Id: "0", Model: "m", Allocatable: true, Health: acceleratorpb.Health_HEALTH_HEALTHY,
+			Capacity: map[string]string{"x.ring": "4", "x.tile": "8", "x.core": "3"},
+		}},
+	})
+	for _, c := range []struct {
+		id, slot, amount string
+		fits             bool
+	}{
+		{"a", "x.ring", "2", true},
+		{"b", "x.ring", "1", false}, // two are left, but it has its holder
+		{"a", "x.ring", "4", true},
+		{"c", "x.core", "1", true},
+		{"d", "x.tile", "6", false}, // a third of 8 is not left
+		{"d", "x.tile", "5", true},
+		{"e", "x.core", "1", false},
+		{"d", "x.tile", "2", true},
+		{"e", "x.core", "1", true},
+	} {
+		err := m.Hold(c.id, ask("x:0", c.slot, c.amount))
+		if (err == nil) != c.fits || err != nil && !errdefs.IsResourceExhausted(err) {
+			t.Errorf("%s takes %s of %s: %v", c.id, c.amount, c.slot, err)
+		}
+	}
+}
+
+// TestPlaceOfDevices is told with ids that are the node's, not the plugin's.
+func TestPlaceOfDevices(t *testing.T) {
+	node := int32(1)
+	m := shown(t, &acceleratorpb.DeviceSnapshot{
+		Devices: []*acceleratorpb.Device{
+			{Id: "0", Groups: []string{"tray"}, PcieRoot: "pci0000:00", NumaNode: &node},
+			{Id: "0/1", ParentId: "0", Consumes: []*acceleratorpb.CounterUse{{Set: "0", Amounts: map[string]string{"slices": "1"}}}},
+		},
+		Counters: []*acceleratorpb.CounterSet{{Name: "0", Counters: map[string]string{"slices": "7"}}},
+		Links:    []*acceleratorpb.Link{{A: "0", B: "0/1", Type: acceleratorpb.Link_NVLINK, Distance: 2, Gbps: 50, P2P: true}},
+	})
+	r := describe(m)
+	device, part := find(m, "x:0"), find(m, "x:0/1")
+	if device.NumaNode == nil || *device.NumaNode != 1 || device.PcieRoot != "pci0000:00" || !slices.Equal(device.Groups, []string{"x:tray"}) {
+		t.Errorf("device %v", device)
+	}
+	if part.Parent != "x:0" || len(part.Consumes) != 1 || part.Consumes[0].Set != "x:0" || part.Consumes[0].Amounts["slices"] != "1" {
+		t.Errorf("partition %v", part)
+	}
+	if len(r.Counters) != 1 || r.Counters[0].Name != "x:0" || r.Counters[0].Counters["slices"] != "7" {
+		t.Errorf("counters %v", r.Counters)
+	}
+	want := &agentpb.Link{A: "x:0", B: "x:0/1", Type: agentpb.Link_NVLINK, Distance: 2, Gbps: 50, P2P: true}
+	if len(r.Links) != 1 || !proto.Equal(r.Links[0], want) {
+		t.Errorf("links %v", r.Links)
 	}
 }

@@ -118,19 +118,31 @@ func (m *Manager) fits(h holding, others map[string][]holding, before []holding)
 		return fmt.Errorf("device %s gives %s in steps of %s, not %s: %w", h.device, h.slot,
 			resource.Format(h.slot, q), resource.Format(h.slot, h.amount), errdefs.ErrInvalidArgument)
 	}
-	used := int64(0)
+	used := map[string]int64{}
 	for o := range all(others, before) {
 		switch {
 		case o.device != h.device:
+		case o.slot == h.slot && kindOf(v.slots, h.slot) == agentpb.SlotType_UNIQUE:
+			return fmt.Errorf("device %s has a holder of %s, of which there is one at most: %w", h.device, h.slot, errdefs.ErrResourceExhausted)
 		case o.slot == h.slot:
-			used += o.amount
+			used[o.slot] += o.amount
 		case exclude(v.slots, o.slot, h.slot):
 			return fmt.Errorf("device %s is given away as %s, which excludes %s: %w", h.device, o.slot, h.slot, errdefs.ErrResourceExhausted)
+		case kindOf(v.slots, h.slot) == agentpb.SlotType_UNIFIED && kindOf(v.slots, o.slot) == agentpb.SlotType_UNIFIED:
+			used[o.slot] += o.amount
 		}
 	}
-	if h.amount > capacity-used {
+	left := capacity
+	for slot, n := range used {
+		of, err := resource.Parse(slot, d.Capacity[slot])
+		if err != nil {
+			return fmt.Errorf("capacity of device %s: %w", h.device, err)
+		}
+		left -= resource.Part(n, of, capacity)
+	}
+	if h.amount > left {
 		return fmt.Errorf("device %s has %s of %s left, not %s: %w", h.device,
-			resource.Format(h.slot, max(capacity-used, 0)), h.slot, resource.Format(h.slot, h.amount), errdefs.ErrResourceExhausted)
+			resource.Format(h.slot, max(left, 0)), h.slot, resource.Format(h.slot, h.amount), errdefs.ErrResourceExhausted)
 	}
 	return nil
 }
@@ -162,6 +174,15 @@ func (m *Manager) find(id string) (*agentpb.Device, view) {
 		}
 	}
 	return nil, v
+}
+
+func kindOf(slots []*agentpb.SlotType, name string) agentpb.SlotType_Kind {
+	for _, s := range slots {
+		if s.Name == name {
+			return s.Kind
+		}
+	}
+	return agentpb.SlotType_COUNT
 }
 
 // quantum is the smallest step of a slot.
@@ -196,7 +217,8 @@ func exclude(slots []*agentpb.SlotType, a, b string) bool {
 }
 
 // countersFit checks what partitions draw from shared hardware: a device in
-// use draws once, however much of it is used.
+// use draws once, however much of it is used. Neither is one in use beside what it
+// is cut from.
 func (m *Manager) countersFit(others map[string][]holding, want []holding) error {
 	inUse := map[string]bool{}
 	for h := range all(others, want) {
@@ -205,14 +227,20 @@ func (m *Manager) countersFit(others map[string][]holding, want []holding) error
 	drawn := map[string]int64{}
 	for id := range inUse {
 		d, v := m.find(id)
-		key, _ := pluginOf(id)
+		for up, level := d.GetParent(), 0; up != "" && level < len(v.devices); level++ {
+			if inUse[up] {
+				return fmt.Errorf("device %s is cut from %s, and one of them is in use: %w", id, up, errdefs.ErrResourceExhausted)
+			}
+			parent, _ := m.find(up)
+			up = parent.GetParent()
+		}
 		for _, use := range d.GetConsumes() {
 			for name, text := range use.Amounts {
 				n, err := resource.Parse("count", text)
 				if err != nil {
 					return fmt.Errorf("device %s: %w", id, err)
 				}
-				total := key + "/" + use.Set + "/" + name
+				total := use.Set + "/" + name
 				drawn[total] += n
 				if drawn[total] > v.counters[use.Set][name] {
 					return fmt.Errorf("device %s does not fit beside others on %s %s: %w", id, use.Set, name, errdefs.ErrResourceExhausted)

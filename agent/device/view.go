@@ -21,7 +21,14 @@ func (m *Manager) show(key, vendor string, s *acceleratorpb.DeviceSnapshot) {
 		for name, text := range set.Counters {
 			amounts[name], _ = resource.Parse("count", text) // validated
 		}
-		next.counters[set.Name] = amounts
+		next.counters[key+":"+set.Name] = amounts
+		next.sets = append(next.sets, &agentpb.CounterSet{Name: key + ":" + set.Name, Counters: set.Counters})
+	}
+	for _, l := range s.Links {
+		next.links = append(next.links, &agentpb.Link{
+			A: key + ":" + l.A, B: key + ":" + l.B, Type: agentpb.Link_Type(l.Type),
+			Distance: l.Distance, Gbps: l.Gbps, P2P: l.P2P,
+		})
 	}
 	seen := map[string]bool{}
 	for _, d := range s.Devices {
@@ -69,18 +76,24 @@ func device(key, vendor string, d *acceleratorpb.Device) *agentpb.Device {
 		Id: key + ":" + d.Id, Plugin: key, Vendor: vendor, Model: d.Model, Capacity: d.Capacity,
 		Attributes: map[string]string{}, NumaNode: d.NumaNode,
 		Health: health(d.Health), HealthMessage: d.HealthMessage,
-		Allocatable: d.Allocatable, RejectReasons: d.RejectReasons,
+		Allocatable: d.Allocatable, RejectReasons: d.RejectReasons, PcieRoot: d.PcieRoot,
+	}
+	if d.ParentId != "" {
+		out.Parent = key + ":" + d.ParentId
+	}
+	for _, g := range d.Groups {
+		out.Groups = append(out.Groups, key+":"+g)
 	}
 	for k, v := range d.Attributes {
 		out.Attributes[k] = v
 	}
-	for k, v := range map[string]string{"serial": d.Serial, "pci_address": d.PciAddress, "parent": d.ParentId} {
+	for k, v := range map[string]string{"serial": d.Serial, "pci_address": d.PciAddress} {
 		if v != "" {
 			out.Attributes[k] = v
 		}
 	}
 	for _, use := range d.Consumes {
-		out.Consumes = append(out.Consumes, &agentpb.CounterUse{Set: use.Set, Amounts: use.Amounts})
+		out.Consumes = append(out.Consumes, &agentpb.CounterUse{Set: key + ":" + use.Set, Amounts: use.Amounts})
 	}
 	return out
 }

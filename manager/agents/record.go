@@ -71,8 +71,13 @@ func upsertAgent(ctx context.Context, tx *ent.Tx, r *agentpb.Report) (uuid.UUID,
 	} else if err != nil {
 		return uuid.Nil, err
 	}
+	counters, err := countersOf(r.Counters)
+	if err != nil {
+		return uuid.Nil, err
+	}
 	err = tx.Agent.UpdateOne(a).
 		SetStatus(agent.StatusAlive).SetIncarnation(r.Incarnation).SetVersion(r.Version).
+		SetCounters(counters).SetLinks(linksOf(r.Links)).
 		SetArchitecture(r.Architecture).SetAddress(r.Address).SetVolumes(nonNil(r.Volumes)).
 		SetPlugins(plugins(r.Plugins)).SetProbes(probes(r.Probes)).SetLastSeenAt(time.Now()).
 		Exec(ctx)
@@ -143,18 +148,24 @@ func upsertDevices(ctx context.Context, tx *ent.Tx, agentID uuid.UUID, devices [
 		if err != nil {
 			return fmt.Errorf("device %s: %w: %w", d.Id, err, errdefs.ErrInvalidArgument)
 		}
+		consumes, err := consumesOf(d)
+		if err != nil {
+			return err
+		}
 		present = append(present, d.Id)
 		create := tx.Device.Create().SetAgentID(agentID).SetDeviceID(d.Id).SetPlugin(d.Plugin).
 			SetVendor(d.Vendor).SetModel(d.Model).SetCapacity(capacity).SetAttributes(attributes(d.Attributes)).
 			SetHealth(health[d.Health]).SetHealthMessage(d.HealthMessage).SetAllocatable(d.Allocatable).
-			SetRejectReasons(nonNil(d.RejectReasons))
+			SetRejectReasons(nonNil(d.RejectReasons)).SetPcieRoot(d.PcieRoot).SetParent(d.Parent).
+			SetGroups(nonNil(d.Groups)).SetConsumes(consumes)
 		if d.NumaNode != nil {
 			create.SetNumaNode(int(*d.NumaNode))
 		}
 		err = create.OnConflictColumns(device.FieldAgentID, device.FieldDeviceID).
 			Update(func(u *ent.DeviceUpsert) {
 				u.UpdatePlugin().UpdateVendor().UpdateModel().UpdateCapacity().UpdateAttributes().UpdateNumaNode().
-					UpdateHealth().UpdateHealthMessage().UpdateAllocatable().UpdateRejectReasons()
+					UpdateHealth().UpdateHealthMessage().UpdateAllocatable().UpdateRejectReasons().
+					UpdatePcieRoot().UpdateParent().UpdateGroups().UpdateConsumes()
 			}).Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("record device %s: %w", d.Id, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
@@ -92,6 +93,9 @@ func (r *roster) get(ctx context.Context, s *Scheduler, age time.Duration) (*pla
 		return r.snap, nil
 	}
 	begun, snap := time.Now(), &plan.Snapshot{}
+	if err := s.readSplits(ctx, snap); err != nil {
+		return nil, fmt.Errorf("read resource groups: %w", err)
+	}
 	if err := s.readAgents(ctx, snap); err != nil {
 		return nil, fmt.Errorf("read agents: %w", err)
 	}
@@ -100,6 +104,15 @@ func (r *roster) get(ctx context.Context, s *Scheduler, age time.Duration) (*pla
 	}
 	r.snap, r.read, r.fits = snap, begun, map[string]uuid.UUID{}
 	return snap, nil
+}
+
+// readSplits reads what matters of groups for what their agents could ever give.
+func (s *Scheduler) readSplits(ctx context.Context, snap *plan.Snapshot) error {
+	groups, err := s.client.ResourceGroup.Query().Select(resourcegroup.FieldID, resourcegroup.FieldSplit).All(ctx)
+	for _, g := range groups {
+		snap.Groups = append(snap.Groups, plan.Group{ID: g.ID, Split: plan.Split(g.Split)})
+	}
+	return err
 }
 
 // peopled tells whether a group has agents.

@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	"github.com/berthhq/berth/manager/stats"
@@ -88,11 +89,12 @@ func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot) error {
 	for _, a := range all {
 		pa := plan.Agent{
 			ID: a.ID, Name: a.Name, Group: a.ResourceGroupID, Architecture: a.Architecture, Volumes: a.Volumes,
-			Schedulable: a.Schedulable && a.Status == agent.StatusAlive,
+			Schedulable: a.Schedulable && a.Status == agent.StatusAlive, Counters: a.Counters, Links: a.Links,
 		}
 		for _, d := range a.Edges.Devices {
 			pa.Devices = append(pa.Devices, plan.Device{
 				ID: d.ID, Allocatable: d.Allocatable, Healthy: usable(d), Capacity: d.Capacity, Used: used[d.ID],
+				Name: d.DeviceID, Parent: d.Parent, Consumes: d.Consumes, Groups: d.Groups, PCIeRoot: d.PcieRoot, NUMANode: d.NumaNode,
 			})
 		}
 		snap.Agents = append(snap.Agents, pa)
@@ -103,7 +105,8 @@ func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot) error {
 func (s *Scheduler) readSlotTypes(ctx context.Context, snap *plan.Snapshot) error {
 	types, err := s.client.SlotType.Query().All(ctx)
 	for _, t := range types {
-		snap.SlotTypes = append(snap.SlotTypes, plan.SlotType{Name: t.Name, ExclusiveWith: t.ExclusiveWith})
+		quantum, _ := resource.Parse(t.Name, t.Quantum) // 0, for the smallest, where it says none
+		snap.SlotTypes = append(snap.SlotTypes, plan.SlotType{Name: t.Name, Kind: t.Kind, ExclusiveWith: t.ExclusiveWith, Quantum: quantum})
 	}
 	return err
 }

@@ -1,6 +1,6 @@
 package plan
 
-import "math/bits"
+import "github.com/berthhq/berth/internal/resource"
 
 // The unified slots of a device are names of one amount: whoever takes a part of
 // it under one name leaves that much less under the others. A unit under one is
@@ -14,20 +14,8 @@ func (c *cluster) unifiedLeft(d *device, s int) int64 {
 	free := d.capacity[s] - d.used[s]
 	for t, used := range d.used {
 		if t != s && used > 0 && c.slots[t].unified {
-			free -= convert(used, d.capacity[s], d.capacity[t])
+			free -= resource.Part(used, d.capacity[t], d.capacity[s])
 		}
 	}
 	return max(free, 0)
-}
-
-// convert is used*to/from, rounded up; all that there is where from has no room
-// for it.
-func convert(used, to, from int64) int64 {
-	if used >= from {
-		return to
-	}
-	hi, lo := bits.Mul64(uint64(used), uint64(to))
-	lo, carry := bits.Add64(lo, uint64(from-1), 0)
-	n, _ := bits.Div64(hi+carry, lo, uint64(from))
-	return int64(n)
 }

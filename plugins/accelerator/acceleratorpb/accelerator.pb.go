@@ -203,6 +203,9 @@ func (Health) EnumDescriptor() ([]byte, []int) {
 }
 
 // The same kinds, in the same order, as agent.proto's, one number higher.
+// UNIQUE: at most one workload holds the slot on a device. UNIFIED: all unified
+// slots of a device are names of one amount, and who takes a part of it under one
+// leaves that much less under the others: each capacity stands for the whole.
 type SlotType_Kind int32
 
 const (
@@ -1253,7 +1256,8 @@ type Device struct {
 	// Set when a kernel may get it. When unset, reject_reasons says why.
 	Allocatable   bool     `protobuf:"varint,15,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
 	RejectReasons []string `protobuf:"bytes,16,rep,name=reject_reasons,json=rejectReasons,proto3" json:"reject_reasons,omitempty"`
-	// Of a partition: the device it is cut from.
+	// Of a partition: the device it is cut from. The two are never in use together,
+	// whatever they draw from counters.
 	ParentId      string `protobuf:"bytes,17,opt,name=parent_id,json=parentId,proto3" json:"parent_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
