@@ -8,7 +8,9 @@
 // is in nobody's way. The others take the agents that their group's Strategy
 // prefers among those that have room; all kernels of a session start or none.
 // What does not fit lets later requests pass, until it heads its queue for
-// HoldAfter: from then on the agents it would need are held for it.
+// HoldAfter: from then on the agents it would need are held for it, and only what
+// is not in its way gets room there (see reserve.go). Where its group says so,
+// sessions of a lower priority end for it (see preempt.go).
 //
 // How a slot is taken depends on its name. Whole devices (*.device) must be
 // entirely free. Parts (*.shares, *.mem of a device) sit on one device, or,
@@ -37,6 +39,7 @@ type Snapshot struct {
 	SlotTypes []SlotType
 	Limits    []Limit
 	Pending   []Request
+	Running   []Running // sessions that hold something; none where nobody has to know
 	Holdings  []Holding // what live sessions have, for OrderDRF and OrderFairShare
 	Shares    []Share   // weights and usage, for the same
 	// Demand is what groups are asked for as experience tells. A group without
@@ -55,6 +58,8 @@ type Group struct {
 	Split     Split    // SplitFill when empty
 	Order     Order
 	Sharing   Sharing
+	// Preemption is nil where no session is ended for another.
+	Preemption *Preemption
 }
 
 // Kinds of a slot that are not simply counted.
@@ -122,6 +127,11 @@ type Request struct {
 	Strict bool
 	// AvoidAgents failed it lately and are taken last.
 	AvoidAgents []uuid.UUID
+	// Lifetime is after what time it has surely given back what it holds; 0 is
+	// never.
+	Lifetime time.Duration
+	Together *Together    // with which sessions it belongs
+	Room     *report.Room // that is being made for it
 }
 
 // KernelRequest is one kernel of a session.
@@ -156,11 +166,13 @@ type Limit struct {
 	Sessions               int
 }
 
-// Decision is about one request: either Assignments or Waiting is set.
+// Decision is about one request: either Assignments or Waiting is set. Victims
+// are to end, so that what waits can start.
 type Decision struct {
 	SessionID   uuid.UUID
 	Assignments []Assignment
 	Waiting     *report.Pending
+	Victims     []uuid.UUID
 }
 
 // Placed tells whether the session can start.

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -71,6 +72,7 @@ func (p *Planner) Decide(s *Snapshot, c Change) []Decision {
 		return p.begin(s)
 	}
 	p.q.src, p.q.now = s, s.Now
+	p.q.live, p.q.leaving, p.q.members = nil, nil, nil
 	fresh := p.fresh(c)
 	again := p.freed(c.Agents) || c.Review
 	if c.Limits {
@@ -340,8 +342,9 @@ func (q *queue) again() {
 		}
 	}
 	told := false
+	q.ready = false
 	for _, g := range q.groups {
-		g.waiting, g.headed = 0, false
+		g.waiting, g.headed, g.moment = 0, false, time.Time{}
 		if g.mixture != nil && !slices.ContainsFunc(q.src.Demand, func(d Demand) bool { return d.Group == g.src.ID }) {
 			g.mixture, told = nil, true // it went by what was pending
 		}

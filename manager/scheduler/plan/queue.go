@@ -26,6 +26,18 @@ type queue struct {
 	failed   map[string]*reasons // by all shapes of a request
 	choices  []uint64            // scratch of picks
 	turn     time.Duration       // counts kernels placed
+
+	// Of a pass; see prepare.
+	ready    bool
+	keeps    map[int]*keep // by agent
+	promises map[uuid.UUID]*promise
+	doomed   map[uuid.UUID]bool // are to end for others
+	placed   []live             // of which is known when they end
+	// What runs, found out when it is asked for.
+	spots   map[uuid.UUID]spot // devices
+	live    map[uuid.UUID][]live
+	leaving map[int][]taking // by agent
+	members map[uuid.UUID]*members
 }
 
 // group is the queue of a resource group.
@@ -34,8 +46,9 @@ type group struct {
 	agents  []int
 	classes classes
 	mixture *mixture
-	waiting int  // requests that wait so far
-	headed  bool // one of them for lack of room
+	waiting int       // requests that wait so far
+	headed  bool      // one of them for lack of room
+	moment  time.Time // at which that has room; zero: nobody knows, or none is reserved
 }
 
 // profile is what a session asks of agents as such, and who has it.
@@ -62,6 +75,7 @@ func newQueue(s *Snapshot) *queue {
 		src: s, c: newCluster(s), now: s.Now, limits: NewLedger(s.Limits),
 		groups: map[uuid.UUID]*group{}, profiles: map[string]*profile{},
 		shapes: map[string]*shape{}, failed: map[string]*reasons{},
+		keeps: map[int]*keep{}, promises: map[uuid.UUID]*promise{}, doomed: map[uuid.UUID]bool{},
 	}
 	for _, g := range s.Groups {
 		q.groups[g.ID] = &group{src: g, classes: classes{number: map[uint64]int32{}}}
@@ -81,37 +95,54 @@ func (q *queue) decide(r *Request) Decision {
 	d := Decision{SessionID: r.SessionID}
 	g := q.groups[r.Group]
 	if g == nil {
-		d.Waiting = q.wait(&group{}, report.Pending{Summary: "Its resource group is gone or not active."})
+		d.Waiting = q.wait(&group{}, report.Pending{Stage: report.StageGroup, Summary: "Its resource group is gone or not active."})
 		return d
 	}
 	if held := r.held(q.now); held != "" {
-		d.Waiting = q.wait(g, report.Pending{Summary: held})
+		d.Waiting = q.wait(g, report.Pending{Stage: report.StageHeld, Summary: held, Until: r.until(q.now)})
 		return d
 	}
 	shapes := q.shapesOf(g, r)
 	if len(shapes) == 0 || slices.ContainsFunc(shapes, func(s *shape) bool { return s.invalid }) {
-		d.Waiting = q.wait(g, report.Pending{Summary: "It asks for no kernel, or for less than nothing."})
+		d.Waiting = q.wait(g, report.Pending{Stage: report.StageRoom, Summary: "It asks for no kernel, or for less than nothing."})
+		return d
+	}
+	if !q.ready {
+		q.prepare()
+	}
+	mark := len(q.c.taken)
+	if p := q.promises[r.SessionID]; p != nil {
+		if q.redeem(r, shapes, p, &d) {
+			q.settle(r, mark)
+		} else {
+			d.Waiting = q.wait(g, making(p.room))
+		}
 		return d
 	}
 	if reached := q.limits.Reached(r); len(reached) > 0 {
-		d.Waiting = q.wait(g, report.Pending{Summary: limitSummary(reached), Limits: reached})
+		d.Waiting = q.wait(g, report.Pending{Stage: report.StageLimits, Summary: limitSummary(reached), Limits: reached})
 		return d
 	}
-	key := keyOf(shapes)
-	if why := q.failed[key]; why != nil {
-		d.Waiting = q.wait(g, why.report())
-		return d
+	key := q.keyOf(g, r, shapes)
+	why := q.failed[key]
+	if why == nil {
+		if q.place(r, shapes, &d) {
+			q.limits.Charge(r)
+			q.settle(r, mark)
+			return d
+		}
+		why = q.why(r, shapes)
+		q.failed[key] = why
 	}
-	mark := len(q.c.taken)
-	if q.place(r, shapes, &d) {
+	if room, victims := q.preempt(g, r, shapes); room != nil {
 		q.limits.Charge(r)
-		q.c.taken = q.c.taken[:mark] // for good
+		d.Victims, d.Waiting = victims, q.wait(g, making(room))
 		return d
 	}
-	why := q.why(r, shapes)
-	q.failed[key] = why
 	d.Waiting = q.wait(g, why.report())
-	q.head(g, r, shapes)
+	if at := q.head(g, r, shapes); at.After(q.now) {
+		d.Waiting.EstimatedStart = &at
+	}
 	return d
 }
 
@@ -122,6 +153,13 @@ func (q *queue) wait(g *group, p report.Pending) *report.Pending {
 	p.DecidedAt = q.now
 	p.Agents = len(g.agents)
 	return &p
+}
+
+// settle makes for good what a request has taken since the journal had length
+// mark.
+func (q *queue) settle(r *Request, mark int) {
+	q.settled(r, q.c.taken[mark:])
+	q.c.taken = q.c.taken[:mark]
 }
 
 // place finds room for every kernel, or for none.
@@ -140,87 +178,18 @@ func (q *queue) place(r *Request, shapes []*shape, d *Decision) bool {
 }
 
 // head notes the first request of a group that has no room, and once it has
-// waited long enough holds the agents it needs. They only drain from then on,
-// so what the nearest of them lacks only becomes less.
-func (q *queue) head(g *group, r *Request, shapes []*shape) {
-	first := !g.headed
-	g.headed = true
+// waited long enough reserves room for it. One that no agent could ever serve is
+// in nobody's way.
+func (q *queue) head(g *group, r *Request, shapes []*shape) (at time.Time) {
 	after := cmp.Or(g.src.HoldAfter, DefaultHoldAfter)
-	if !first || after < 0 || q.now.Sub(r.Created) < after {
-		return
+	if g.headed || after < 0 {
+		return time.Time{}
 	}
-	q.hold(shapes)
-}
-
-// hold picks for every kernel the agent that lacks least among those that
-// would have room if they were empty.
-func (q *queue) hold(shapes []*shape) {
-	candidates := slices.Clone(shapes[0].profile.agents)
-	lack := make(map[int]float64, len(candidates))
-	for _, a := range candidates {
-		lack[a] = q.lackOf(&q.c.agents[a], shapes)
+	if g.headed = q.now.Sub(r.Created) < after; !g.headed {
+		at, g.headed = q.reserve(r, shapes)
+		g.moment = at
 	}
-	slices.SortStableFunc(candidates, func(a, b int) int { return cmp.Compare(lack[a], lack[b]) })
-	empty := newEmptied(q.c, candidates)
-	defer empty.restore()
-	held := []int{}
-	for _, s := range shapes {
-		i := slices.IndexFunc(candidates, func(a int) bool { return q.c.fit(a, s.steps) })
-		if i < 0 {
-			return // not even an empty group has room
-		}
-		held = append(held, candidates[i])
-	}
-	for _, a := range held {
-		q.c.agents[a].held = true // leaves its class with the refresh of restore
-	}
-}
-
-// lackOf sums, over distinct kernels, which part of the needs is missing.
-func (q *queue) lackOf(a *agent, shapes []*shape) float64 {
-	sum := 0.0
-	for i, s := range shapes {
-		if slices.Contains(shapes[:i], s) {
-			continue
-		}
-		for _, n := range s.needs {
-			sum += lack(n, a.reach(q.c, n))
-		}
-	}
-	return sum
-}
-
-// emptied is a set of agents as if nothing ran on them.
-type emptied struct {
-	c      *cluster
-	agents []int
-	mark   int
-	used   [][]int64
-}
-
-func newEmptied(c *cluster, agents []int) *emptied {
-	e := &emptied{c: c, agents: agents, mark: len(c.taken)}
-	for _, a := range agents {
-		for i := range c.agents[a].devices {
-			d := &c.agents[a].devices[i]
-			e.used = append(e.used, d.used)
-			c.swap(&c.agents[a], d, make([]int64, len(d.used)))
-		}
-		c.refresh(&c.agents[a])
-	}
-	return e
-}
-
-func (e *emptied) restore() {
-	e.c.rollback(e.mark)
-	for _, a := range e.agents {
-		agent := &e.c.agents[a]
-		for i := range agent.devices {
-			e.c.swap(agent, &agent.devices[i], e.used[0])
-			e.used = e.used[1:]
-		}
-		e.c.refresh(agent)
-	}
+	return at
 }
 
 // shapesOf finds the shapes of a request's kernels.
@@ -247,6 +216,15 @@ func (q *queue) shapesOf(g *group, r *Request) []*shape {
 	return shapes
 }
 
+// keyOf tells apart the requests of which one may have room when another has not.
+func (q *queue) keyOf(g *group, r *Request, shapes []*shape) string {
+	key := keyOf(shapes)
+	if q.before(r, g.moment) {
+		key += "\x00before the head"
+	}
+	return key
+}
+
 func keyOf(shapes []*shape) string {
 	key := make([]byte, 0, 4*len(shapes))
 	for _, s := range shapes {
@@ -262,12 +240,13 @@ func (q *queue) profileOf(g *group, r *Request) *profile {
 	if r.Strict {
 		key += fmt.Sprint("\x00", r.Agents)
 	}
+	key += q.circle(r)
 	if p := q.profiles[key]; p != nil {
 		return p
 	}
 	p := &profile{group: g, number: len(q.profiles), hosts: map[uint64]bool{}}
 	q.profiles[key] = p
-	var other, off, arch, volume int
+	var other, off, arch, volume, group int
 	for _, i := range g.agents {
 		a := q.c.agents[i].src
 		switch {
@@ -279,6 +258,9 @@ func (q *queue) profileOf(g *group, r *Request) *profile {
 			arch++
 		case !containsAll(a.Volumes, volumes):
 			volume++
+		case q.apart(r, &q.c.agents[i]):
+			group++
+			p.hosts[q.c.agents[i].host] = true // once its session group is not there any more
 		default:
 			p.agents = append(p.agents, i)
 			p.hosts[q.c.agents[i].host] = true
@@ -288,6 +270,7 @@ func (q *queue) profileOf(g *group, r *Request) *profile {
 	p.drop(checkSchedulable, off)
 	p.drop(checkArchitecture, arch)
 	p.drop(checkVolume, volume)
+	p.drop(checkTogether, group)
 	return p
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
@@ -16,6 +17,7 @@ const (
 	checkSchedulable  = "not_schedulable"
 	checkArchitecture = "architecture"
 	checkVolume       = "volume_missing"
+	checkTogether     = "group" // where its session group lets it not be
 	checkMissing      = "slot_missing"
 	checkCPU          = "cpu"
 	checkMem          = "mem"
@@ -26,7 +28,7 @@ const (
 )
 
 var checkOrder = []string{
-	checkAsked, checkSchedulable, checkArchitecture, checkVolume, checkMissing,
+	checkAsked, checkSchedulable, checkArchitecture, checkVolume, checkTogether, checkMissing,
 	checkCPU, checkMem, checkCounters, checkTotal, checkContiguity, checkReserved,
 }
 
@@ -39,7 +41,10 @@ type reasons struct {
 
 // report makes a copy that shares nothing.
 func (w *reasons) report() report.Pending {
-	p := report.Pending{Summary: w.summary, Dropped: slices.Clone(w.dropped)}
+	p := report.Pending{Stage: report.StageRoom, Summary: w.summary, Dropped: slices.Clone(w.dropped)}
+	if slices.ContainsFunc(w.dropped, func(d report.DroppedAgents) bool { return d.Check == checkReserved }) {
+		p.Stage = report.StageOrder
+	}
 	if w.nearest != nil {
 		n := *w.nearest
 		p.Nearest = &n
@@ -172,6 +177,16 @@ func (q *queue) format(slot int, amount int64) string {
 	return resource.Format(q.c.slots[slot].name, amount)
 }
 
+// until is the time that a request waits for, where it is a time.
+func (r *Request) until(now time.Time) *time.Time {
+	for _, at := range []time.Time{r.StartsAt, r.RetryAt} {
+		if len(r.After) == 0 && at.After(now) {
+			return &at
+		}
+	}
+	return nil
+}
+
 // summary is one sentence for people.
 func summary(agents int, dropped []report.DroppedAgents) string {
 	if agents == 0 {
@@ -194,6 +209,8 @@ func saying(d report.DroppedAgents) string {
 		return "of another architecture"
 	case checkVolume:
 		return "without a volume it mounts"
+	case checkTogether:
+		return "where its session group does not let it be"
 	case checkMissing:
 		return "without " + d.Slot
 	case checkCounters:

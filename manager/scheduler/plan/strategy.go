@@ -35,12 +35,12 @@ var (
 // find takes a kernel's devices on the best agent that has them, one of a lower
 // rank only if there is no other.
 func (q *queue) find(s *shape, r *Request) int {
-	for _, rank := range r.ranks() {
-		if a := q.choose(s, func(a *agent) bool { return r.rank(a.src.ID) == rank && !r.barred(a.src.ID) }); a >= 0 {
+	for _, place := range q.orders(r) {
+		if a := q.choose(s, func(a *agent) bool { return q.order(r, a) == place && !q.barred(r, a) }); a >= 0 {
 			return a
 		}
 	}
-	return -1
+	return q.beside(s, r)
 }
 
 // choose takes the devices on an agent of the class with the least score.
@@ -206,12 +206,12 @@ func (q *queue) picks(s *shape, a *agent) []uint64 {
 	q.choices = q.choices[:0]
 	for i := range s.steps {
 		st := &s.steps[i]
-		if q.c.slots[st.slot].rule != part || st.amount > a.most[st.slot] {
+		if q.c.slots[st.slot].rule != part {
 			continue
 		}
 		for j := range a.devices {
 			d := &a.devices[j]
-			if q.c.available(d, st.slot) >= st.amount && !slices.Contains(q.choices, d.key) {
+			if st.amount <= a.most[st.slot] && q.c.available(d, st.slot) >= st.amount && !slices.Contains(q.choices, d.key) {
 				q.choices = append(q.choices, d.key)
 			}
 		}

@@ -1,0 +1,148 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+)
+
+// future is some agents as they will be. Until it is closed they stay in the
+// classes of what they are now.
+type future struct {
+	q       *queue
+	now     map[int][][]int64
+	classes map[int]*classes
+	mark    int
+}
+
+func (q *queue) future() *future {
+	return &future{q: q, now: map[int][][]int64{}, classes: map[int]*classes{}, mark: len(q.c.taken)}
+}
+
+// open makes agents what they are once all that leaves is gone, and what was
+// promised is taken.
+func (f *future) open(agents []int) {
+	for _, i := range agents {
+		f.set(i, f.q.soon(i))
+	}
+}
+
+// empty makes agents what they are when nothing runs there.
+func (f *future) empty(agents []int) {
+	for _, i := range agents {
+		used := make([][]int64, len(f.q.c.agents[i].devices))
+		for j := range used {
+			used[j] = make([]int64, len(f.q.c.slots))
+		}
+		f.set(i, used)
+	}
+}
+
+func (f *future) set(i int, used [][]int64) {
+	a := &f.q.c.agents[i]
+	f.classes[i], a.classes = a.classes, nil
+	f.now[i] = f.q.c.become(i, used)
+}
+
+// release gives back what a session holds on the agents that are open, and
+// returns which these are.
+func (f *future) release(holds []taking) []int { return f.change(holds, -1) }
+
+// hold takes back what release gave.
+func (f *future) hold(holds []taking) { f.change(holds, 1) }
+
+func (f *future) change(holds []taking, sign int64) (changed []int) {
+	for _, h := range holds {
+		if f.now[h.agent] == nil {
+			continue
+		}
+		a := &f.q.c.agents[h.agent]
+		f.q.c.charge(a, &a.devices[h.device], h.slot, sign*h.amount)
+		if !slices.Contains(changed, h.agent) {
+			changed = append(changed, h.agent)
+		}
+	}
+	for _, i := range changed {
+		f.q.c.refresh(&f.q.c.agents[i])
+	}
+	return changed
+}
+
+// fit places kernels, each on the first of the agents that has room, and returns
+// what they take; nil unless all of them fit.
+func (f *future) fit(agents []int, shapes []*shape) []taking {
+	c := f.q.c
+	mark := len(c.taken)
+	for _, s := range shapes {
+		if !slices.ContainsFunc(agents, func(i int) bool {
+			return c.agents[i].mayFit(c, s.needs) && c.fit(i, s.steps)
+		}) {
+			c.undo(mark)
+			return nil
+		}
+	}
+	return slices.Clone(c.taken[mark:])
+}
+
+// could tells whether kernels have room, and takes nothing.
+func (f *future) could(agents []int, shapes []*shape) bool {
+	mark := len(f.q.c.taken)
+	ok := f.fit(agents, shapes) != nil
+	f.q.c.undo(mark)
+	return ok
+}
+
+// close makes the agents what they are.
+func (f *future) close() {
+	f.q.c.rollback(f.mark)
+	for _, i := range slices.Sorted(maps.Keys(f.now)) {
+		f.q.c.become(i, f.now[i])
+		f.q.c.agents[i].classes = f.classes[i]
+	}
+}
+
+// usage copies what is used of an agent's devices.
+func (c *cluster) usage(i int) [][]int64 {
+	used := make([][]int64, len(c.agents[i].devices))
+	for j := range used {
+		used[j] = slices.Clone(c.agents[i].devices[j].used)
+	}
+	return used
+}
+
+// become exchanges all that is used of an agent.
+func (c *cluster) become(i int, used [][]int64) (before [][]int64) {
+	a := &c.agents[i]
+	for j := range a.devices {
+		before = append(before, a.devices[j].used)
+		c.swap(a, &a.devices[j], used[j])
+	}
+	c.refresh(a)
+	return before
+}
+
+// most is, of each amount, the larger one.
+func most(a, b [][]int64) [][]int64 {
+	out := make([][]int64, len(a))
+	for j := range a {
+		out[j] = slices.Clone(a[j])
+		if b == nil {
+			continue
+		}
+		for s, amount := range b[j] {
+			out[j][s] = max(out[j][s], amount)
+		}
+	}
+	return out
+}
+
+// add counts what is taken of an agent.
+func add(used [][]int64, i int, takings []taking, sign int64) {
+	if used == nil {
+		return
+	}
+	for _, t := range takings {
+		if t.agent == i {
+			used[t.device][t.slot] += sign * t.amount
+		}
+	}
+}

@@ -1,0 +1,330 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// The head of a queue that has waited long enough gets a reservation: the first
+// moment at which it has room as far as is known when sessions end, and the agents
+// where. This is EASY backfilling (Lifka 1995) over concrete devices. A later
+// request may take what is free on these agents
+//
+//   - if it has surely given that back before this moment, or
+//   - if it fits besides what will be in use from then on, the head included.
+//
+// So what passes the head does not put it off: its devices are free at that
+// moment at the latest, and by the same rule in every later pass. Where it is
+// not known when anything ends, the agents that lack least are held, and only
+// what the head does not need of them is given away.
+
+// keep is what is kept of an agent for requests that wait.
+type keep struct {
+	soon [][]int64 // what is used once all that leaves is gone and all promises are kept; nil: as now
+	then [][]int64 // what is used from the moment on, the head included; nil: none is reserved
+	at   time.Time // that moment; zero: nobody knows
+}
+
+// kept returns what is kept of an agent.
+func (q *queue) kept(i int) *keep {
+	if k := q.keeps[i]; k != nil && q.c.agents[i].held {
+		return k
+	}
+	return nil
+}
+
+// keep begins to hold an agent.
+func (q *queue) keep(i int) *keep {
+	k := q.kept(i)
+	if k == nil {
+		k = &keep{}
+		q.keeps[i] = k
+		a := &q.c.agents[i]
+		a.held = true
+		q.c.settle(a)
+	}
+	return k
+}
+
+// soon copies what is used of an agent once all that leaves is gone, and all
+// promises are kept.
+func (q *queue) soon(i int) [][]int64 {
+	if k := q.kept(i); k != nil && k.soon != nil {
+		return most(k.soon, nil)
+	}
+	used := q.c.usage(i)
+	q.lives(q.c.agents[i].src.Group)
+	add(used, i, q.leaving[i], -1)
+	return used
+}
+
+// beside takes a kernel's devices on an agent that is held for other requests,
+// where that is not in their way.
+func (q *queue) beside(s *shape, r *Request) int {
+	return q.besideOn(slices.Sorted(maps.Keys(q.keeps)), s, r)
+}
+
+func (q *queue) besideOn(agents []int, s *shape, r *Request) int {
+	best, least := -1, unfit
+	var take []taking
+	for _, i := range agents {
+		a := &q.c.agents[i]
+		if q.kept(i) == nil || !s.profile.hosts[a.host] || q.barred(r, a) {
+			continue
+		}
+		if score, takings := q.tryBeside(s, r, i); score < least {
+			best, least, take = i, score, takings
+		}
+	}
+	if best < 0 {
+		return -1
+	}
+	for _, t := range take {
+		q.c.take(t.agent, t.device, t.slot, t.amount)
+	}
+	q.c.refresh(&q.c.agents[best])
+	return best
+}
+
+// tryBeside looks what a kernel would take of an agent that is held.
+func (q *queue) tryBeside(s *shape, r *Request, i int) (score float64, takings []taking) {
+	now := q.c.become(i, q.spare(i, r))
+	defer q.c.become(i, now)
+	if !q.c.agents[i].mayFit(q.c, s.needs) {
+		return unfit, nil
+	}
+	mark := len(q.c.taken)
+	score, pick := q.best(s, i)
+	if score == unfit || !q.c.fitFrom(i, s.steps, pick) {
+		return unfit, nil
+	}
+	takings = slices.Clone(q.c.taken[mark:])
+	q.c.taken = q.c.taken[:mark] // become undoes the charges
+	return score, takings
+}
+
+// spare is what a request has to take for used of an agent that is held: the
+// most that is used at any moment as long as it runs.
+func (q *queue) spare(i int, r *Request) [][]int64 {
+	k, used := q.kept(i), q.c.usage(i)
+	used = most(used, plus(k.soon, i, q.c.taken))
+	if k.then != nil && !q.before(r, k.at) {
+		used = most(used, plus(k.then, i, q.c.taken))
+	}
+	return used
+}
+
+// plus is used and what of the agent is in the journal.
+func plus(used [][]int64, i int, journal []taking) [][]int64 {
+	if used == nil {
+		return nil
+	}
+	out := most(used, nil)
+	add(out, i, journal, 1)
+	return out
+}
+
+// before tells whether a request that is placed now has surely given back by
+// then what it gets.
+func (q *queue) before(r *Request, at time.Time) bool {
+	return r.Lifetime > 0 && !at.IsZero() && !q.now.Add(r.Lifetime).After(at)
+}
+
+// settled notes what a request has got, in what is kept of agents.
+func (q *queue) settled(r *Request, takings []taking) {
+	for i := range q.keeps {
+		k := q.kept(i)
+		if k == nil {
+			continue
+		}
+		add(k.soon, i, takings, 1)
+		if k.then != nil && !q.before(r, k.at) {
+			add(k.then, i, takings, 1)
+		}
+	}
+	if r.Lifetime > 0 {
+		x := &Running{SessionID: r.SessionID, Group: r.Group, Ends: q.now.Add(r.Lifetime)}
+		q.placed = append(q.placed, live{Running: x, holds: slices.Clone(takings)})
+	}
+	q.joined(r, takings)
+}
+
+// reserve finds out when and where the head of a queue has room, and keeps that.
+// Nobody may know when, but there has to be a place where: else nothing is kept.
+func (q *queue) reserve(r *Request, shapes []*shape) (at time.Time, ok bool) {
+	f := q.future()
+	agents := shapes[0].profile.agents
+	f.open(agents)
+	needs, at := f.first(agents, shapes, q.ending(r.Group))
+	if needs == nil {
+		f.close()
+		return time.Time{}, q.hold(shapes)
+	}
+	then := map[int][][]int64{}
+	for _, i := range agentsOf(needs) {
+		then[i] = q.c.usage(i)
+		add(then[i], i, q.c.alone(i, then[i], needs), 1)
+	}
+	f.close()
+	for _, i := range slices.Sorted(maps.Keys(then)) {
+		k := q.keep(i)
+		k.then, k.at = then[i], at
+	}
+	return at, true
+}
+
+// first lets sessions end one after the other until the kernels have room.
+func (f *future) first(agents []int, shapes []*shape, ending []live) (needs []taking, at time.Time) {
+	able := f.able(nil, agents, shapes)
+	if needs := f.fit(able, shapes); needs != nil {
+		return needs, f.q.now
+	}
+	for n := 0; n < len(ending); {
+		at := ending[n].Ends
+		var changed []int
+		for ; n < len(ending) && ending[n].Ends.Equal(at); n++ {
+			changed = append(changed, f.release(ending[n].holds)...)
+		}
+		before := len(able)
+		able = f.able(able, changed, shapes)
+		if len(shapes) == 1 && len(able) == before {
+			continue
+		}
+		if needs := f.fit(able, shapes); needs != nil {
+			if at.Before(f.q.now) {
+				at = f.q.now // its end is overdue
+			}
+			return needs, at
+		}
+	}
+	return nil, time.Time{}
+}
+
+// able adds to a list the agents that have room for one of the kernels at least.
+func (f *future) able(list, agents []int, shapes []*shape) []int {
+	for _, i := range agents {
+		if slices.Contains(list, i) {
+			continue
+		}
+		if slices.ContainsFunc(shapes, func(s *shape) bool { return f.could([]int{i}, []*shape{s}) }) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// hold picks for every kernel the agent that lacks least among those that
+// would have room if they were empty, and keeps what the kernels need of it.
+func (q *queue) hold(shapes []*shape) bool {
+	candidates := slices.Clone(shapes[0].profile.agents)
+	lack := make(map[int]float64, len(candidates))
+	for _, a := range candidates {
+		lack[a] = q.lackOf(&q.c.agents[a], shapes)
+	}
+	slices.SortStableFunc(candidates, func(a, b int) int { return cmp.Compare(lack[a], lack[b]) })
+	on := q.onEmpty(candidates, shapes)
+	if on == nil {
+		return false // not even an empty group has room
+	}
+	needed := map[int][]need{}
+	for k, i := range on {
+		needed[i] = append(needed[i], shapes[k].needs...)
+	}
+	for _, i := range slices.Sorted(maps.Keys(needed)) {
+		k := q.keep(i)
+		k.at, k.then = time.Time{}, q.c.closed(i, needed[i])
+	}
+	return true
+}
+
+// onEmpty finds an agent for each kernel as if nothing ran on any.
+func (q *queue) onEmpty(agents []int, shapes []*shape) (on []int) {
+	f := q.future()
+	defer f.close()
+	f.empty(agents)
+	for _, s := range shapes {
+		i := slices.IndexFunc(agents, func(a int) bool { return q.c.fit(a, s.steps) })
+		if i < 0 {
+			return nil
+		}
+		on = append(on, agents[i])
+	}
+	return on
+}
+
+// closed is an agent of which nothing is left that the needs would take: of what
+// is counted as a whole, as much as they need; of the accelerators that they ask
+// for, nothing. So what they lack only becomes less.
+func (c *cluster) closed(i int, needs []need) [][]int64 {
+	used := c.usage(i)
+	for _, n := range needs {
+		left := n.amount
+		for j := range c.agents[i].devices {
+			d := &c.agents[i].devices[j]
+			if family := c.slots[n.slot].family; family != "" {
+				if d.family == family {
+					c.fill(i, j, used)
+				}
+				continue
+			}
+			if free := min(left, d.capacity[n.slot]-used[j][n.slot]); free > 0 && d.usable {
+				used[j][n.slot] += free
+				left -= free
+			}
+		}
+	}
+	return used
+}
+
+// alone is what else of an agent has to be kept for what a request is to take
+// there: several devices of one family, or one in full, have to be idle.
+func (c *cluster) alone(i int, used [][]int64, needs []taking) (extra []taking) {
+	devices := map[string][]int{}
+	idle := map[string]bool{}
+	for _, t := range needs {
+		family := c.slots[t.slot].family
+		if t.agent != i || family == "" {
+			continue
+		}
+		if !slices.Contains(devices[family], t.device) {
+			devices[family] = append(devices[family], t.device)
+		}
+		idle[family] = idle[family] || len(devices[family]) > 1 || t.amount == c.agents[i].devices[t.device].capacity[t.slot]
+	}
+	for family, list := range devices {
+		if !idle[family] {
+			continue
+		}
+		for _, j := range list {
+			for s, amount := range c.agents[i].devices[j].capacity {
+				if left := amount - used[j][s]; left > 0 {
+					extra = append(extra, taking{i, j, s, left})
+				}
+			}
+		}
+	}
+	return extra
+}
+
+// fill leaves nothing of a device.
+func (c *cluster) fill(i, j int, used [][]int64) {
+	for s, amount := range c.agents[i].devices[j].capacity {
+		used[j][s] = max(used[j][s], amount)
+	}
+}
+
+// lackOf sums, over distinct kernels, which part of the needs is missing.
+func (q *queue) lackOf(a *agent, shapes []*shape) float64 {
+	sum := 0.0
+	for i, s := range shapes {
+		if slices.Contains(shapes[:i], s) {
+			continue
+		}
+		for _, n := range s.needs {
+			sum += lack(n, a.reach(q.c, n))
+		}
+	}
+	return sum
+}

@@ -1,0 +1,252 @@
+package plan_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/scheduler/plan"
+)
+
+// runs adds a session to a site that holds a slot of a device.
+func (s *site) runs(name, device, slot string, amount int64) *plan.Running {
+	id := idOf(device)
+	for i := range s.Agents {
+		for j := range s.Agents[i].Devices {
+			if d := &s.Agents[i].Devices[j]; d.ID == id {
+				used := resource.Slots{}
+				used.Add(d.Used)
+				used[slot] += amount
+				d.Used = used
+			}
+		}
+	}
+	s.Running = append(s.Running, plan.Running{
+		SessionID: idOf(name), Owner: idOf("user"), Group: idOf("group"), Since: noon.Add(-time.Hour),
+		Holds: []plan.Alloc{{DeviceID: id, Slot: slot, Amount: amount}},
+	})
+	return &s.Running[len(s.Running)-1]
+}
+
+// TestWhoMayPassTheHead has one agent with two devices. One of them is free, the
+// other one will be in an hour, and the head needs both.
+func TestWhoMayPassTheHead(t *testing.T) {
+	for name, c := range map[string]struct {
+		slots    resource.Slots
+		lifetime time.Duration
+		known    bool // when the session ends that runs
+		passes   bool
+	}{
+		"it ends before":                     {resource.Slots{"cuda.device": 1}, 59 * time.Minute, true, true},
+		"it ends right then":                 {resource.Slots{"cuda.device": 1}, time.Hour, true, true},
+		"it ends too late":                   {resource.Slots{"cuda.device": 1}, 61 * time.Minute, true, false},
+		"nobody knows when it ends":          {resource.Slots{"cuda.device": 1}, 0, true, false},
+		"it takes what the head leaves":      {resource.Slots{"cpu": 4000}, 0, true, true},
+		"it takes more than the head leaves": {resource.Slots{"cpu": 4001}, 0, true, false},
+		"nobody knows when the head starts":  {resource.Slots{"cuda.device": 1}, time.Minute, false, false},
+		"nor then is it in the way":          {resource.Slots{"cpu": 4000}, 0, false, true},
+		"but then it is":                     {resource.Slots{"cpu": 4001}, 0, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite()
+			s.agent("a", nil, nil)
+			x := s.runs("old", "a/0", "cuda.device", 1)
+			if c.known {
+				x.Ends = noon.Add(time.Hour)
+			}
+			s.ask("head", time.Hour, resource.Slots{"cuda.device": 2, "cpu": 4000})
+			s.ask("later", 0, c.slots).Lifetime = c.lifetime
+			got := s.decide(t)
+			w := got["head"].Waiting
+			if c.known && (w.EstimatedStart == nil || !w.EstimatedStart.Equal(noon.Add(time.Hour))) || !c.known && w.EstimatedStart != nil {
+				t.Errorf("the head starts at %v", w.EstimatedStart)
+			}
+			d := got["later"]
+			if d.Placed() != c.passes {
+				t.Errorf("passes: %v, want %v", d.Placed(), c.passes)
+			}
+			if !d.Placed() && dropped(d.Waiting, "reserved") != 1 && c.slots["cpu"] != 4001 {
+				t.Errorf("report %+v", d.Waiting)
+			}
+		})
+	}
+}
+
+// A head that nothing could ever serve keeps nobody else from being one.
+func TestHopelessHeadIsNoHead(t *testing.T) {
+	s := newSite()
+	s.agent("a", nil, resource.Slots{"cuda.device": 1})
+	s.ask("hopeless", 2*time.Hour, resource.Slots{"cuda.device": 9})
+	s.ask("head", time.Hour, resource.Slots{"cuda.device": 2})
+	s.ask("later", 0, resource.Slots{"cuda.device": 1})
+	if d := s.decide(t)["later"]; d.Placed() {
+		t.Error("it passes the head")
+	}
+}
+
+// TestNoStarvationAndNoIdleMachine lets a stream of small sessions come to 16
+// devices, of which a big one needs 8 of one agent. With backfill it starts when
+// it was told to at the latest, and the devices are in use more than if nobody
+// passed it.
+func TestNoStarvationAndNoIdleMachine(t *testing.T) {
+	type result struct {
+		told, started time.Time
+		used          float64 // devices, from the big one's arrival to its start
+	}
+	run := func(t *testing.T, after time.Duration, pass bool) (res result) {
+		w := newWorld(3)
+		s := newSite()
+		s.Groups[0].HoldAfter = after
+		one := resource.Slots{"cuda.device": 1}
+		for _, a := range []string{"a", "b"} {
+			s.agent(a, nil, nil, nil, nil, nil, nil, nil, nil)
+		}
+		c := newClock(t, &s.Snapshot)
+		arrive := func() {
+			for len(c.Pending) < 20 {
+				c.Pending = append(c.Pending, plan.Request{
+					SessionID: w.id(), Group: idOf("group"), Created: c.Now, Lifetime: time.Duration(5+w.IntN(116)) * time.Minute,
+					Kernels: []plan.KernelRequest{{ID: w.id(), Slots: one}},
+				})
+			}
+		}
+		for end := noon.Add(4 * time.Hour); c.Now.Before(end); {
+			arrive()
+			c.decide()
+			c.next(end)
+		}
+		big := plan.Request{SessionID: idOf("big"), Group: idOf("group"), Created: c.Now.Add(-time.Minute),
+			Kernels: []plan.KernelRequest{{ID: idOf("big/0"), Slots: resource.Slots{"cuda.device": 8}}}}
+		c.Pending = []plan.Request{big}
+		came, busy := c.Now, 0.0
+		for end := came.Add(24 * time.Hour); c.Now.Before(end); {
+			if pass {
+				arrive()
+			}
+			for _, d := range c.decide() {
+				if d.SessionID == big.SessionID && !d.Placed() && d.Waiting.EstimatedStart != nil && res.told.IsZero() {
+					res.told = *d.Waiting.EstimatedStart
+				}
+			}
+			if res.started = c.started[big.SessionID]; !res.started.IsZero() {
+				break
+			}
+			from, running := c.Now, len(c.Running)
+			c.next(end)
+			busy += float64(running) * c.Now.Sub(from).Hours()
+		}
+		res.used = busy / c.Now.Sub(came).Hours()
+		return res
+	}
+	with, alone, never := run(t, time.Nanosecond, true), run(t, time.Nanosecond, false), run(t, -1, true)
+	t.Logf("backfill: started after %s with %.1f of 16 devices in use; nobody passes: after %s with %.1f",
+		with.started.Sub(noon), with.used, alone.started.Sub(noon), alone.used)
+	if with.told.IsZero() || with.started.IsZero() || with.started.After(with.told) {
+		t.Errorf("told %s, started %s", with.told, with.started)
+	}
+	if !with.started.Equal(alone.started) && !with.started.Before(alone.started) {
+		t.Errorf("it starts at %s, and %s without backfill", with.started, alone.started)
+	}
+	if with.used < alone.used+2 || with.used < 12 {
+		t.Errorf("%.1f devices are in use, %.1f without backfill", with.used, alone.used)
+	}
+	if !never.started.IsZero() {
+		t.Errorf("it starts at %s without a reservation: the stream is too thin", never.started)
+	}
+}
+
+// TestBackfillDelaysNoHead compares, over random clusters and queues, when the
+// head starts with others behind it and without any, all lifetimes being exact.
+func TestBackfillDelaysNoHead(t *testing.T) {
+	n := uint64(4000)
+	if testing.Short() {
+		n = 300
+	}
+	compared, passed := 0, 0
+	for seed := range n {
+		alone, with := newQueueAt(t, seed, false), newQueueAt(t, seed, true)
+		until := noon.Add(48 * time.Hour)
+		first, told := true, time.Time{}
+		for {
+			for _, d := range with.decide() {
+				if first && d.SessionID == idOf("head") && !d.Placed() && d.Waiting.EstimatedStart != nil {
+					told = *d.Waiting.EstimatedStart
+				}
+			}
+			first = false
+			if !with.started[idOf("head")].IsZero() || !with.next(until) {
+				break
+			}
+		}
+		for alone.decide(); alone.started[idOf("head")].IsZero() && alone.next(until); alone.decide() {
+		}
+		a, w := alone.started[idOf("head")], with.started[idOf("head")]
+		if a.IsZero() || a.Equal(noon) {
+			continue
+		}
+		compared++
+		if len(with.started) > len(alone.started) {
+			passed++
+		}
+		if w.IsZero() || w.After(a) {
+			t.Fatalf("seed %d: the head starts at %s, and at %s when nobody passes it", seed, w, a)
+		}
+		if !told.IsZero() && w.After(told) {
+			t.Fatalf("seed %d: the head starts at %s and was told %s", seed, w, told)
+		}
+	}
+	t.Logf("%d heads compared, %d of them passed", compared, passed)
+	if compared < int(n)/20 || passed < compared/4 {
+		t.Errorf("%d of %d cases compared, passed in %d: the worlds are too simple", compared, n, passed)
+	}
+}
+
+// newQueueAt is a random cluster in use, and a head that waits; behind it are
+// others if so wanted.
+func newQueueAt(t *testing.T, seed uint64, others bool) *clock {
+	w := newWorld(seed)
+	s := &plan.Snapshot{Now: noon, SlotTypes: w.types(), Groups: []plan.Group{{ID: idOf("group"), Name: "default", HoldAfter: time.Nanosecond}}}
+	for i := range 1 + w.IntN(4) {
+		a := w.agent(s, i)
+		a.Schedulable, a.Architecture, a.Volumes = true, "amd64", nil
+		for j := range a.Devices {
+			if w.chance(80) {
+				a.Devices[j].Used = nil // the rest never ends
+			}
+		}
+		s.Agents = append(s.Agents, a)
+	}
+	c := newClock(t, s)
+	ask := func(name string, known int, age time.Duration) plan.Request {
+		r := w.request(s, 0, []uuid.UUID{idOf("user")}, idOf("project"), idOf("domain"))
+		r.SessionID, r.Priority, r.Created, r.RetryAt = idOf(name), 0, noon.Add(-age), time.Time{}
+		r.Architecture, r.Volumes, r.AvoidAgents = "", nil, nil
+		for i := range r.Kernels {
+			r.Kernels[i].ID = idOf(fmt.Sprintf("%s/%d", name, i))
+		}
+		if w.chance(known) {
+			r.Lifetime = time.Duration(1+w.IntN(300)) * time.Minute
+		}
+		return r
+	}
+	for i := range 4 + w.IntN(12) {
+		s.Pending = append(s.Pending, ask(fmt.Sprint("old", i), 85, 2*time.Hour))
+	}
+	c.decide()
+	head := ask("head", 0, time.Hour)
+	head.Kernels = head.Kernels[:1]
+	for _, name := range head.Kernels[0].Slots.Names() {
+		head.Kernels[0].Slots[name] *= 1 + w.Int64N(4)
+	}
+	s.Pending = []plan.Request{head}
+	for i := range 15 {
+		if r := ask(fmt.Sprint("new", i), 60, time.Minute); others {
+			s.Pending = append(s.Pending, r)
+		}
+	}
+	clear(c.started)
+	return c
+}
