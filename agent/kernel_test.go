@@ -291,13 +291,18 @@ func (n *node) isolation(t *testing.T) {
 	address := fields[len(fields)-2] + ":9000"
 
 	friend, stranger := n.request(), n.request()
-	friend.SessionId = server.SessionId
+	friend.SessionId, friend.Hostname = server.SessionId, "sub1"
 	for _, r := range []*agentpb.CreateKernelRequest{friend, stranger} {
 		n.start(t, r)
 		defer n.end(t, r.KernelId, time.Second)
 	}
-	if out, code := n.exec(t, friend.KernelId, "", "connect", address); code != 0 {
-		t.Errorf("kernel of the same session does not reach %s: %s", address, out)
+	for _, at := range []string{address, "main:9000"} {
+		if out, code := n.exec(t, friend.KernelId, "", "connect", at); code != 0 {
+			t.Errorf("kernel of the same session does not reach %s: %s", at, out)
+		}
+	}
+	if out, _ := n.exec(t, server.KernelId, "", "cat", "/etc/hosts"); !strings.Contains(out, "\tsub1\n") {
+		t.Errorf("the first kernel does not know the name of the second: %s", out)
 	}
 	if out, code := n.exec(t, stranger.KernelId, "", "connect", address); code == 0 {
 		t.Errorf("kernel of another session reaches %s: %s", address, out)

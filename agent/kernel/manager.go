@@ -70,6 +70,8 @@ type Manager struct {
 	mu      sync.Mutex
 	kernels map[string]*Kernel
 	epoch   int64 // highest leader's epoch seen
+
+	naming sync.Mutex // held while kernels are told each other's names
 }
 
 // New opens the records in the directory. Recover must follow.

@@ -81,8 +81,10 @@ func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, 
 		}
 	}()
 	err = k.step("mounts", func() (err error) {
-		bound, spec.Mounts, err = k.mounts(spec.Hostname)
-		return err
+		if bound, spec.Mounts, err = k.mounts(spec.Hostname); err != nil {
+			return err
+		}
+		return k.m.shareNames(k.rec.request.SessionId)
 	})
 	if err != nil {
 		return err
@@ -140,7 +142,7 @@ func (k *Kernel) spec(image runtime.Image, netns string) (runtime.Spec, error) {
 		args = append(append(args, image.Entrypoint...), r.Command...)
 	}
 	s := runtime.Spec{
-		ID: containerID(r), Image: r.Image, Class: r.RuntimeClass, Hostname: r.Hostname,
+		ID: containerID(r), Image: r.Image, Class: r.RuntimeClass, Hostname: k.hostname(),
 		Labels: map[string]string{
 			runtime.LabelSession: r.SessionId, runtime.LabelKernel: r.KernelId,
 			runtime.LabelLaunchEpoch: fmt.Sprint(r.LaunchEpoch),
@@ -152,9 +154,6 @@ func (k *Kernel) spec(image runtime.Image, netns string) (runtime.Spec, error) {
 	}
 	if r.HasUser {
 		s.Identity = &runtime.Identity{UID: r.Uid, GID: r.Gid, Groups: r.Gids}
-	}
-	if s.Hostname == "" {
-		s.Hostname = "main"
 	}
 	if s.Cwd == "" {
 		s.Cwd = mount.Work

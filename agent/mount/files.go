@@ -21,7 +21,14 @@ type Files struct {
 	Runner    string // on the host
 	Hostname  string
 	Address   netip.Addr
+	Peers     []Peer // the other kernels of the session
 	Bootstrap string // script, "" = none
+}
+
+// Peer is another container that is reached by its name.
+type Peer struct {
+	Hostname string
+	Address  netip.Addr
 }
 
 // Scratch is the host's directory behind Work.
@@ -58,6 +65,11 @@ func (f Files) Write() ([]specs.Mount, error) {
 	return mounts, nil
 }
 
+// WriteHosts brings the names of a container up to date, also while it runs.
+func (f Files) WriteHosts() error {
+	return os.WriteFile(filepath.Join(f.Dir, "etc", "hosts"), []byte(f.hosts()), 0o644)
+}
+
 // Folders is where the folders of volumes are mounted on the host while the
 // container is being created.
 func (f Files) Folders() string { return filepath.Join(f.Dir, "folders") }
@@ -85,6 +97,9 @@ func (f Files) hosts() string {
 	b.WriteString("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n")
 	if f.Address.IsValid() {
 		fmt.Fprintf(&b, "%s\t%s\n", f.Address, f.Hostname)
+	}
+	for _, p := range f.Peers {
+		fmt.Fprintf(&b, "%s\t%s\n", p.Address, p.Hostname)
 	}
 	return b.String()
 }

@@ -1,0 +1,46 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/berthhq/berth/agent/mount"
+)
+
+// shareNames tells every kernel of a session on this node the names of the
+// others. Each kernel calls it once it has its own files and so its address, so
+// that the last one tells all.
+func (m *Manager) shareNames(session string) error {
+	m.naming.Lock()
+	defer m.naming.Unlock()
+	var mates []*Kernel
+	for _, k := range m.List() {
+		if k.rec.request.SessionId == session && !k.ended() && k.attachment().Address.IsValid() {
+			mates = append(mates, k)
+		}
+	}
+	if len(mates) < 2 {
+		return nil
+	}
+	for _, k := range mates {
+		files := k.files(k.hostname())
+		for _, other := range mates {
+			if other != k {
+				files.Peers = append(files.Peers, mount.Peer{Hostname: other.hostname(), Address: other.attachment().Address})
+			}
+		}
+		if err := files.WriteHosts(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("name the kernels of session %s: %w", session, err)
+		}
+	}
+	return nil
+}
+
+// hostname is what was asked for, or the default.
+func (k *Kernel) hostname() string {
+	if name := k.rec.request.Hostname; name != "" {
+		return name
+	}
+	return "main"
+}
