@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -68,6 +67,9 @@ func (a *app) groupShow() *cobra.Command {
 			s.fact("Placement", g.Strategy)
 			s.fact("Order", g.Order)
 			s.fact("Hold after", holdText(g.HoldAfter))
+			s.fact("Split", g.Split)
+			s.fact("Half-life", output.Duration(time.Duration(g.HalfLife)*time.Second))
+			s.fact("Lookback", output.Duration(time.Duration(g.Lookback)*time.Second))
 			s.fact("Agents", strconv.Itoa(g.Agents.TotalCount))
 			if g.Public {
 				s.fact("Open to", "everybody")
@@ -135,13 +137,13 @@ func groupOptions(cmd *cobra.Command, o *client.GroupOptions) {
 		if text == "never" {
 			return -1, nil
 		}
-		d, err := time.ParseDuration(text)
-		if err != nil || d < 0 {
-			return 0, errors.New("write a while such as 10m, or never")
-		}
-		return int(d.Seconds()), nil
+		return parseSeconds(text)
 	})
 	sets(cmd, "hold-after", "holdAfter")
+	givenText(cmd, &o.Split, "split", "how an amount is given that is more than one device has: `fill`, evenly or none")
+	given(cmd, &o.HalfLife, "half-life", "the `while` after which usage counts half for fair share, such as 7d", parseSeconds)
+	sets(cmd, "half-life", "halfLife")
+	given(cmd, &o.Lookback, "lookback", "the `while` after which fair share forgets usage, such as 28d", parseSeconds)
 }
 
 func holdText(seconds int) string {

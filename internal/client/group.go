@@ -16,6 +16,9 @@ type Group struct {
 	Strategy     string       `json:"strategy"`
 	Order        string       `json:"order"`
 	HoldAfter    int          `json:"holdAfter"` // seconds, -1 for never
+	Split        string       `json:"split"`
+	HalfLife     int          `json:"halfLife"` // seconds, as Lookback
+	Lookback     int          `json:"lookback"`
 	CreatedAt    time.Time    `json:"createdAt"`
 	Grants       []GroupGrant `json:"grants"`
 	Agents       struct {
@@ -32,7 +35,7 @@ type GroupGrant struct {
 }
 
 const groupFields = `fragment groupFields on ResourceGroup {
-  id name description active public sessionTypes strategy order holdAfter createdAt
+  id name description active public sessionTypes strategy order holdAfter split halfLife lookback createdAt
   grants { id domain { id name } project { id name } user { id email } } agents { totalCount }
 }`
 
@@ -66,11 +69,14 @@ type CreateGroupInput struct {
 }
 
 // GroupOptions say how the scheduler treats a group's queue; what is nil is as it
-// was. HoldAfter is in seconds, or -1 for never.
+// was. HoldAfter is in seconds, or -1 for never; HalfLife and Lookback are too.
 type GroupOptions struct {
 	Strategy  *string `json:"strategy,omitempty"`
 	Order     *string `json:"order,omitempty"`
 	HoldAfter *int    `json:"holdAfter,omitempty"`
+	Split     *string `json:"split,omitempty"`
+	HalfLife  *int    `json:"halfLife,omitempty"`
+	Lookback  *int    `json:"lookback,omitempty"`
 }
 
 var createGroup = define[payload[groupPayload]](`mutation CreateResourceGroup($input: CreateResourceGroupInput!) {

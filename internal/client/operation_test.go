@@ -167,6 +167,7 @@ func TestInputsMatchSchema(t *testing.T) {
 		"CreateKeypairInput": CreateKeypairInput{}, "UpdateKeypairInput": UpdateKeypairInput{},
 		"UpdateResourcePolicyInput": PolicyInput{}, "AttachResourcePolicyInput": AttachInput{},
 		"CreateResourceGroupInput": CreateGroupInput{}, "UpdateResourceGroupInput": UpdateGroupInput{},
+		"SetShareWeightInput":     ShareInput{},
 		"GrantResourceGroupInput": GroupHolder{}, "RevokeResourceGroupInput": GroupHolder{},
 		"CreateResourcePresetInput": CreatePresetInput{}, "UpdateResourcePresetInput": UpdatePresetInput{},
 		"CreateRoleInput": CreateRoleInput{}, "UpdateRoleInput": UpdateRoleInput{}, "GrantRoleInput": GrantRoleInput{},

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/containerd/errdefs"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) shareCommand() *cobra.Command {
+	return alias(group("share", "Work with weights: who gets which part of a group by drf and fair share",
+		a.shareList(), a.shareSet(), a.shareUnset()), "shares")
+}
+
+func (a *app) shareList() *cobra.Command {
+	return alias(a.verb("ls GROUP", "Show how the domains, projects and users of a group stand, and their weights", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			id, err := findGroupID(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			shares, err := c.GroupShares(ctx, id)
+			if err != nil {
+				return err
+			}
+			p := a.print()
+			return p.Print(shares, func() error {
+				if err := p.Write(holdersTable(shares.Holders)); err != nil || len(shares.Weights) == 0 {
+					return err
+				}
+				fmt.Fprintln(a.out)
+				return p.Write(weightsTable(shares.Weights))
+			})
+		}), "list")
+}
+
+func holdersTable(list []client.ShareHolder) *output.Table {
+	t := output.NewTable("HOLDER", "WEIGHT", "DUE", "USED", "FACTOR", "HAS NOW", "WAIT").Spare("HAS NOW")
+	within := ""
+	for _, h := range list {
+		name := holderText(h.Domain, nil, nil, "a domain")
+		switch h.Scope {
+		case "project":
+			name, within = "  "+holderText(nil, h.Project, nil, "a project"), "    "
+		case "user":
+			name = within + holderText(nil, nil, h.User, "a user")
+		}
+		t.Row(name, number(h.Weight), percent(h.Due), percent(h.Used), fmt.Sprintf("%.3f", h.Factor), output.Slots(h.Held), strconv.Itoa(h.Waiting))
+	}
+	return t
+}
+
+func weightsTable(list []client.ShareWeight) *output.Table {
+	t := output.NewTable("WEIGHT", "OF", "IN")
+	for _, w := range list {
+		of, in := holderText(w.Domain, w.Project, w.User, "somebody"), "all groups"
+		if w.WithinProject != nil {
+			of += " within project " + w.WithinProject.Name
+		}
+		if w.ResourceGroup != nil {
+			in = w.ResourceGroup.Name
+		}
+		t.Row(number(w.Weight), of, in)
+	}
+	return t
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+func percent(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
+
+// shareFlags say whose weight, and where it counts.
+type shareFlags struct {
+	holderFlags
+	group, within string
+}
+
+func (f *shareFlags) register(cmd *cobra.Command) {
+	f.add(cmd, false)
+	cmd.Flags().StringVar(&f.group, "group", "", "only in this resource group; without it in all")
+	cmd.Flags().StringVar(&f.within, "within-project", "", "with --user: only in this project")
+}
+
+func (f *shareFlags) input(ctx context.Context, c *client.Client) (in client.ShareInput, err error) {
+	if f.given() != 1 {
+		return in, usagef("name one of --domain, --project and --user")
+	}
+	h, err := f.holder(ctx, c)
+	if err != nil {
+		return in, err
+	}
+	in.Domain, in.Project, in.User = h.Domain, h.Project, h.User
+	if in.ResourceGroup, err = findGroupID(ctx, c, f.group); err != nil {
+		return in, err
+	}
+	in.WithinProject, err = findProjectID(ctx, c, f.within)
+	return in, err
+}
+
+func (a *app) shareSet() *cobra.Command {
+	var f shareFlags
+	cmd := a.verb("set WEIGHT", "Give a domain, project or user a weight; 1 is what everybody has without one", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			in, err := f.input(ctx, c)
+			if err != nil {
+				return err
+			}
+			if in.Weight, err = strconv.ParseFloat(args[0], 64); err != nil {
+				return usagef("%q is no number", args[0])
+			}
+			w, err := c.SetShareWeight(ctx, in)
+			if err != nil {
+				return err
+			}
+			return a.table(w, func() *output.Table { return weightsTable([]client.ShareWeight{*w}) })
+		})
+	cmd.Example = `  berth admin share set 2 --project thesis --group lab
+  berth admin share set 0.5 --user kim@example.org --within-project thesis`
+	f.register(cmd)
+	return cmd
+}
+
+func (a *app) shareUnset() *cobra.Command {
+	var f shareFlags
+	cmd := a.verb("unset", "Take a weight away: the one with the same --group and --within-project", count(0, 0),
+		func(ctx context.Context, c *client.Client, _ []string) error {
+			in, err := f.input(ctx, c)
+			if err != nil {
+				return err
+			}
+			list, err := weightsFor(ctx, c, in.ResourceGroup)
+			if err != nil {
+				return err
+			}
+			for _, w := range list {
+				if sameHolder(w, in) {
+					return a.gone(strings.TrimSpace(f.domain+f.project+f.user), c.RemoveShareWeight(ctx, w.ID))
+				}
+			}
+			return fmt.Errorf("no such weight is set: %w", errdefs.ErrNotFound)
+		})
+	f.register(cmd)
+	return cmd
+}
+
+// weightsFor lists the weights that count in a group, or in any.
+func weightsFor(ctx context.Context, c *client.Client, group string) ([]client.ShareWeight, error) {
+	if group == "" { // any group shows those for all
+		all, err := c.Groups(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 {
+			return nil, errors.New("there is no resource group in sight")
+		}
+		group = all[0].ID
+	}
+	shares, err := c.GroupShares(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	return shares.Weights, nil
+}
+
+func sameHolder(w client.ShareWeight, in client.ShareInput) bool {
+	id := func(r *client.Ref) string {
+		if r == nil {
+			return ""
+		}
+		return r.ID
+	}
+	user := ""
+	if w.User != nil {
+		user = w.User.ID
+	}
+	return id(w.Domain) == in.Domain && id(w.Project) == in.Project && user == in.User &&
+		id(w.ResourceGroup) == in.ResourceGroup && id(w.WithinProject) == in.WithinProject
+}
