@@ -209,6 +209,10 @@ func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent
 	k["ShareWeight+group"] = c.ShareWeight.Create().SetWeight(2).SetUser(u).SetResourceGroup(g).SaveX(ctx).ID
 	k["ShareWeight+project"] = c.ShareWeight.Create().SetWeight(2).SetProject(p).SaveX(ctx).ID
 	k["ShareWeight+domain"] = c.ShareWeight.Create().SetWeight(2).SetDomain(d).SaveX(ctx).ID
+	k["IdleChecker"] = c.IdleChecker.Create().SetName(name).SetKind("memory").SetTimeout(3600).SetThresholds(map[string]float64{"cuda": 1}).SaveX(ctx).ID
+	k["IdleBinding"] = c.IdleBinding.Create().SetCheckerID(k["IdleChecker"]).SetProject(p).SaveX(ctx).ID
+	k["IdleBinding+group"] = c.IdleBinding.Create().SetCheckerID(k["IdleChecker"]).SetResourceGroup(g).SaveX(ctx).ID
+	k["IdleBinding+domain"] = c.IdleBinding.Create().SetCheckerID(k["IdleChecker"]).SetDomain(d).SaveX(ctx).ID
 	k["PolicyAttachment+group"] = c.PolicyAttachment.Create().SetPolicyID(k["ResourcePolicy"]).SetUser(u).SetResourceGroup(g).SaveX(ctx).ID
 	k["ResourcePreset"] = c.ResourcePreset.Create().SetName(name).SetSlots(resource.Slots{"cpu": 1000}).SetResourceGroup(g).SaveX(ctx).ID
 	k["ResourcePreset+all"] = c.ResourcePreset.Create().SetName(name).SetSlots(resource.Slots{"cpu": 1000}).SaveX(ctx).ID
@@ -237,7 +241,7 @@ func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Dom
 	k["QuotaScope+project"] = c.QuotaScope.Create().SetKind(quotascope.KindProject).SetHolderID(p.ID).SetDomainID(d.ID).SetVolumeID(k["Volume"]).SaveX(ctx).ID
 	k["Vfolder+project"] = c.Vfolder.Create().SetName(name + "-shared").SetPath("q").SetStatus("ready").SetDomainID(d.ID).SetProject(p).SetCreator(u).
 		SetQuotaScopeID(k["QuotaScope+project"]).SaveX(ctx).ID
-	s := c.Session.Create().SetName(name).SetType("batch").SetStatus(lifecycle.Running).SetSlots(resource.Slots{"cpu": 1}).
+	s := c.Session.Create().SetName(name).SetType("batch").SetStatus(lifecycle.Running).SetIdle(&report.Idle{Checker: name, Kind: "network", EndsAt: time.Now(), WarnedAt: time.Now()}).SetSlots(resource.Slots{"cpu": 1}).
 		SetDomainID(d.ID).SetProject(p).SetOwner(u).SetResourceGroupID(k["ResourceGroup"]).SetImageID(k["Image"]).
 		SetPending(&report.Pending{DecidedAt: time.Now(), Dropped: []report.DroppedAgents{{Check: "cpu"}}, Limits: []report.LimitReached{{What: "cpu"}}, Nearest: &report.NearestFit{}, Order: &report.Ordering{Levels: []report.Standing{{}}}}).
 		SaveX(ctx)

@@ -256,7 +256,7 @@ func (x *table) plain(s *ast.Schema, f *ast.FieldDefinition) {
 }
 
 // kinds are the types that arguments of queries name.
-var kinds = map[string]string{"user": "User", "project": "Project", "domain": "Domain", "resourceGroup": "ResourceGroup"}
+var kinds = map[string]string{"user": "User", "project": "Project", "domain": "Domain", "resourceGroup": "ResourceGroup", "checker": "IdleChecker"}
 
 // narrowed asks for what belongs to the object that an argument names.
 func (x *table) narrowed(f *ast.FieldDefinition, arg, shown, args string) {

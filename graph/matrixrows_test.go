@@ -140,6 +140,16 @@ var matrix = map[string]cell{
 		f.Client.GroupGrant.Create().SetResourceGroup(g).SetUser(f.owner).ExecX(f.System(f.t))
 		return vars{"resourceGroup": g.ID, "user": f.owner.ID}
 	},
+	"createIdleChecker": func(f *fixture) vars { return vars{"name": f.name(), "kind": "network", "timeout": 600} },
+	"updateIdleChecker": func(f *fixture) vars { return vars{"id": f.checker().ID, "timeout": 700} },
+	"deleteIdleChecker": func(f *fixture) vars { return vars{"id": f.checker().ID} },
+	"bindIdleChecker":   func(f *fixture) vars { return vars{"checker": f.checker().ID, "project": f.project.ID} },
+	"unbindIdleChecker": func(f *fixture) vars {
+		c := f.checker()
+		f.Client.IdleBinding.Create().SetChecker(c).SetProject(f.project).ExecX(f.System(f.t))
+		return vars{"checker": c.ID, "project": f.project.ID}
+	},
+	"setSessionIdleExempt": func(f *fixture) vars { return vars{"id": f.session(), "exempt": true} },
 	"setShareWeight": func(f *fixture) vars {
 		return vars{"resourceGroup": f.group().ID, "user": f.owner.ID, "weight": 2}
 	},
@@ -179,6 +189,10 @@ func (f *fixture) provider() uuid.UUID {
 
 func (f *fixture) role() *ent.Role {
 	return f.Client.Role.Create().SetName(f.name()).SaveX(f.System(f.t))
+}
+
+func (f *fixture) checker() *ent.IdleChecker {
+	return f.Client.IdleChecker.Create().SetName(f.name()).SetKind("network").SetTimeout(600).SaveX(f.System(f.t))
 }
 
 func (f *fixture) group() *ent.ResourceGroup {

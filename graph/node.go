@@ -28,6 +28,7 @@ var tables = map[id.Kind]string{
 	id.Task: "tasks", id.QuotaScope: "quota_scopes", id.PolicyAttachment: "policy_attachments", id.Vfolder: "vfolders", id.SessionMount: "session_mounts", id.SessionDependency: "session_dependencies",
 	id.Role: "roles", id.RoleGrant: "role_grants", id.GroupGrant: "group_grants", id.ResourcePreset: "resource_presets",
 	id.Invitation: "invitations", id.IdentityProvider: "identity_providers",
+	id.IdleChecker: "idle_checkers", id.IdleBinding: "idle_bindings",
 	id.AuditEntry: "audit_entries", id.ShareWeight: "share_weights",
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
+	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/policy"
@@ -47,6 +48,7 @@ type Resolver struct {
 	Stats     *stats.Service
 	Folders   *vfolder.Service
 	Presets   *preset.Service
+	Idle      *idle.Service
 	Scheduler *scheduler.Scheduler
 	Version   string
 	Logger    *slog.Logger
@@ -69,6 +71,8 @@ type (
 	sessionResolver             struct{ *Resolver }
 	userResolver                struct{ *Resolver }
 	vfolderResolver             struct{ *Resolver }
+	idleBindingResolver         struct{ *Resolver }
+	idleCheckerResolver         struct{ *Resolver }
 	volumeResolver              struct{ *Resolver }
 	volumeGrantResolver         struct{ *Resolver }
 	resourcePolicyResolver      struct{ *Resolver }
@@ -103,6 +107,8 @@ func (r *Resolver) ResourcePolicy() exec.ResourcePolicyResolver { return resourc
 func (r *Resolver) ResourcePreset() exec.ResourcePresetResolver { return resourcePresetResolver{r} }
 func (r *Resolver) User() exec.UserResolver                     { return userResolver{r} }
 func (r *Resolver) Vfolder() exec.VfolderResolver               { return vfolderResolver{r} }
+func (r *Resolver) IdleBinding() exec.IdleBindingResolver       { return idleBindingResolver{r} }
+func (r *Resolver) IdleChecker() exec.IdleCheckerResolver       { return idleCheckerResolver{r} }
 func (r *Resolver) Viewer() exec.ViewerResolver                 { return viewerResolver{r} }
 func (r *Resolver) Image() exec.ImageResolver                   { return imageResolver{r} }
 func (r *Resolver) ResourceGroup() exec.ResourceGroupResolver   { return resourceGroupResolver{r} }

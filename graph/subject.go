@@ -26,6 +26,7 @@ var nouns = map[string]access.Entity{
 	"Invitation": access.Invitation, "Role": access.Role, "RoleGrant": access.Role,
 	"ResourcePolicy": access.ResourcePolicy, "PolicyAttachment": access.ResourcePolicy, "Policy": access.ResourcePolicy,
 	"ResourceGroup": access.ResourceGroup, "GroupGrant": access.ResourceGroup, "Group": access.ResourceGroup, "ShareWeight": access.ResourceGroup,
+	"IdleChecker": access.ResourceGroup, "IdleBinding": access.ResourceGroup,
 	"ResourcePreset": access.ResourcePreset, "Preset": access.ResourcePreset,
 	"Agent": access.Agent, "Device": access.Agent, "SlotType": access.Agent, "JoinToken": access.System,
 	"Registry": access.Registry, "Image": access.Image, "Session": access.Session, "Kernel": access.Session,

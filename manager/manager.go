@@ -35,6 +35,7 @@ import (
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
+	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/policy"
@@ -79,6 +80,7 @@ type Manager struct {
 	providers *oidc.Service
 	signups   *signup.Service
 	scheduler *scheduler.Scheduler
+	idle      *idle.Service
 	graph     *graph.Resolver
 
 	alive  atomic.Pointer[[]string] // addresses where nodes reach the live managers
@@ -145,6 +147,10 @@ func (m *Manager) wire() error {
 		Client: m.client, Bus: m.bus, Agents: m.agents, Images: m.images, Fitter: m.scheduler,
 		Policies: m.policies, Volumes: m.folders, Samples: m.stats, Logger: m.log,
 	})
+	m.idle = idle.New(idle.Config{
+		Client: m.client, Bus: m.bus, Policies: m.policies, Sessions: m.sessions, Redis: m.redis, Logger: m.log,
+	})
+	m.stats.Sampled = m.idle.Sampled
 	if err := m.wirePeople(); err != nil {
 		return err
 	}
@@ -154,7 +160,7 @@ func (m *Manager) wire() error {
 	m.graph = &graph.Resolver{
 		Client: m.client, Bus: m.bus, Agents: m.agents, Audit: m.audit, Auth: m.auth, Identity: m.identity, Tasks: m.tasks, Images: m.images,
 		Providers: m.providers, SignUps: m.signups,
-		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, Presets: m.presets, Scheduler: m.scheduler,
+		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, Presets: m.presets, Scheduler: m.scheduler, Idle: m.idle,
 		Version: m.cfg.Version, Logger: m.log,
 	}
 	return nil
@@ -258,6 +264,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	})
 	g.Go(func() error { m.watchManagers(ctx); return nil })
 	g.Go(func() error { m.folders.Guard(ctx); return nil })
+	g.Go(func() error { m.idle.Watch(ctx); return nil })
 	g.Go(func() error { m.campaign(ctx); return nil })
 	err := g.Wait()
 	if errors.Is(err, context.Canceled) {
@@ -293,6 +300,7 @@ func (m *Manager) lead(ctx context.Context, epoch int64) error {
 		func() { m.agents.Lead(ctx, epoch, m.sessions) },
 		func() { m.sessions.Lead(ctx, epoch) },
 		func() { m.scheduler.Lead(ctx, epoch) },
+		func() { m.idle.Lead(ctx, epoch) },
 		func() { m.folders.Lead(ctx) },
 		func() { m.tasks.Lead(ctx, epoch) },
 		func() { m.audit.Lead(ctx) },

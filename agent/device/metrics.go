@@ -21,6 +21,10 @@ type Workload struct {
 // metricInterval of the plugins' streams.
 const metricInterval = 5 * time.Second
 
+// metricStale is the age at which a plugin's figures of containers are no longer
+// told: from one that hangs they would look like the present.
+const metricStale = 6 * metricInterval
+
 func (p *plugin) nodeMetrics(ctx context.Context, c *accelerator.Client) error {
 	stream, err := c.WatchNodeMetrics(ctx, &acceleratorpb.WatchNodeMetricsRequest{IntervalMs: uint32(metricInterval.Milliseconds())})
 	if err != nil {
@@ -65,7 +69,7 @@ func (p *plugin) workloadMetrics(ctx context.Context, c *accelerator.Client) err
 				last[w.AllocationId] = w
 			}
 			p.mu.Lock()
-			p.workloads = last
+			p.workloads, p.measured = last, time.Now()
 			p.mu.Unlock()
 		}
 	}()
@@ -139,6 +143,9 @@ func (m *Manager) WorkloadMetrics(id string) []*agentpb.Metric {
 	for _, p := range m.plugins {
 		p.mu.Lock()
 		key, list := p.key, p.workloads[id].GetMetrics()
+		if time.Since(p.measured) > metricStale {
+			list = nil
+		}
 		p.mu.Unlock()
 		out = append(out, metrics(key, list)...)
 	}

@@ -51,6 +51,7 @@ type plugin struct {
 	complaint string // why the last snapshot was refused
 	node      []*acceleratorpb.Metric
 	workloads map[string]*acceleratorpb.WorkloadMetrics
+	measured  time.Time // when the workloads were
 	wanted    []*acceleratorpb.Workload
 	changed   chan struct{} // a new set is wanted
 }

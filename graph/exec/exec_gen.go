@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/idlechecker"
 	image1 "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
@@ -44,6 +45,7 @@ import (
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
+	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/policy"
@@ -78,6 +80,8 @@ type ResolverRoot interface {
 	Device() DeviceResolver
 	Domain() DomainResolver
 	File() FileResolver
+	IdleBinding() IdleBindingResolver
+	IdleChecker() IdleCheckerResolver
 	Image() ImageResolver
 	Kernel() KernelResolver
 	LoginSession() LoginSessionResolver
@@ -238,6 +242,10 @@ type ComplexityRoot struct {
 
 	DeleteFilesPayload struct {
 		Results func(childComplexity int) int
+	}
+
+	DeleteIdleCheckerPayload struct {
+		ID func(childComplexity int) int
 	}
 
 	DeleteKeypairPayload struct {
@@ -418,6 +426,68 @@ type ComplexityRoot struct {
 
 	IdentityProviderPayload struct {
 		IdentityProvider func(childComplexity int) int
+	}
+
+	IdleBinding struct {
+		Checker       func(childComplexity int) int
+		CreatedAt     func(childComplexity int) int
+		Domain        func(childComplexity int) int
+		Everywhere    func(childComplexity int) int
+		ID            func(childComplexity int) int
+		Project       func(childComplexity int) int
+		ResourceGroup func(childComplexity int) int
+	}
+
+	IdleChecker struct {
+		Bindings     func(childComplexity int) int
+		CreatedAt    func(childComplexity int) int
+		Description  func(childComplexity int) int
+		Enabled      func(childComplexity int) int
+		Grace        func(childComplexity int) int
+		ID           func(childComplexity int) int
+		Kind         func(childComplexity int) int
+		Match        func(childComplexity int) int
+		Name         func(childComplexity int) int
+		NewUserGrace func(childComplexity int) int
+		SessionTypes func(childComplexity int) int
+		Thresholds   func(childComplexity int) int
+		Timeout      func(childComplexity int) int
+		Warning      func(childComplexity int) int
+	}
+
+	IdleCheckerConnection struct {
+		Edges      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	IdleCheckerEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	IdleCheckerPayload struct {
+		Checker func(childComplexity int) int
+	}
+
+	IdleDryRun struct {
+		Ending   func(childComplexity int) int
+		Examined func(childComplexity int) int
+		Exempt   func(childComplexity int) int
+		Sessions func(childComplexity int) int
+		Unknown  func(childComplexity int) int
+	}
+
+	IdleDryRunEnd struct {
+		EndsAt  func(childComplexity int) int
+		Now     func(childComplexity int) int
+		Reason  func(childComplexity int) int
+		Session func(childComplexity int) int
+	}
+
+	IdleThreshold struct {
+		Percent func(childComplexity int) int
+		Slot    func(childComplexity int) int
 	}
 
 	Image struct {
@@ -625,6 +695,7 @@ type ComplexityRoot struct {
 	Mutation struct {
 		AddSSHKey               func(childComplexity int, input auth.AddSSHKeyInput) int
 		AttachResourcePolicy    func(childComplexity int, input policy.AttachResourcePolicyInput) int
+		BindIdleChecker         func(childComplexity int, input idle.BindIdleCheckerInput) int
 		CancelTask              func(childComplexity int, input task.CancelTaskInput) int
 		ChangePassword          func(childComplexity int, input auth.ChangePasswordInput) int
 		ConfirmTotp             func(childComplexity int, input auth.ConfirmTotpInput) int
@@ -632,6 +703,7 @@ type ComplexityRoot struct {
 		CreateDomain            func(childComplexity int, input identity.CreateDomainInput) int
 		CreateDownload          func(childComplexity int, input vfolder.CreateDownloadInput) int
 		CreateIdentityProvider  func(childComplexity int, input oidc.CreateIdentityProviderInput) int
+		CreateIdleChecker       func(childComplexity int, input idle.CreateIdleCheckerInput) int
 		CreateInvitation        func(childComplexity int, input signup.CreateInvitationInput) int
 		CreateJoinToken         func(childComplexity int, input agents.CreateJoinTokenInput) int
 		CreateKeypair           func(childComplexity int, input auth.CreateKeypairInput) int
@@ -648,6 +720,7 @@ type ComplexityRoot struct {
 		CreateVfolder           func(childComplexity int, input vfolder.CreateVfolderInput) int
 		DeleteFiles             func(childComplexity int, input vfolder.DeleteFilesInput) int
 		DeleteIdentityProvider  func(childComplexity int, input oidc.DeleteIdentityProviderInput) int
+		DeleteIdleChecker       func(childComplexity int, input idle.DeleteIdleCheckerInput) int
 		DeleteKeypair           func(childComplexity int, input auth.DeleteKeypairInput) int
 		DeleteResourceGroup     func(childComplexity int, input group.DeleteResourceGroupInput) int
 		DeleteResourcePolicy    func(childComplexity int, input policy.DeleteResourcePolicyInput) int
@@ -685,13 +758,16 @@ type ComplexityRoot struct {
 		ScanRegistry            func(childComplexity int, input image.ScanRegistryInput) int
 		SetMembership           func(childComplexity int, input identity.SetMembershipInput) int
 		SetRetention            func(childComplexity int, input audit.SetRetentionInput) int
+		SetSessionIdleExempt    func(childComplexity int, input session.SetSessionIdleExemptInput) int
 		SetShareWeight          func(childComplexity int, input group.SetShareWeightInput) int
 		SetVolumeGrant          func(childComplexity int, input vfolder.SetVolumeGrantInput) int
 		StartTotp               func(childComplexity int) int
 		TerminateSession        func(childComplexity int, input session.TerminateSessionInput) int
+		UnbindIdleChecker       func(childComplexity int, input idle.UnbindIdleCheckerInput) int
 		UpdateAgent             func(childComplexity int, input agents.UpdateAgentInput) int
 		UpdateDomain            func(childComplexity int, input identity.UpdateDomainInput) int
 		UpdateIdentityProvider  func(childComplexity int, input oidc.UpdateIdentityProviderInput) int
+		UpdateIdleChecker       func(childComplexity int, input idle.UpdateIdleCheckerInput) int
 		UpdateKeypair           func(childComplexity int, input auth.UpdateKeypairInput) int
 		UpdateProfile           func(childComplexity int, input identity.UpdateProfileInput) int
 		UpdateProject           func(childComplexity int, input identity.UpdateProjectInput) int
@@ -799,6 +875,8 @@ type ComplexityRoot struct {
 		Domains             func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DomainOrder, where *ent.DomainWhereInput) int
 		EffectiveLimits     func(childComplexity int, domain *uuid.UUID, project *uuid.UUID, user *uuid.UUID, resourceGroup *uuid.UUID) int
 		IdentityProviders   func(childComplexity int) int
+		IdleCheckers        func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.IdleCheckerOrder, where *ent.IdleCheckerWhereInput) int
+		IdleDryRun          func(childComplexity int, checker *uuid.UUID, input *idle.CreateIdleCheckerInput, domain *uuid.UUID, project *uuid.UUID, resourceGroup *uuid.UUID) int
 		Images              func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) int
 		Invitations         func(childComplexity int) int
 		Keypairs            func(childComplexity int, user *uuid.UUID, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.KeypairOrder, where *ent.KeypairWhereInput) int
@@ -1087,6 +1165,8 @@ type ComplexityRoot struct {
 		ExitCode          func(childComplexity int) int
 		History           func(childComplexity int) int
 		ID                func(childComplexity int) int
+		Idle              func(childComplexity int) int
+		IdleExempt        func(childComplexity int) int
 		Image             func(childComplexity int) int
 		Kernels           func(childComplexity int) int
 		Mounts            func(childComplexity int) int
@@ -1142,6 +1222,14 @@ type ComplexityRoot struct {
 		Result     func(childComplexity int) int
 		Steps      func(childComplexity int) int
 		ToStatus   func(childComplexity int) int
+	}
+
+	SessionIdle struct {
+		Checker  func(childComplexity int) int
+		EndsAt   func(childComplexity int) int
+		Kind     func(childComplexity int) int
+		Reason   func(childComplexity int) int
+		WarnedAt func(childComplexity int) int
 	}
 
 	SessionMount struct {
@@ -1405,6 +1493,12 @@ type DomainResolver interface {
 type FileResolver interface {
 	ModifiedAt(ctx context.Context, obj *storagepb.FileInfo) (*time.Time, error)
 }
+type IdleBindingResolver interface {
+	Everywhere(ctx context.Context, obj *ent.IdleBinding) (bool, error)
+}
+type IdleCheckerResolver interface {
+	Thresholds(ctx context.Context, obj *ent.IdleChecker) ([]*idle.Threshold, error)
+}
 type ImageResolver interface {
 	Permissions(ctx context.Context, obj *ent.Image) ([]access.Operation, error)
 }
@@ -1438,6 +1532,12 @@ type MutationResolver interface {
 	UpdateUser(ctx context.Context, input identity.UpdateUserInput) (*identity.UserPayload, error)
 	SetMembership(ctx context.Context, input identity.SetMembershipInput) (*identity.MembershipPayload, error)
 	RemoveMembership(ctx context.Context, input identity.RemoveMembershipInput) (*identity.MembershipPayload, error)
+	CreateIdleChecker(ctx context.Context, input idle.CreateIdleCheckerInput) (*idle.IdleCheckerPayload, error)
+	UpdateIdleChecker(ctx context.Context, input idle.UpdateIdleCheckerInput) (*idle.IdleCheckerPayload, error)
+	DeleteIdleChecker(ctx context.Context, input idle.DeleteIdleCheckerInput) (*idle.DeleteIdleCheckerPayload, error)
+	BindIdleChecker(ctx context.Context, input idle.BindIdleCheckerInput) (*idle.IdleCheckerPayload, error)
+	UnbindIdleChecker(ctx context.Context, input idle.UnbindIdleCheckerInput) (*idle.IdleCheckerPayload, error)
+	SetSessionIdleExempt(ctx context.Context, input session.SetSessionIdleExemptInput) (*session.SessionPayload, error)
 	CreateRegistry(ctx context.Context, input image.CreateRegistryInput) (*image.RegistryPayload, error)
 	ScanRegistry(ctx context.Context, input image.ScanRegistryInput) (*image.ScanRegistryPayload, error)
 	RegisterImage(ctx context.Context, input image.RegisterImageInput) (*image.ImagePayload, error)
@@ -1516,6 +1616,8 @@ type QueryResolver interface {
 	Domains(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DomainOrder, where *ent.DomainWhereInput) (*ent.DomainConnection, error)
 	Projects(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ProjectOrder, where *ent.ProjectWhereInput) (*ent.ProjectConnection, error)
 	Users(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.UserOrder, where *ent.UserWhereInput) (*ent.UserConnection, error)
+	IdleCheckers(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.IdleCheckerOrder, where *ent.IdleCheckerWhereInput) (*ent.IdleCheckerConnection, error)
+	IdleDryRun(ctx context.Context, checker *uuid.UUID, input *idle.CreateIdleCheckerInput, domain *uuid.UUID, project *uuid.UUID, resourceGroup *uuid.UUID) (*idle.Trial, error)
 	Images(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) (*ent.ImageConnection, error)
 	Registries(ctx context.Context) ([]*ent.Registry, error)
 	LoginSessions(ctx context.Context, user *uuid.UUID) ([]*ent.LoginSession, error)
@@ -1562,6 +1664,7 @@ type RoleGrantResolver interface {
 }
 type SessionResolver interface {
 	Usage(ctx context.Context, obj *ent.Session) ([]*stats.UsageEntry, error)
+
 	Permissions(ctx context.Context, obj *ent.Session) ([]access.Operation, error)
 }
 type ShareHolderResolver interface {
@@ -2129,6 +2232,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeleteFilesPayload.Results(childComplexity), true
+
+	case "DeleteIdleCheckerPayload.id":
+		if e.ComplexityRoot.DeleteIdleCheckerPayload.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteIdleCheckerPayload.ID(childComplexity), true
 
 	case "DeleteKeypairPayload.id":
 		if e.ComplexityRoot.DeleteKeypairPayload.ID == nil {
@@ -2777,6 +2887,242 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.IdentityProviderPayload.IdentityProvider(childComplexity), true
+
+	case "IdleBinding.checker":
+		if e.ComplexityRoot.IdleBinding.Checker == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleBinding.Checker(childComplexity), true
+	case "IdleBinding.createdAt":
+		if e.ComplexityRoot.IdleBinding.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleBinding.CreatedAt(childComplexity), true
+	case "IdleBinding.domain":
+		if e.ComplexityRoot.IdleBinding.Domain == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleBinding.Domain(childComplexity), true
+	case "IdleBinding.everywhere":
+		if e.ComplexityRoot.IdleBinding.Everywhere == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleBinding.Everywhere(childComplexity), true
+	case "IdleBinding.id":
+		if e.ComplexityRoot.IdleBinding.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleBinding.ID(childComplexity), true
+	case "IdleBinding.project":
+		if e.ComplexityRoot.IdleBinding.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleBinding.Project(childComplexity), true
+	case "IdleBinding.resourceGroup":
+		if e.ComplexityRoot.IdleBinding.ResourceGroup == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleBinding.ResourceGroup(childComplexity), true
+
+	case "IdleChecker.bindings":
+		if e.ComplexityRoot.IdleChecker.Bindings == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleChecker.Bindings(childComplexity), true
+	case "IdleChecker.createdAt":
+		if e.ComplexityRoot.IdleChecker.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleChecker.CreatedAt(childComplexity), true
+	case "IdleChecker.description":
+		if e.ComplexityRoot.IdleChecker.Description == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleChecker.Description(childComplexity), true
+	case "IdleChecker.enabled":
+		if e.ComplexityRoot.IdleChecker.Enabled == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleChecker.Enabled(childComplexity), true
+	case "IdleChecker.grace":
+		if e.ComplexityRoot.IdleChecker.Grace == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleChecker.Grace(childComplexity), true
+	case "IdleChecker.id":
+		if e.ComplexityRoot.IdleChecker.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleChecker.ID(childComplexity), true
+	case "IdleChecker.kind":
+		if e.ComplexityRoot.IdleChecker.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleChecker.Kind(childComplexity), true
+	case "IdleChecker.match":
+		if e.ComplexityRoot.IdleChecker.Match == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleChecker.Match(childComplexity), true
+	case "IdleChecker.name":
+		if e.ComplexityRoot.IdleChecker.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleChecker.Name(childComplexity), true
+	case "IdleChecker.newUserGrace":
+		if e.ComplexityRoot.IdleChecker.NewUserGrace == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleChecker.NewUserGrace(childComplexity), true
+	case "IdleChecker.sessionTypes":
+		if e.ComplexityRoot.IdleChecker.SessionTypes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleChecker.SessionTypes(childComplexity), true
+	case "IdleChecker.thresholds":
+		if e.ComplexityRoot.IdleChecker.Thresholds == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleChecker.Thresholds(childComplexity), true
+	case "IdleChecker.timeout":
+		if e.ComplexityRoot.IdleChecker.Timeout == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleChecker.Timeout(childComplexity), true
+	case "IdleChecker.warning":
+		if e.ComplexityRoot.IdleChecker.Warning == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleChecker.Warning(childComplexity), true
+
+	case "IdleCheckerConnection.edges":
+		if e.ComplexityRoot.IdleCheckerConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleCheckerConnection.Edges(childComplexity), true
+	case "IdleCheckerConnection.pageInfo":
+		if e.ComplexityRoot.IdleCheckerConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleCheckerConnection.PageInfo(childComplexity), true
+	case "IdleCheckerConnection.totalCount":
+		if e.ComplexityRoot.IdleCheckerConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleCheckerConnection.TotalCount(childComplexity), true
+
+	case "IdleCheckerEdge.cursor":
+		if e.ComplexityRoot.IdleCheckerEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleCheckerEdge.Cursor(childComplexity), true
+	case "IdleCheckerEdge.node":
+		if e.ComplexityRoot.IdleCheckerEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleCheckerEdge.Node(childComplexity), true
+
+	case "IdleCheckerPayload.checker":
+		if e.ComplexityRoot.IdleCheckerPayload.Checker == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleCheckerPayload.Checker(childComplexity), true
+
+	case "IdleDryRun.ending":
+		if e.ComplexityRoot.IdleDryRun.Ending == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleDryRun.Ending(childComplexity), true
+	case "IdleDryRun.examined":
+		if e.ComplexityRoot.IdleDryRun.Examined == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleDryRun.Examined(childComplexity), true
+	case "IdleDryRun.exempt":
+		if e.ComplexityRoot.IdleDryRun.Exempt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleDryRun.Exempt(childComplexity), true
+	case "IdleDryRun.sessions":
+		if e.ComplexityRoot.IdleDryRun.Sessions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleDryRun.Sessions(childComplexity), true
+	case "IdleDryRun.unknown":
+		if e.ComplexityRoot.IdleDryRun.Unknown == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleDryRun.Unknown(childComplexity), true
+
+	case "IdleDryRunEnd.endsAt":
+		if e.ComplexityRoot.IdleDryRunEnd.EndsAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleDryRunEnd.EndsAt(childComplexity), true
+	case "IdleDryRunEnd.now":
+		if e.ComplexityRoot.IdleDryRunEnd.Now == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleDryRunEnd.Now(childComplexity), true
+	case "IdleDryRunEnd.reason":
+		if e.ComplexityRoot.IdleDryRunEnd.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleDryRunEnd.Reason(childComplexity), true
+	case "IdleDryRunEnd.session":
+		if e.ComplexityRoot.IdleDryRunEnd.Session == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleDryRunEnd.Session(childComplexity), true
+
+	case "IdleThreshold.percent":
+		if e.ComplexityRoot.IdleThreshold.Percent == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleThreshold.Percent(childComplexity), true
+	case "IdleThreshold.slot":
+		if e.ComplexityRoot.IdleThreshold.Slot == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IdleThreshold.Slot(childComplexity), true
 
 	case "Image.architecture":
 		if e.ComplexityRoot.Image.Architecture == nil {
@@ -3570,6 +3916,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.AttachResourcePolicy(childComplexity, args["input"].(policy.AttachResourcePolicyInput)), true
+	case "Mutation.bindIdleChecker":
+		if e.ComplexityRoot.Mutation.BindIdleChecker == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_bindIdleChecker_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.BindIdleChecker(childComplexity, args["input"].(idle.BindIdleCheckerInput)), true
 	case "Mutation.cancelTask":
 		if e.ComplexityRoot.Mutation.CancelTask == nil {
 			break
@@ -3647,6 +4004,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateIdentityProvider(childComplexity, args["input"].(oidc.CreateIdentityProviderInput)), true
+	case "Mutation.createIdleChecker":
+		if e.ComplexityRoot.Mutation.CreateIdleChecker == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createIdleChecker_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateIdleChecker(childComplexity, args["input"].(idle.CreateIdleCheckerInput)), true
 	case "Mutation.createInvitation":
 		if e.ComplexityRoot.Mutation.CreateInvitation == nil {
 			break
@@ -3823,6 +4191,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteIdentityProvider(childComplexity, args["input"].(oidc.DeleteIdentityProviderInput)), true
+	case "Mutation.deleteIdleChecker":
+		if e.ComplexityRoot.Mutation.DeleteIdleChecker == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteIdleChecker_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteIdleChecker(childComplexity, args["input"].(idle.DeleteIdleCheckerInput)), true
 	case "Mutation.deleteKeypair":
 		if e.ComplexityRoot.Mutation.DeleteKeypair == nil {
 			break
@@ -4230,6 +4609,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.SetRetention(childComplexity, args["input"].(audit.SetRetentionInput)), true
+	case "Mutation.setSessionIdleExempt":
+		if e.ComplexityRoot.Mutation.SetSessionIdleExempt == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_setSessionIdleExempt_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SetSessionIdleExempt(childComplexity, args["input"].(session.SetSessionIdleExemptInput)), true
 	case "Mutation.setShareWeight":
 		if e.ComplexityRoot.Mutation.SetShareWeight == nil {
 			break
@@ -4269,6 +4659,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.TerminateSession(childComplexity, args["input"].(session.TerminateSessionInput)), true
+	case "Mutation.unbindIdleChecker":
+		if e.ComplexityRoot.Mutation.UnbindIdleChecker == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_unbindIdleChecker_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UnbindIdleChecker(childComplexity, args["input"].(idle.UnbindIdleCheckerInput)), true
 	case "Mutation.updateAgent":
 		if e.ComplexityRoot.Mutation.UpdateAgent == nil {
 			break
@@ -4302,6 +4703,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateIdentityProvider(childComplexity, args["input"].(oidc.UpdateIdentityProviderInput)), true
+	case "Mutation.updateIdleChecker":
+		if e.ComplexityRoot.Mutation.UpdateIdleChecker == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateIdleChecker_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateIdleChecker(childComplexity, args["input"].(idle.UpdateIdleCheckerInput)), true
 	case "Mutation.updateKeypair":
 		if e.ComplexityRoot.Mutation.UpdateKeypair == nil {
 			break
@@ -4798,6 +5210,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.IdentityProviders(childComplexity), true
+	case "Query.idleCheckers":
+		if e.ComplexityRoot.Query.IdleCheckers == nil {
+			break
+		}
+
+		args, err := ec.field_Query_idleCheckers_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.IdleCheckers(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.IdleCheckerOrder), args["where"].(*ent.IdleCheckerWhereInput)), true
+	case "Query.idleDryRun":
+		if e.ComplexityRoot.Query.IdleDryRun == nil {
+			break
+		}
+
+		args, err := ec.field_Query_idleDryRun_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.IdleDryRun(childComplexity, args["checker"].(*uuid.UUID), args["input"].(*idle.CreateIdleCheckerInput), args["domain"].(*uuid.UUID), args["project"].(*uuid.UUID), args["resourceGroup"].(*uuid.UUID)), true
 	case "Query.images":
 		if e.ComplexityRoot.Query.Images == nil {
 			break
@@ -5981,6 +6415,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Session.ID(childComplexity), true
+	case "Session.idle":
+		if e.ComplexityRoot.Session.Idle == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.Idle(childComplexity), true
+	case "Session.idleExempt":
+		if e.ComplexityRoot.Session.IdleExempt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.IdleExempt(childComplexity), true
 	case "Session.image":
 		if e.ComplexityRoot.Session.Image == nil {
 			break
@@ -6243,6 +6689,37 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SessionEvent.ToStatus(childComplexity), true
+
+	case "SessionIdle.checker":
+		if e.ComplexityRoot.SessionIdle.Checker == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionIdle.Checker(childComplexity), true
+	case "SessionIdle.endsAt":
+		if e.ComplexityRoot.SessionIdle.EndsAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionIdle.EndsAt(childComplexity), true
+	case "SessionIdle.kind":
+		if e.ComplexityRoot.SessionIdle.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionIdle.Kind(childComplexity), true
+	case "SessionIdle.reason":
+		if e.ComplexityRoot.SessionIdle.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionIdle.Reason(childComplexity), true
+	case "SessionIdle.warnedAt":
+		if e.ComplexityRoot.SessionIdle.WarnedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionIdle.WarnedAt(childComplexity), true
 
 	case "SessionMount.id":
 		if e.ComplexityRoot.SessionMount.ID == nil {
@@ -7158,6 +7635,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputAttachResourcePolicyInput,
 		ec.unmarshalInputAuditEntryOrder,
 		ec.unmarshalInputAuditEntryWhereInput,
+		ec.unmarshalInputBindIdleCheckerInput,
 		ec.unmarshalInputCancelTaskInput,
 		ec.unmarshalInputChangePasswordInput,
 		ec.unmarshalInputConfirmTotpInput,
@@ -7165,6 +7643,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputCreateDomainInput,
 		ec.unmarshalInputCreateDownloadInput,
 		ec.unmarshalInputCreateIdentityProviderInput,
+		ec.unmarshalInputCreateIdleCheckerInput,
 		ec.unmarshalInputCreateInvitationInput,
 		ec.unmarshalInputCreateJoinTokenInput,
 		ec.unmarshalInputCreateKeypairInput,
@@ -7181,6 +7660,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputCreateVfolderInput,
 		ec.unmarshalInputDeleteFilesInput,
 		ec.unmarshalInputDeleteIdentityProviderInput,
+		ec.unmarshalInputDeleteIdleCheckerInput,
 		ec.unmarshalInputDeleteKeypairInput,
 		ec.unmarshalInputDeleteResourceGroupInput,
 		ec.unmarshalInputDeleteResourcePolicyInput,
@@ -7197,6 +7677,9 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputForgetImageInput,
 		ec.unmarshalInputGrantResourceGroupInput,
 		ec.unmarshalInputGrantRoleInput,
+		ec.unmarshalInputIdleCheckerOrder,
+		ec.unmarshalInputIdleCheckerWhereInput,
+		ec.unmarshalInputIdleThresholdInput,
 		ec.unmarshalInputImageOrder,
 		ec.unmarshalInputImageWhereInput,
 		ec.unmarshalInputImportUsersInput,
@@ -7242,14 +7725,17 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputSessionWhereInput,
 		ec.unmarshalInputSetMembershipInput,
 		ec.unmarshalInputSetRetentionInput,
+		ec.unmarshalInputSetSessionIdleExemptInput,
 		ec.unmarshalInputSetShareWeightInput,
 		ec.unmarshalInputSetVolumeGrantInput,
 		ec.unmarshalInputTaskOrder,
 		ec.unmarshalInputTaskWhereInput,
 		ec.unmarshalInputTerminateSessionInput,
+		ec.unmarshalInputUnbindIdleCheckerInput,
 		ec.unmarshalInputUpdateAgentInput,
 		ec.unmarshalInputUpdateDomainInput,
 		ec.unmarshalInputUpdateIdentityProviderInput,
+		ec.unmarshalInputUpdateIdleCheckerInput,
 		ec.unmarshalInputUpdateKeypairInput,
 		ec.unmarshalInputUpdateProfileInput,
 		ec.unmarshalInputUpdateProjectInput,
@@ -8054,6 +8540,196 @@ extend type Mutation {
   "Adds a member or changes whether it administers the project."
   setMembership(input: SetMembershipInput!): MembershipPayload! @allow(to: USER, scope: admin)
   removeMembership(input: RemoveMembershipInput!): MembershipPayload! @allow(to: USER, scope: admin)
+}
+`, BuiltIn: false},
+	{Name: "../idle.graphql", Input: `enum IdleKind {
+  "How long it runs."
+  lifetime
+  "How long no terminal is open, no command runs and nothing moves on its ports."
+  network
+  "How much of its slots it uses on average, over a window."
+  utilization
+  "How full the memory of its accelerators gets, over a window."
+  memory
+}
+
+enum IdleMatch {
+  "All kinds of slots that are named and that a session has are at or below their threshold."
+  all
+  "One of them is enough."
+  any
+}
+
+"A rule by which sessions that are of no use any more are ended. It is in force where it is bound."
+type IdleChecker implements Node @allow(to: USER) {
+  id: ID!
+  name: String!
+  description: String!
+  kind: IdleKind!
+  enabled: Boolean!
+  "Seconds: of life, without traffic, or the window that is looked at."
+  timeout: Int!
+  "Seconds that a new session is left alone."
+  grace: Int!
+  "Seconds that the sessions of a new user are left alone."
+  newUserGrace: Int!
+  "Seconds between the warning and the end."
+  warning: Int!
+  match: IdleMatch!
+  "Of utilization and memory."
+  thresholds: [IdleThreshold!]!
+  sessionTypes: [String!]!
+  "What it binds, as far as in sight; without any, nothing."
+  bindings: [IdleBinding!]!
+  createdAt: Time!
+}
+
+"The most use at which a kind of slot counts as unused."
+type IdleThreshold @allow(to: USER) {
+  "cpu, mem, or what the slots of an accelerator begin with, such as cuda."
+  slot: String!
+  "0 to 100."
+  percent: Float!
+}
+
+"A checker binds the sessions of one domain, project or resource group, or without any of them all."
+type IdleBinding implements Node @allow(to: USER) {
+  id: ID!
+  checker: IdleChecker
+  "Null when out of sight, as are the two below."
+  domain: Domain
+  project: Project
+  resourceGroup: ResourceGroup
+  "True: it binds all sessions."
+  everywhere: Boolean!
+  createdAt: Time!
+}
+
+"What would end a session next for being of no use."
+type SessionIdle @allow(to: USER) {
+  "Name of the checker, or of the policy with an idle timeout."
+  checker: String!
+  "lifetime, network, utilization or memory."
+  kind: String!
+  "When; use before that puts it off."
+  endsAt: Time!
+  "One sentence for people."
+  reason: String!
+  "When the owner was warned; null: not yet."
+  warnedAt: Time
+}
+
+extend type Session {
+  "What would end it next for being of no use; null when nothing would, as far as is known."
+  idle: SessionIdle
+  "Idle checks leave it alone."
+  idleExempt: Boolean!
+}
+
+extend enum TerminationReason {
+  "An idle check ended it."
+  idle
+}
+
+"What a checker would do at this moment to sessions in sight."
+type IdleDryRun @allow(to: ADMIN) {
+  "Running sessions that it would bind."
+  examined: Int!
+  "Of them, those that it would end now."
+  ending: Int!
+  "Of them, those that were not measured for long enough to tell."
+  unknown: Int!
+  "Of them, those that are exempt."
+  exempt: Int!
+  "Those that would end, the first first; at most 1000."
+  sessions: [IdleDryRunEnd!]!
+}
+
+type IdleDryRunEnd @allow(to: ADMIN) {
+  session: Session!
+  "Warnings aside; use before that would put it off."
+  endsAt: Time!
+  now: Boolean!
+  reason: String!
+}
+
+type IdleCheckerConnection @allow(to: USER) { edges: [IdleCheckerEdge] pageInfo: PageInfo! totalCount: Int! }
+type IdleCheckerEdge @allow(to: USER) { node: IdleChecker cursor: Cursor! }
+input IdleCheckerOrder { direction: OrderDirection! = ASC field: IdleCheckerOrderField! }
+enum IdleCheckerOrderField { NAME CREATED_AT }
+input IdleCheckerWhereInput { not: IdleCheckerWhereInput and: [IdleCheckerWhereInput!] or: [IdleCheckerWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String kind: IdleKind enabled: Boolean }
+
+extend type Query {
+  "Idle checkers that bind sessions of the viewer; all for superadmins."
+  idleCheckers(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [IdleCheckerOrder!], where: IdleCheckerWhereInput): IdleCheckerConnection! @allow(to: USER)
+  """
+  What a checker, or one to be made, would end now. It is tried where it is bound, or in the one place that is named;
+  one to be made everywhere unless a place is named.
+  """
+  idleDryRun(checker: ID, input: CreateIdleCheckerInput, domain: ID, project: ID, resourceGroup: ID): IdleDryRun! @allow(to: ADMIN)
+}
+
+input IdleThresholdInput { slot: String! percent: Float! }
+input CreateIdleCheckerInput {
+  name: String!
+  description: String
+  kind: IdleKind!
+  "Default true."
+  enabled: Boolean
+  "Seconds, 60 to 31536000."
+  timeout: Int!
+  "Seconds, 0 to 31536000; default 0."
+  grace: Int
+  "Seconds, 0 to 31536000; default 0."
+  newUserGrace: Int
+  "Seconds, 0 to the timeout; default 300, or half of the timeout when that is less."
+  warning: Int
+  "Default all."
+  match: IdleMatch
+  "At least one for utilization and memory, none for the others."
+  thresholds: [IdleThresholdInput!]
+  "Of interactive, batch and inference; default interactive."
+  sessionTypes: [String!]
+}
+"What is null stays as it is."
+input UpdateIdleCheckerInput {
+  id: ID!
+  name: String
+  description: String
+  enabled: Boolean
+  "Seconds, 60 to 31536000."
+  timeout: Int
+  "Seconds, 0 to 31536000."
+  grace: Int
+  "Seconds, 0 to 31536000."
+  newUserGrace: Int
+  "Seconds, 0 to the timeout."
+  warning: Int
+  match: IdleMatch
+  "In place of all that were there."
+  thresholds: [IdleThresholdInput!]
+  sessionTypes: [String!]
+}
+input DeleteIdleCheckerInput { id: ID! }
+"At most one of domain, project and resourceGroup; none of them is everywhere."
+input BindIdleCheckerInput { checker: ID! domain: ID project: ID resourceGroup: ID }
+"As it was bound."
+input UnbindIdleCheckerInput { checker: ID! domain: ID project: ID resourceGroup: ID }
+input SetSessionIdleExemptInput { id: ID! exempt: Boolean! }
+
+type IdleCheckerPayload @allow(to: USER) { checker: IdleChecker! }
+type DeleteIdleCheckerPayload @allow(to: USER) { id: ID! }
+
+extend type Mutation {
+  "Makes a checker; bind it to put it in force."
+  createIdleChecker(input: CreateIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: admin)
+  "Changes a checker, at once for all that it binds."
+  updateIdleChecker(input: UpdateIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: admin)
+  deleteIdleChecker(input: DeleteIdleCheckerInput!): DeleteIdleCheckerPayload! @allow(to: SUPERADMIN, scope: admin)
+  bindIdleChecker(input: BindIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: admin)
+  unbindIdleChecker(input: UnbindIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: admin)
+  "Takes a session out of all idle checks, or back in."
+  setSessionIdleExempt(input: SetSessionIdleExemptInput!): SessionPayload! @allow(to: ADMIN, scope: admin)
 }
 `, BuiltIn: false},
 	{Name: "../image.graphql", Input: `"A container registry that images come from."
@@ -9665,6 +10341,14 @@ func (ec *executionContext) childFields_DeleteFilesPayload(ctx context.Context, 
 	return nil, fmt.Errorf("no field named %q was found under type DeleteFilesPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteIdleCheckerPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteIdleCheckerPayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteIdleCheckerPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DeleteKeypairPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -10023,6 +10707,130 @@ func (ec *executionContext) childFields_IdentityProviderPayload(ctx context.Cont
 		return ec.fieldContext_IdentityProviderPayload_identityProvider(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type IdentityProviderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_IdleBinding(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_IdleBinding_id(ctx, field)
+	case "checker":
+		return ec.fieldContext_IdleBinding_checker(ctx, field)
+	case "domain":
+		return ec.fieldContext_IdleBinding_domain(ctx, field)
+	case "project":
+		return ec.fieldContext_IdleBinding_project(ctx, field)
+	case "resourceGroup":
+		return ec.fieldContext_IdleBinding_resourceGroup(ctx, field)
+	case "everywhere":
+		return ec.fieldContext_IdleBinding_everywhere(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_IdleBinding_createdAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type IdleBinding", field.Name)
+}
+
+func (ec *executionContext) childFields_IdleChecker(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_IdleChecker_id(ctx, field)
+	case "name":
+		return ec.fieldContext_IdleChecker_name(ctx, field)
+	case "description":
+		return ec.fieldContext_IdleChecker_description(ctx, field)
+	case "kind":
+		return ec.fieldContext_IdleChecker_kind(ctx, field)
+	case "enabled":
+		return ec.fieldContext_IdleChecker_enabled(ctx, field)
+	case "timeout":
+		return ec.fieldContext_IdleChecker_timeout(ctx, field)
+	case "grace":
+		return ec.fieldContext_IdleChecker_grace(ctx, field)
+	case "newUserGrace":
+		return ec.fieldContext_IdleChecker_newUserGrace(ctx, field)
+	case "warning":
+		return ec.fieldContext_IdleChecker_warning(ctx, field)
+	case "match":
+		return ec.fieldContext_IdleChecker_match(ctx, field)
+	case "thresholds":
+		return ec.fieldContext_IdleChecker_thresholds(ctx, field)
+	case "sessionTypes":
+		return ec.fieldContext_IdleChecker_sessionTypes(ctx, field)
+	case "bindings":
+		return ec.fieldContext_IdleChecker_bindings(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_IdleChecker_createdAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type IdleChecker", field.Name)
+}
+
+func (ec *executionContext) childFields_IdleCheckerConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_IdleCheckerConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_IdleCheckerConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_IdleCheckerConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type IdleCheckerConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_IdleCheckerEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_IdleCheckerEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_IdleCheckerEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type IdleCheckerEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_IdleCheckerPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "checker":
+		return ec.fieldContext_IdleCheckerPayload_checker(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type IdleCheckerPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_IdleDryRun(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "examined":
+		return ec.fieldContext_IdleDryRun_examined(ctx, field)
+	case "ending":
+		return ec.fieldContext_IdleDryRun_ending(ctx, field)
+	case "unknown":
+		return ec.fieldContext_IdleDryRun_unknown(ctx, field)
+	case "exempt":
+		return ec.fieldContext_IdleDryRun_exempt(ctx, field)
+	case "sessions":
+		return ec.fieldContext_IdleDryRun_sessions(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type IdleDryRun", field.Name)
+}
+
+func (ec *executionContext) childFields_IdleDryRunEnd(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "session":
+		return ec.fieldContext_IdleDryRunEnd_session(ctx, field)
+	case "endsAt":
+		return ec.fieldContext_IdleDryRunEnd_endsAt(ctx, field)
+	case "now":
+		return ec.fieldContext_IdleDryRunEnd_now(ctx, field)
+	case "reason":
+		return ec.fieldContext_IdleDryRunEnd_reason(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type IdleDryRunEnd", field.Name)
+}
+
+func (ec *executionContext) childFields_IdleThreshold(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "slot":
+		return ec.fieldContext_IdleThreshold_slot(ctx, field)
+	case "percent":
+		return ec.fieldContext_IdleThreshold_percent(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type IdleThreshold", field.Name)
 }
 
 func (ec *executionContext) childFields_Image(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -11165,6 +11973,10 @@ func (ec *executionContext) childFields_Session(ctx context.Context, field graph
 		return ec.fieldContext_Session_pending(ctx, field)
 	case "usage":
 		return ec.fieldContext_Session_usage(ctx, field)
+	case "idle":
+		return ec.fieldContext_Session_idle(ctx, field)
+	case "idleExempt":
+		return ec.fieldContext_Session_idleExempt(ctx, field)
 	case "permissions":
 		return ec.fieldContext_Session_permissions(ctx, field)
 	}
@@ -11233,6 +12045,22 @@ func (ec *executionContext) childFields_SessionEvent(ctx context.Context, field 
 		return ec.fieldContext_SessionEvent_steps(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SessionEvent", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionIdle(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "checker":
+		return ec.fieldContext_SessionIdle_checker(ctx, field)
+	case "kind":
+		return ec.fieldContext_SessionIdle_kind(ctx, field)
+	case "endsAt":
+		return ec.fieldContext_SessionIdle_endsAt(ctx, field)
+	case "reason":
+		return ec.fieldContext_SessionIdle_reason(ctx, field)
+	case "warnedAt":
+		return ec.fieldContext_SessionIdle_warnedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionIdle", field.Name)
 }
 
 func (ec *executionContext) childFields_SessionMount(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -11923,6 +12751,20 @@ func (ec *executionContext) field_Mutation_attachResourcePolicy_args(ctx context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_bindIdleChecker_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (idle.BindIdleCheckerInput, error) {
+			return ec.unmarshalNBindIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐBindIdleCheckerInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_cancelTask_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -12013,6 +12855,20 @@ func (ec *executionContext) field_Mutation_createIdentityProvider_args(ctx conte
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (oidc.CreateIdentityProviderInput, error) {
 			return ec.unmarshalNCreateIdentityProviderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐCreateIdentityProviderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createIdleChecker_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (idle.CreateIdleCheckerInput, error) {
+			return ec.unmarshalNCreateIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐCreateIdleCheckerInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -12237,6 +13093,20 @@ func (ec *executionContext) field_Mutation_deleteIdentityProvider_args(ctx conte
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (oidc.DeleteIdentityProviderInput, error) {
 			return ec.unmarshalNDeleteIdentityProviderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐDeleteIdentityProviderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteIdleChecker_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (idle.DeleteIdleCheckerInput, error) {
+			return ec.unmarshalNDeleteIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐDeleteIdleCheckerInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -12763,6 +13633,20 @@ func (ec *executionContext) field_Mutation_setRetention_args(ctx context.Context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_setSessionIdleExempt_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (session.SetSessionIdleExemptInput, error) {
+			return ec.unmarshalNSetSessionIdleExemptInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐSetSessionIdleExemptInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_setShareWeight_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -12805,6 +13689,20 @@ func (ec *executionContext) field_Mutation_terminateSession_args(ctx context.Con
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_unbindIdleChecker_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (idle.UnbindIdleCheckerInput, error) {
+			return ec.unmarshalNUnbindIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐUnbindIdleCheckerInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_updateAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -12839,6 +13737,20 @@ func (ec *executionContext) field_Mutation_updateIdentityProvider_args(ctx conte
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (oidc.UpdateIdentityProviderInput, error) {
 			return ec.unmarshalNUpdateIdentityProviderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐUpdateIdentityProviderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateIdleChecker_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (idle.UpdateIdleCheckerInput, error) {
+			return ec.unmarshalNUpdateIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐUpdateIdleCheckerInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -13340,6 +14252,106 @@ func (ec *executionContext) field_Query_effectiveLimits_args(ctx context.Context
 		return nil, err
 	}
 	args["resourceGroup"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_idleCheckers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.IdleCheckerOrder, error) {
+			return ec.unmarshalOIdleCheckerOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.IdleCheckerWhereInput, error) {
+			return ec.unmarshalOIdleCheckerWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_idleDryRun_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "checker",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["checker"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (*idle.CreateIdleCheckerInput, error) {
+			return ec.unmarshalOCreateIdleCheckerInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐCreateIdleCheckerInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "domain",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["domain"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "project",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["project"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "resourceGroup",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["resourceGroup"] = arg4
 	return args, nil
 }
 
@@ -16507,6 +17519,29 @@ func (ec *executionContext) fieldContext_DeleteFilesPayload_results(_ context.Co
 	return fc, nil
 }
 
+func (ec *executionContext) _DeleteIdleCheckerPayload_id(ctx context.Context, field graphql.CollectedField, obj *idle.DeleteIdleCheckerPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteIdleCheckerPayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteIdleCheckerPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteIdleCheckerPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _DeleteKeypairPayload_id(ctx context.Context, field graphql.CollectedField, obj *auth.DeleteKeypairPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -19082,6 +20117,988 @@ func (ec *executionContext) fieldContext_IdentityProviderPayload_identityProvide
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _IdleBinding_id(ctx context.Context, field graphql.CollectedField, obj *ent.IdleBinding) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleBinding_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleBinding_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleBinding", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _IdleBinding_checker(ctx context.Context, field graphql.CollectedField, obj *ent.IdleBinding) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleBinding_checker(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Checker(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.IdleChecker) graphql.Marshaler {
+			return ec.marshalOIdleChecker2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleChecker(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_IdleBinding_checker(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdleBinding",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdleChecker(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdleBinding_domain(ctx context.Context, field graphql.CollectedField, obj *ent.IdleBinding) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleBinding_domain(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Domain(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Domain) graphql.Marshaler {
+			return ec.marshalODomain2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomain(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_IdleBinding_domain(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdleBinding",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Domain(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdleBinding_project(ctx context.Context, field graphql.CollectedField, obj *ent.IdleBinding) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleBinding_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Project(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_IdleBinding_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdleBinding",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdleBinding_resourceGroup(ctx context.Context, field graphql.CollectedField, obj *ent.IdleBinding) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleBinding_resourceGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceGroup(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ResourceGroup) graphql.Marshaler {
+			return ec.marshalOResourceGroup2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroup(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_IdleBinding_resourceGroup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdleBinding",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceGroup(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdleBinding_everywhere(ctx context.Context, field graphql.CollectedField, obj *ent.IdleBinding) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleBinding_everywhere(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.IdleBinding().Everywhere(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleBinding_everywhere(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleBinding", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _IdleBinding_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.IdleBinding) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleBinding_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleBinding_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleBinding", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _IdleChecker_id(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleChecker_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleChecker_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleChecker", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _IdleChecker_name(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleChecker_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleChecker_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleChecker", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _IdleChecker_description(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleChecker_description(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Description, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleChecker_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleChecker", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _IdleChecker_kind(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleChecker_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v idlechecker.Kind) graphql.Marshaler {
+			return ec.marshalNIdleKind2githubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleChecker_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleChecker", field, false, false, errors.New("field of type IdleKind does not have child fields"))
+}
+
+func (ec *executionContext) _IdleChecker_enabled(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleChecker_enabled(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Enabled, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleChecker_enabled(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleChecker", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _IdleChecker_timeout(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleChecker_timeout(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Timeout, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleChecker_timeout(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleChecker", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _IdleChecker_grace(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleChecker_grace(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Grace, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleChecker_grace(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleChecker", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _IdleChecker_newUserGrace(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleChecker_newUserGrace(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.NewUserGrace, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleChecker_newUserGrace(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleChecker", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _IdleChecker_warning(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleChecker_warning(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Warning, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleChecker_warning(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleChecker", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _IdleChecker_match(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleChecker_match(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Match, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v idlechecker.Match) graphql.Marshaler {
+			return ec.marshalNIdleMatch2githubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐMatch(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleChecker_match(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleChecker", field, false, false, errors.New("field of type IdleMatch does not have child fields"))
+}
+
+func (ec *executionContext) _IdleChecker_thresholds(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleChecker_thresholds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.IdleChecker().Thresholds(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*idle.Threshold) graphql.Marshaler {
+			return ec.marshalNIdleThreshold2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐThresholdᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleChecker_thresholds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdleChecker",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdleThreshold(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdleChecker_sessionTypes(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleChecker_sessionTypes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SessionTypes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleChecker_sessionTypes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleChecker", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _IdleChecker_bindings(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleChecker_bindings(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Bindings(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.IdleBinding) graphql.Marshaler {
+			return ec.marshalNIdleBinding2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleBindingᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleChecker_bindings(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdleChecker",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdleBinding(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdleChecker_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleChecker_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleChecker_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleChecker", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _IdleCheckerConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.IdleCheckerConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleCheckerConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.IdleCheckerEdge) graphql.Marshaler {
+			return ec.marshalOIdleCheckerEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_IdleCheckerConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdleCheckerConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdleCheckerEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdleCheckerConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.IdleCheckerConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleCheckerConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.PageInfo[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleCheckerConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdleCheckerConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdleCheckerConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.IdleCheckerConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleCheckerConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleCheckerConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleCheckerConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _IdleCheckerEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.IdleCheckerEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleCheckerEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.IdleChecker) graphql.Marshaler {
+			return ec.marshalOIdleChecker2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleChecker(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_IdleCheckerEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdleCheckerEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdleChecker(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdleCheckerEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.IdleCheckerEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleCheckerEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleCheckerEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleCheckerEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _IdleCheckerPayload_checker(ctx context.Context, field graphql.CollectedField, obj *idle.IdleCheckerPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleCheckerPayload_checker(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Checker, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.IdleChecker) graphql.Marshaler {
+			return ec.marshalNIdleChecker2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleChecker(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleCheckerPayload_checker(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdleCheckerPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdleChecker(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdleDryRun_examined(ctx context.Context, field graphql.CollectedField, obj *idle.Trial) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleDryRun_examined(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Examined, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleDryRun_examined(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleDryRun", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _IdleDryRun_ending(ctx context.Context, field graphql.CollectedField, obj *idle.Trial) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleDryRun_ending(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Ending, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleDryRun_ending(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleDryRun", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _IdleDryRun_unknown(ctx context.Context, field graphql.CollectedField, obj *idle.Trial) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleDryRun_unknown(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Unknown, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleDryRun_unknown(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleDryRun", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _IdleDryRun_exempt(ctx context.Context, field graphql.CollectedField, obj *idle.Trial) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleDryRun_exempt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Exempt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleDryRun_exempt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleDryRun", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _IdleDryRun_sessions(ctx context.Context, field graphql.CollectedField, obj *idle.Trial) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleDryRun_sessions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Sessions, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*idle.TrialEnd) graphql.Marshaler {
+			return ec.marshalNIdleDryRunEnd2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐTrialEndᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleDryRun_sessions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdleDryRun",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdleDryRunEnd(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdleDryRunEnd_session(ctx context.Context, field graphql.CollectedField, obj *idle.TrialEnd) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleDryRunEnd_session(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Session, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Session) graphql.Marshaler {
+			return ec.marshalNSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSession(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleDryRunEnd_session(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdleDryRunEnd",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Session(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdleDryRunEnd_endsAt(ctx context.Context, field graphql.CollectedField, obj *idle.TrialEnd) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleDryRunEnd_endsAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EndsAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleDryRunEnd_endsAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleDryRunEnd", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _IdleDryRunEnd_now(ctx context.Context, field graphql.CollectedField, obj *idle.TrialEnd) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleDryRunEnd_now(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Now, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleDryRunEnd_now(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleDryRunEnd", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _IdleDryRunEnd_reason(ctx context.Context, field graphql.CollectedField, obj *idle.TrialEnd) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleDryRunEnd_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleDryRunEnd_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleDryRunEnd", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _IdleThreshold_slot(ctx context.Context, field graphql.CollectedField, obj *idle.Threshold) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleThreshold_slot(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Slot, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleThreshold_slot(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleThreshold", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _IdleThreshold_percent(ctx context.Context, field graphql.CollectedField, obj *idle.Threshold) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleThreshold_percent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Percent, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleThreshold_percent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleThreshold", field, false, false, errors.New("field of type Float does not have child fields"))
 }
 
 func (ec *executionContext) _Image_id(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
@@ -23167,6 +25184,270 @@ func (ec *executionContext) fieldContext_Mutation_removeMembership(ctx context.C
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_removeMembership_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createIdleChecker(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createIdleChecker(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateIdleChecker(ctx, fc.Args["input"].(idle.CreateIdleCheckerInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *idle.IdleCheckerPayload) graphql.Marshaler {
+			return ec.marshalNIdleCheckerPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐIdleCheckerPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createIdleChecker(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdleCheckerPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createIdleChecker_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateIdleChecker(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateIdleChecker(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateIdleChecker(ctx, fc.Args["input"].(idle.UpdateIdleCheckerInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *idle.IdleCheckerPayload) graphql.Marshaler {
+			return ec.marshalNIdleCheckerPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐIdleCheckerPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateIdleChecker(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdleCheckerPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateIdleChecker_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteIdleChecker(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteIdleChecker(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteIdleChecker(ctx, fc.Args["input"].(idle.DeleteIdleCheckerInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *idle.DeleteIdleCheckerPayload) graphql.Marshaler {
+			return ec.marshalNDeleteIdleCheckerPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐDeleteIdleCheckerPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteIdleChecker(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteIdleCheckerPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteIdleChecker_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_bindIdleChecker(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_bindIdleChecker(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().BindIdleChecker(ctx, fc.Args["input"].(idle.BindIdleCheckerInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *idle.IdleCheckerPayload) graphql.Marshaler {
+			return ec.marshalNIdleCheckerPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐIdleCheckerPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_bindIdleChecker(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdleCheckerPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_bindIdleChecker_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_unbindIdleChecker(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_unbindIdleChecker(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UnbindIdleChecker(ctx, fc.Args["input"].(idle.UnbindIdleCheckerInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *idle.IdleCheckerPayload) graphql.Marshaler {
+			return ec.marshalNIdleCheckerPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐIdleCheckerPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_unbindIdleChecker(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdleCheckerPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_unbindIdleChecker_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_setSessionIdleExempt(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setSessionIdleExempt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetSessionIdleExempt(ctx, fc.Args["input"].(session.SetSessionIdleExemptInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *session.SessionPayload) graphql.Marshaler {
+			return ec.marshalNSessionPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐSessionPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_setSessionIdleExempt(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setSessionIdleExempt_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -27630,6 +29911,94 @@ func (ec *executionContext) fieldContext_Query_users(ctx context.Context, field 
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_users_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_idleCheckers(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_idleCheckers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().IdleCheckers(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.IdleCheckerOrder), fc.Args["where"].(*ent.IdleCheckerWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.IdleCheckerConnection) graphql.Marshaler {
+			return ec.marshalNIdleCheckerConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_idleCheckers(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdleCheckerConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_idleCheckers_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_idleDryRun(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_idleDryRun(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().IdleDryRun(ctx, fc.Args["checker"].(*uuid.UUID), fc.Args["input"].(*idle.CreateIdleCheckerInput), fc.Args["domain"].(*uuid.UUID), fc.Args["project"].(*uuid.UUID), fc.Args["resourceGroup"].(*uuid.UUID))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *idle.Trial) graphql.Marshaler {
+			return ec.marshalNIdleDryRun2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐTrial(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_idleDryRun(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdleDryRun(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_idleDryRun_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -32824,6 +35193,61 @@ func (ec *executionContext) fieldContext_Session_usage(_ context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Session_idle(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_idle(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Idle, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *report.Idle) graphql.Marshaler {
+			return ec.marshalOSessionIdle2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐIdle(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Session_idle(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Session",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionIdle(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Session_idleExempt(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_idleExempt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.IdleExempt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_idleExempt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _Session_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -33359,6 +35783,121 @@ func (ec *executionContext) fieldContext_SessionEvent_steps(_ context.Context, f
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _SessionIdle_checker(ctx context.Context, field graphql.CollectedField, obj *report.Idle) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionIdle_checker(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Checker, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionIdle_checker(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionIdle", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SessionIdle_kind(ctx context.Context, field graphql.CollectedField, obj *report.Idle) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionIdle_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionIdle_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionIdle", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SessionIdle_endsAt(ctx context.Context, field graphql.CollectedField, obj *report.Idle) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionIdle_endsAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EndsAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionIdle_endsAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionIdle", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _SessionIdle_reason(ctx context.Context, field graphql.CollectedField, obj *report.Idle) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionIdle_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionIdle_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionIdle", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SessionIdle_warnedAt(ctx context.Context, field graphql.CollectedField, obj *report.Idle) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionIdle_warnedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.WarnedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalOTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SessionIdle_warnedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionIdle", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
 func (ec *executionContext) _SessionMount_id(ctx context.Context, field graphql.CollectedField, obj *ent.SessionMount) (ret graphql.Marshaler) {
@@ -38674,6 +41213,57 @@ func (ec *executionContext) unmarshalInputAuditEntryWhereInput(ctx context.Conte
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputBindIdleCheckerInput(ctx context.Context, obj any) (idle.BindIdleCheckerInput, error) {
+	var it idle.BindIdleCheckerInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"checker", "domain", "project", "resourceGroup"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "checker":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("checker"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Checker = data
+		case "domain":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domain"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Domain = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "resourceGroup":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceGroup"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResourceGroup = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputCancelTaskInput(ctx context.Context, obj any) (task.CancelTaskInput, error) {
 	var it task.CancelTaskInput
 	if obj == nil {
@@ -38991,6 +41581,106 @@ func (ec *executionContext) unmarshalInputCreateIdentityProviderInput(ctx contex
 				return it, err
 			}
 			it.Project = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCreateIdleCheckerInput(ctx context.Context, obj any) (idle.CreateIdleCheckerInput, error) {
+	var it idle.CreateIdleCheckerInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "description", "kind", "enabled", "timeout", "grace", "newUserGrace", "warning", "match", "thresholds", "sessionTypes"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "kind":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kind"))
+			data, err := ec.unmarshalNIdleKind2githubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐKind(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kind = data
+		case "enabled":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enabled"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Enabled = data
+		case "timeout":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("timeout"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Timeout = data
+		case "grace":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("grace"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Grace = data
+		case "newUserGrace":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("newUserGrace"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NewUserGrace = data
+		case "warning":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("warning"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Warning = data
+		case "match":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("match"))
+			data, err := ec.unmarshalOIdleMatch2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐMatch(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Match = data
+		case "thresholds":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("thresholds"))
+			data, err := ec.unmarshalOIdleThresholdInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐThresholdᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Thresholds = data
+		case "sessionTypes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sessionTypes"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SessionTypes = data
 		}
 	}
 	return it, nil
@@ -39966,6 +42656,36 @@ func (ec *executionContext) unmarshalInputDeleteIdentityProviderInput(ctx contex
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputDeleteIdleCheckerInput(ctx context.Context, obj any) (idle.DeleteIdleCheckerInput, error) {
+	var it idle.DeleteIdleCheckerInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDeleteKeypairInput(ctx context.Context, obj any) (auth.DeleteKeypairInput, error) {
 	var it auth.DeleteKeypairInput
 	if obj == nil {
@@ -40645,6 +43365,170 @@ func (ec *executionContext) unmarshalInputGrantRoleInput(ctx context.Context, ob
 				return it, err
 			}
 			it.ScopeID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputIdleCheckerOrder(ctx context.Context, obj any) (ent.IdleCheckerOrder, error) {
+	var it ent.IdleCheckerOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNIdleCheckerOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputIdleCheckerWhereInput(ctx context.Context, obj any) (ent.IdleCheckerWhereInput, error) {
+	var it ent.IdleCheckerWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "kind", "enabled"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOIdleCheckerWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOIdleCheckerWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOIdleCheckerWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
+		case "kind":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kind"))
+			data, err := ec.unmarshalOIdleKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐKind(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kind = data
+		case "enabled":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enabled"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Enabled = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputIdleThresholdInput(ctx context.Context, obj any) (idle.Threshold, error) {
+	var it idle.Threshold
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"slot", "percent"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "slot":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("slot"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Slot = data
+		case "percent":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("percent"))
+			data, err := ec.unmarshalNFloat2float64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Percent = data
 		}
 	}
 	return it, nil
@@ -42827,6 +45711,43 @@ func (ec *executionContext) unmarshalInputSetRetentionInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputSetSessionIdleExemptInput(ctx context.Context, obj any) (session.SetSessionIdleExemptInput, error) {
+	var it session.SetSessionIdleExemptInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "exempt"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "exempt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("exempt"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Exempt = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputSetShareWeightInput(ctx context.Context, obj any) (group.SetShareWeightInput, error) {
 	var it group.SetShareWeightInput
 	if obj == nil {
@@ -43114,6 +46035,57 @@ func (ec *executionContext) unmarshalInputTerminateSessionInput(ctx context.Cont
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUnbindIdleCheckerInput(ctx context.Context, obj any) (idle.UnbindIdleCheckerInput, error) {
+	var it idle.UnbindIdleCheckerInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"checker", "domain", "project", "resourceGroup"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "checker":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("checker"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Checker = data
+		case "domain":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domain"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Domain = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "resourceGroup":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceGroup"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResourceGroup = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputUpdateAgentInput(ctx context.Context, obj any) (agents.UpdateAgentInput, error) {
 	var it agents.UpdateAgentInput
 	if obj == nil {
@@ -43339,6 +46311,106 @@ func (ec *executionContext) unmarshalInputUpdateIdentityProviderInput(ctx contex
 				return it, err
 			}
 			it.ClearProject = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateIdleCheckerInput(ctx context.Context, obj any) (idle.UpdateIdleCheckerInput, error) {
+	var it idle.UpdateIdleCheckerInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "description", "enabled", "timeout", "grace", "newUserGrace", "warning", "match", "thresholds", "sessionTypes"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "enabled":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enabled"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Enabled = data
+		case "timeout":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("timeout"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Timeout = data
+		case "grace":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("grace"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Grace = data
+		case "newUserGrace":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("newUserGrace"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NewUserGrace = data
+		case "warning":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("warning"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Warning = data
+		case "match":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("match"))
+			data, err := ec.unmarshalOIdleMatch2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐMatch(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Match = data
+		case "thresholds":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("thresholds"))
+			data, err := ec.unmarshalOIdleThresholdInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐThresholdᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Thresholds = data
+		case "sessionTypes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sessionTypes"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SessionTypes = data
 		}
 	}
 	return it, nil
@@ -44496,6 +47568,16 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Image(ctx, sel, obj)
+	case *ent.IdleChecker:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._IdleChecker(ctx, sel, obj)
+	case *ent.IdleBinding:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._IdleBinding(ctx, sel, obj)
 	case *ent.IdentityProvider:
 		if obj == nil {
 			return graphql.Null
@@ -45925,6 +49007,44 @@ func (ec *executionContext) _DeleteFilesPayload(ctx context.Context, sel ast.Sel
 			out.Values[i] = graphql.MarshalString("DeleteFilesPayload")
 		case "results":
 			out.Values[i] = ec._DeleteFilesPayload_results(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteIdleCheckerPayloadImplementors = []string{"DeleteIdleCheckerPayload"}
+
+func (ec *executionContext) _DeleteIdleCheckerPayload(ctx context.Context, sel ast.SelectionSet, obj *idle.DeleteIdleCheckerPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteIdleCheckerPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteIdleCheckerPayload")
+		case "id":
+			out.Values[i] = ec._DeleteIdleCheckerPayload_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -47821,6 +50941,691 @@ func (ec *executionContext) _IdentityProviderPayload(ctx context.Context, sel as
 			out.Values[i] = graphql.MarshalString("IdentityProviderPayload")
 		case "identityProvider":
 			out.Values[i] = ec._IdentityProviderPayload_identityProvider(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var idleBindingImplementors = []string{"IdleBinding", "Node"}
+
+func (ec *executionContext) _IdleBinding(ctx context.Context, sel ast.SelectionSet, obj *ent.IdleBinding) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, idleBindingImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("IdleBinding")
+		case "id":
+			out.Values[i] = ec._IdleBinding_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "checker":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._IdleBinding_checker(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "domain":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._IdleBinding_domain(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "project":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._IdleBinding_project(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "resourceGroup":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._IdleBinding_resourceGroup(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "everywhere":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._IdleBinding_everywhere(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "createdAt":
+			out.Values[i] = ec._IdleBinding_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var idleCheckerImplementors = []string{"IdleChecker", "Node"}
+
+func (ec *executionContext) _IdleChecker(ctx context.Context, sel ast.SelectionSet, obj *ent.IdleChecker) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, idleCheckerImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("IdleChecker")
+		case "id":
+			out.Values[i] = ec._IdleChecker_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "name":
+			out.Values[i] = ec._IdleChecker_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "description":
+			out.Values[i] = ec._IdleChecker_description(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "kind":
+			out.Values[i] = ec._IdleChecker_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "enabled":
+			out.Values[i] = ec._IdleChecker_enabled(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "timeout":
+			out.Values[i] = ec._IdleChecker_timeout(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "grace":
+			out.Values[i] = ec._IdleChecker_grace(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "newUserGrace":
+			out.Values[i] = ec._IdleChecker_newUserGrace(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "warning":
+			out.Values[i] = ec._IdleChecker_warning(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "match":
+			out.Values[i] = ec._IdleChecker_match(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "thresholds":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._IdleChecker_thresholds(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "sessionTypes":
+			out.Values[i] = ec._IdleChecker_sessionTypes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "bindings":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._IdleChecker_bindings(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "createdAt":
+			out.Values[i] = ec._IdleChecker_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var idleCheckerConnectionImplementors = []string{"IdleCheckerConnection"}
+
+func (ec *executionContext) _IdleCheckerConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.IdleCheckerConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, idleCheckerConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("IdleCheckerConnection")
+		case "edges":
+			out.Values[i] = ec._IdleCheckerConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._IdleCheckerConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._IdleCheckerConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var idleCheckerEdgeImplementors = []string{"IdleCheckerEdge"}
+
+func (ec *executionContext) _IdleCheckerEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.IdleCheckerEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, idleCheckerEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("IdleCheckerEdge")
+		case "node":
+			out.Values[i] = ec._IdleCheckerEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._IdleCheckerEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var idleCheckerPayloadImplementors = []string{"IdleCheckerPayload"}
+
+func (ec *executionContext) _IdleCheckerPayload(ctx context.Context, sel ast.SelectionSet, obj *idle.IdleCheckerPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, idleCheckerPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("IdleCheckerPayload")
+		case "checker":
+			out.Values[i] = ec._IdleCheckerPayload_checker(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var idleDryRunImplementors = []string{"IdleDryRun"}
+
+func (ec *executionContext) _IdleDryRun(ctx context.Context, sel ast.SelectionSet, obj *idle.Trial) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, idleDryRunImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("IdleDryRun")
+		case "examined":
+			out.Values[i] = ec._IdleDryRun_examined(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "ending":
+			out.Values[i] = ec._IdleDryRun_ending(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "unknown":
+			out.Values[i] = ec._IdleDryRun_unknown(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "exempt":
+			out.Values[i] = ec._IdleDryRun_exempt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "sessions":
+			out.Values[i] = ec._IdleDryRun_sessions(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var idleDryRunEndImplementors = []string{"IdleDryRunEnd"}
+
+func (ec *executionContext) _IdleDryRunEnd(ctx context.Context, sel ast.SelectionSet, obj *idle.TrialEnd) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, idleDryRunEndImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("IdleDryRunEnd")
+		case "session":
+			out.Values[i] = ec._IdleDryRunEnd_session(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "endsAt":
+			out.Values[i] = ec._IdleDryRunEnd_endsAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "now":
+			out.Values[i] = ec._IdleDryRunEnd_now(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._IdleDryRunEnd_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var idleThresholdImplementors = []string{"IdleThreshold"}
+
+func (ec *executionContext) _IdleThreshold(ctx context.Context, sel ast.SelectionSet, obj *idle.Threshold) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, idleThresholdImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("IdleThreshold")
+		case "slot":
+			out.Values[i] = ec._IdleThreshold_slot(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "percent":
+			out.Values[i] = ec._IdleThreshold_percent(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -49900,6 +53705,48 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "createIdleChecker":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createIdleChecker(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateIdleChecker":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateIdleChecker(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteIdleChecker":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteIdleChecker(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "bindIdleChecker":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_bindIdleChecker(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "unbindIdleChecker":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_unbindIdleChecker(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "setSessionIdleExempt":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setSessionIdleExempt(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "createRegistry":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createRegistry(ctx, field)
@@ -51755,6 +55602,50 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_users(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "idleCheckers":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_idleCheckers(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "idleDryRun":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_idleDryRun(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -55327,6 +59218,16 @@ func (ec *executionContext) _Session(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "idle":
+			out.Values[i] = ec._Session_idle(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "idleExempt":
+			out.Values[i] = ec._Session_idleExempt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "permissions":
 			field := field
 
@@ -55661,6 +59562,64 @@ func (ec *executionContext) _SessionEvent(ctx context.Context, sel ast.Selection
 		case "steps":
 			out.Values[i] = ec._SessionEvent_steps(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var sessionIdleImplementors = []string{"SessionIdle"}
+
+func (ec *executionContext) _SessionIdle(ctx context.Context, sel ast.SelectionSet, obj *report.Idle) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionIdleImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SessionIdle")
+		case "checker":
+			out.Values[i] = ec._SessionIdle_checker(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "kind":
+			out.Values[i] = ec._SessionIdle_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "endsAt":
+			out.Values[i] = ec._SessionIdle_endsAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._SessionIdle_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "warnedAt":
+			out.Values[i] = ec._SessionIdle_warnedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -59152,6 +63111,11 @@ func (ec *executionContext) unmarshalNAuditEntryWhereInput2ᚖgithubᚗcomᚋber
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNBindIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐBindIdleCheckerInput(ctx context.Context, v any) (idle.BindIdleCheckerInput, error) {
+	res, err := ec.unmarshalInputBindIdleCheckerInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNBoolean2bool(ctx context.Context, v any) (bool, error) {
 	res, err := graphql.UnmarshalBoolean(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -59210,6 +63174,11 @@ func (ec *executionContext) marshalNCreateDownloadPayload2ᚖgithubᚗcomᚋbert
 
 func (ec *executionContext) unmarshalNCreateIdentityProviderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐCreateIdentityProviderInput(ctx context.Context, v any) (oidc.CreateIdentityProviderInput, error) {
 	res, err := ec.unmarshalInputCreateIdentityProviderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNCreateIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐCreateIdleCheckerInput(ctx context.Context, v any) (idle.CreateIdleCheckerInput, error) {
+	res, err := ec.unmarshalInputCreateIdleCheckerInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -59321,6 +63290,21 @@ func (ec *executionContext) marshalNDeleteFilesPayload2ᚖgithubᚗcomᚋberthhq
 func (ec *executionContext) unmarshalNDeleteIdentityProviderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐDeleteIdentityProviderInput(ctx context.Context, v any) (oidc.DeleteIdentityProviderInput, error) {
 	res, err := ec.unmarshalInputDeleteIdentityProviderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDeleteIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐDeleteIdleCheckerInput(ctx context.Context, v any) (idle.DeleteIdleCheckerInput, error) {
+	res, err := ec.unmarshalInputDeleteIdleCheckerInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteIdleCheckerPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐDeleteIdleCheckerPayload(ctx context.Context, sel ast.SelectionSet, v *idle.DeleteIdleCheckerPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteIdleCheckerPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeleteKeypairInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐDeleteKeypairInput(ctx context.Context, v any) (auth.DeleteKeypairInput, error) {
@@ -59922,6 +63906,175 @@ func (ec *executionContext) marshalNIdentityProviderPayload2ᚖgithubᚗcomᚋbe
 		return graphql.Null
 	}
 	return ec._IdentityProviderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNIdleBinding2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleBindingᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.IdleBinding) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNIdleBinding2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleBinding(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNIdleBinding2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleBinding(ctx context.Context, sel ast.SelectionSet, v *ent.IdleBinding) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._IdleBinding(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNIdleChecker2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleChecker(ctx context.Context, sel ast.SelectionSet, v *ent.IdleChecker) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._IdleChecker(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNIdleCheckerConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerConnection(ctx context.Context, sel ast.SelectionSet, v *ent.IdleCheckerConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._IdleCheckerConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNIdleCheckerOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerOrder(ctx context.Context, v any) (*ent.IdleCheckerOrder, error) {
+	res, err := ec.unmarshalInputIdleCheckerOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNIdleCheckerOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerOrderField(ctx context.Context, v any) (*ent.IdleCheckerOrderField, error) {
+	var res = new(ent.IdleCheckerOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNIdleCheckerOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.IdleCheckerOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) marshalNIdleCheckerPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐIdleCheckerPayload(ctx context.Context, sel ast.SelectionSet, v *idle.IdleCheckerPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._IdleCheckerPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNIdleCheckerWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerWhereInput(ctx context.Context, v any) (*ent.IdleCheckerWhereInput, error) {
+	res, err := ec.unmarshalInputIdleCheckerWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNIdleDryRun2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐTrial(ctx context.Context, sel ast.SelectionSet, v *idle.Trial) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._IdleDryRun(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNIdleDryRunEnd2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐTrialEndᚄ(ctx context.Context, sel ast.SelectionSet, v []*idle.TrialEnd) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNIdleDryRunEnd2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐTrialEnd(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNIdleDryRunEnd2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐTrialEnd(ctx context.Context, sel ast.SelectionSet, v *idle.TrialEnd) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._IdleDryRunEnd(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNIdleKind2githubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐKind(ctx context.Context, v any) (idlechecker.Kind, error) {
+	var res idlechecker.Kind
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNIdleKind2githubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐKind(ctx context.Context, sel ast.SelectionSet, v idlechecker.Kind) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNIdleMatch2githubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐMatch(ctx context.Context, v any) (idlechecker.Match, error) {
+	var res idlechecker.Match
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNIdleMatch2githubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐMatch(ctx context.Context, sel ast.SelectionSet, v idlechecker.Match) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) marshalNIdleThreshold2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐThresholdᚄ(ctx context.Context, sel ast.SelectionSet, v []*idle.Threshold) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNIdleThreshold2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐThreshold(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNIdleThreshold2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐThreshold(ctx context.Context, sel ast.SelectionSet, v *idle.Threshold) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._IdleThreshold(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNIdleThresholdInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐThreshold(ctx context.Context, v any) (*idle.Threshold, error) {
+	res, err := ec.unmarshalInputIdleThresholdInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNImage2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImage(ctx context.Context, sel ast.SelectionSet, v *ent.Image) graphql.Marshaler {
@@ -61615,6 +65768,11 @@ func (ec *executionContext) unmarshalNSetRetentionInput2githubᚗcomᚋberthhq�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNSetSessionIdleExemptInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐSetSessionIdleExemptInput(ctx context.Context, v any) (session.SetSessionIdleExemptInput, error) {
+	res, err := ec.unmarshalInputSetSessionIdleExemptInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNSetShareWeightInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐSetShareWeightInput(ctx context.Context, v any) (group.SetShareWeightInput, error) {
 	res, err := ec.unmarshalInputSetShareWeightInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -61987,6 +66145,11 @@ func (ec *executionContext) marshalNTokenScope2ᚕgithubᚗcomᚋberthhqᚋberth
 	return ret
 }
 
+func (ec *executionContext) unmarshalNUnbindIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐUnbindIdleCheckerInput(ctx context.Context, v any) (idle.UnbindIdleCheckerInput, error) {
+	res, err := ec.unmarshalInputUnbindIdleCheckerInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNUnlistedSlots2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcepolicyᚐUnlistedSlots(ctx context.Context, v any) (resourcepolicy.UnlistedSlots, error) {
 	var res resourcepolicy.UnlistedSlots
 	err := res.UnmarshalGQL(v)
@@ -62009,6 +66172,11 @@ func (ec *executionContext) unmarshalNUpdateDomainInput2githubᚗcomᚋberthhq�
 
 func (ec *executionContext) unmarshalNUpdateIdentityProviderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐUpdateIdentityProviderInput(ctx context.Context, v any) (oidc.UpdateIdentityProviderInput, error) {
 	res, err := ec.unmarshalInputUpdateIdentityProviderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐUpdateIdleCheckerInput(ctx context.Context, v any) (idle.UpdateIdleCheckerInput, error) {
+	res, err := ec.unmarshalInputUpdateIdleCheckerInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -62806,6 +66974,14 @@ func (ec *executionContext) marshalOBoolean2ᚖbool(ctx context.Context, sel ast
 	return res
 }
 
+func (ec *executionContext) unmarshalOCreateIdleCheckerInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐCreateIdleCheckerInput(ctx context.Context, v any) (*idle.CreateIdleCheckerInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputCreateIdleCheckerInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
 	if v == nil {
 		return nil, nil
@@ -63095,6 +67271,124 @@ func (ec *executionContext) marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ct
 	_ = ctx
 	res := graphql.MarshalUUID(*v)
 	return res
+}
+
+func (ec *executionContext) marshalOIdleChecker2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleChecker(ctx context.Context, sel ast.SelectionSet, v *ent.IdleChecker) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._IdleChecker(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOIdleCheckerEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.IdleCheckerEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOIdleCheckerEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOIdleCheckerEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerEdge(ctx context.Context, sel ast.SelectionSet, v *ent.IdleCheckerEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._IdleCheckerEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOIdleCheckerOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerOrderᚄ(ctx context.Context, v any) ([]*ent.IdleCheckerOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.IdleCheckerOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNIdleCheckerOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOIdleCheckerWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerWhereInputᚄ(ctx context.Context, v any) ([]*ent.IdleCheckerWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.IdleCheckerWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNIdleCheckerWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOIdleCheckerWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleCheckerWhereInput(ctx context.Context, v any) (*ent.IdleCheckerWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputIdleCheckerWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOIdleKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐKind(ctx context.Context, v any) (*idlechecker.Kind, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(idlechecker.Kind)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOIdleKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐKind(ctx context.Context, sel ast.SelectionSet, v *idlechecker.Kind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalOIdleMatch2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐMatch(ctx context.Context, v any) (*idlechecker.Match, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(idlechecker.Match)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOIdleMatch2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐMatch(ctx context.Context, sel ast.SelectionSet, v *idlechecker.Match) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalOIdleThresholdInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐThresholdᚄ(ctx context.Context, v any) ([]*idle.Threshold, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*idle.Threshold, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNIdleThresholdInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐThreshold(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 func (ec *executionContext) marshalOImage2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImage(ctx context.Context, sel ast.SelectionSet, v *ent.Image) graphql.Marshaler {
@@ -63964,6 +68258,13 @@ func (ec *executionContext) marshalOSessionEdge2ᚖgithubᚗcomᚋberthhqᚋbert
 	return ec._SessionEdge(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOSessionIdle2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐIdle(ctx context.Context, sel ast.SelectionSet, v *report.Idle) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SessionIdle(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOSessionOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionOrderᚄ(ctx context.Context, v any) ([]*ent.SessionOrder, error) {
 	if v == nil {
 		return nil, nil
@@ -64326,6 +68627,18 @@ func (ec *executionContext) marshalOTerminationReason2ᚖgithubᚗcomᚋberthhq�
 		return graphql.Null
 	}
 	return v
+}
+
+func (ec *executionContext) unmarshalOTime2timeᚐTime(ctx context.Context, v any) (time.Time, error) {
+	res, err := graphql.UnmarshalTime(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOTime2timeᚐTime(ctx context.Context, sel ast.SelectionSet, v time.Time) graphql.Marshaler {
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalTime(v)
+	return res
 }
 
 func (ec *executionContext) unmarshalOTime2ᚖtimeᚐTime(ctx context.Context, v any) (*time.Time, error) {

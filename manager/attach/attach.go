@@ -24,6 +24,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/audit"
+	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/permit"
 	msession "github.com/berthhq/berth/manager/session"
 )
@@ -37,6 +38,7 @@ type Revocations interface {
 type Handler struct {
 	Client   *ent.Client
 	Sessions *msession.Service
+	Idle     *idle.Service // is told of who comes, and of what moves
 	Revoked  Revocations
 	Audit    *audit.Service
 	Logger   *slog.Logger
@@ -151,8 +153,19 @@ func keepAlive(ctx context.Context, gone context.CancelFunc, c *websocket.Conn) 
 	}
 }
 
+// entered is an open WebSocket to a running kernel.
+type entered struct {
+	conn   *websocket.Conn
+	cancel context.CancelFunc // ends both directions
+	kernel *ent.Kernel
+	rpc    agentpb.AgentClient
+	visit  *idle.Visit
+}
+
 // enter opens a WebSocket to a running kernel and lets do use it until it returns.
-func (h *Handler) enter(w http.ResponseWriter, r *http.Request, do func(context.Context, context.CancelFunc, *websocket.Conn, *ent.Kernel, agentpb.AgentClient)) {
+// The session is in use as long as that is open, when it stays, or as long as
+// something moves.
+func (h *Handler) enter(w http.ResponseWriter, r *http.Request, stays bool, do func(ctx context.Context, e entered)) {
 	k, rpc, err := h.target(r, true)
 	if err != nil {
 		problem.WriteHTTP(w, r, err)
@@ -164,7 +177,9 @@ func (h *Handler) enter(w http.ResponseWriter, r *http.Request, do func(context.
 	}
 	defer cancel()
 	defer c.CloseNow()
-	do(ctx, cancel, c, k, rpc)
+	visit := h.Idle.Enter(ctx, k.SessionID, stays)
+	defer visit.Leave()
+	do(ctx, entered{c, cancel, k, rpc, visit})
 }
 
 // port joins a WebSocket with a loopback port of a kernel.
@@ -174,29 +189,30 @@ func (h *Handler) port(w http.ResponseWriter, r *http.Request) {
 		problem.WriteHTTP(w, r, problem.Invalid("port", "must be a number from 1 to 65535").WithLimit("1..65535"))
 		return
 	}
-	h.enter(w, r, func(ctx context.Context, cancel context.CancelFunc, c *websocket.Conn, k *ent.Kernel, rpc agentpb.AgentClient) {
-		stream, err := rpc.Dial(ctx)
+	h.enter(w, r, false, func(ctx context.Context, e entered) {
+		stream, err := e.rpc.Dial(ctx)
 		if err == nil {
-			err = stream.Send(&agentpb.DialData{Target: &agentpb.DialTarget{KernelId: k.ID.String(), Port: uint32(port)}})
+			err = stream.Send(&agentpb.DialData{Target: &agentpb.DialTarget{KernelId: e.kernel.ID.String(), Port: uint32(port)}})
 		}
 		if err != nil {
-			_ = c.Close(websocket.StatusInternalError, "the port cannot be reached")
+			_ = e.conn.Close(websocket.StatusInternalError, "the port cannot be reached")
 			return
 		}
-		join(ctx, cancel, c, stream)
+		join(ctx, e, stream)
 	})
 }
 
 // join passes data on in both directions until either side ends.
-func join(ctx context.Context, cancel context.CancelFunc, c *websocket.Conn, stream agentpb.Agent_DialClient) {
+func join(ctx context.Context, e entered, stream agentpb.Agent_DialClient) {
 	go func() {
-		defer cancel()
+		defer e.cancel()
 		for {
-			_, data, err := c.Read(ctx)
+			_, data, err := e.conn.Read(ctx)
 			if err != nil {
 				_ = stream.CloseSend()
 				return
 			}
+			e.visit.Moved()
 			if stream.Send(&agentpb.DialData{Data: data}) != nil {
 				return
 			}
@@ -205,14 +221,15 @@ func join(ctx context.Context, cancel context.CancelFunc, c *websocket.Conn, str
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			_ = c.Close(websocket.StatusNormalClosure, "")
+			_ = e.conn.Close(websocket.StatusNormalClosure, "")
 			return
 		}
 		if err != nil {
-			_ = c.Close(websocket.StatusInternalError, reason(err))
+			_ = e.conn.Close(websocket.StatusInternalError, reason(err))
 			return
 		}
-		if c.Write(ctx, websocket.MessageBinary, m.Data) != nil {
+		e.visit.Moved()
+		if e.conn.Write(ctx, websocket.MessageBinary, m.Data) != nil {
 			return
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/containerd/errdefs/pkg/errgrpc"
 
 	"github.com/berthhq/berth/agent/agentpb"
-	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/problem"
 )
 
@@ -38,21 +37,21 @@ func (h *Handler) terminal(w http.ResponseWriter, r *http.Request) {
 		problem.WriteHTTP(w, r, err)
 		return
 	}
-	h.enter(w, r, func(ctx context.Context, cancel context.CancelFunc, c *websocket.Conn, k *ent.Kernel, rpc agentpb.AgentClient) {
-		start.KernelId = k.ID.String()
-		stream, err := rpc.Exec(ctx)
+	h.enter(w, r, true, func(ctx context.Context, e entered) {
+		start.KernelId = e.kernel.ID.String()
+		stream, err := e.rpc.Exec(ctx)
 		if err == nil {
 			err = stream.Send(&agentpb.ExecInput{Input: &agentpb.ExecInput_Start{Start: start}})
 		}
 		if err != nil {
-			fail(ctx, c, errgrpc.ToNative(err))
+			fail(ctx, e.conn, errgrpc.ToNative(err))
 			return
 		}
 		go func() {
-			defer cancel()
-			input(ctx, c, stream)
+			defer e.cancel()
+			input(ctx, e.conn, stream)
 		}()
-		output(ctx, c, stream)
+		output(ctx, e.conn, stream)
 	})
 }
 

@@ -28,6 +28,7 @@ var entities = map[id.Kind]access.Entity{
 	id.Registry: access.Registry, id.Image: access.Image,
 	id.Session: access.Session, id.Kernel: access.Session, id.Allocation: access.Session,
 	id.SessionEvent: access.Session, id.SessionMount: access.Session, id.SessionDependency: access.Session,
+	id.IdleChecker: access.ResourceGroup, id.IdleBinding: access.ResourceGroup,
 	id.StorageProxy: access.Volume, id.Volume: access.Volume, id.VolumeGrant: access.Volume,
 	id.QuotaScope: access.Vfolder, id.Vfolder: access.Vfolder, id.Task: access.Task, id.AuditEntry: access.Audit,
 }

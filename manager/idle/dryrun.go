@@ -48,12 +48,12 @@ func (s *Service) IdleDryRun(ctx context.Context, checker *uuid.UUID, input *Cre
 	if !v.SeesAll() && v.Role != viewer.RoleAdmin {
 		return nil, problem.Forbidden("only admins try idle checkers out")
 	}
-	if (checker == nil) == (input == nil) {
-		return nil, problem.Invalid("checker", "name either a checker or, as input, one to be made")
-	}
 	at := place{domain, project, group}
 	if err := s.exists(ctx, at); err != nil {
 		return nil, err
+	}
+	if (checker == nil) == (input == nil) {
+		return nil, problem.Invalid("checker", "name either a checker or, as input, one to be made")
 	}
 	one := bound{places: []place{at}}
 	if input != nil {

@@ -29,6 +29,9 @@ const keep = time.Hour
 
 // Service stores and reads samples.
 type Service struct {
+	// Sampled takes the samples of each kernel as they come; nil does nothing.
+	Sampled func(kernel uuid.UUID, metrics []report.Metric)
+
 	redis redis.UniversalClient
 	bus   *event.Bus
 	log   *slog.Logger
@@ -43,8 +46,8 @@ func New(client redis.UniversalClient, bus *event.Bus, log *slog.Logger) *Servic
 func (s *Service) Record(ctx context.Context, agent uuid.UUID, r *agentpb.StatsReport) {
 	at := time.UnixMilli(r.UnixMs).UTC()
 	pipe := s.redis.Pipeline()
-	put := func(id uuid.UUID, metrics []*agentpb.Metric) []byte {
-		b, err := json.Marshal(report.Stats{At: at, Metrics: convert(metrics)})
+	put := func(id uuid.UUID, metrics []report.Metric) []byte {
+		b, err := json.Marshal(report.Stats{At: at, Metrics: metrics})
 		if err != nil { // a NaN from a plugin
 			s.log.Warn("samples cannot be stored", "id", id, "error", err)
 			return nil
@@ -52,13 +55,17 @@ func (s *Service) Record(ctx context.Context, agent uuid.UUID, r *agentpb.StatsR
 		pipe.Set(ctx, key(id), b, keep)
 		return b
 	}
-	put(agent, r.Node)
+	put(agent, convert(r.Node))
 	for _, k := range r.Kernels {
 		id, err := uuid.Parse(k.KernelId)
 		if err != nil {
 			continue
 		}
-		if b := put(id, k.Metrics); b != nil {
+		metrics := convert(k.Metrics)
+		if s.Sampled != nil {
+			s.Sampled(id, metrics)
+		}
+		if b := put(id, metrics); b != nil {
 			s.bus.Publish(ctx, event.Event{Topic: Topic, ID: id, Data: b})
 		}
 	}
