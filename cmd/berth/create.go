@@ -19,7 +19,7 @@ type createFlags struct {
 	slotFlags
 	mounts, env          []string
 	name, project, group string
-	priority             int
+	priority, kernels    int
 	bootstrap, shm       string
 	preset               string
 	start                string
@@ -41,6 +41,7 @@ func (f *createFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.priority, "priority", 10, "0 to 100, higher first")
 	flags.StringVar(&f.bootstrap, "bootstrap", "", "file with a shell script that runs before the command")
 	flags.StringVar(&f.shm, "shm", "", "size of /dev/shm, for example 1g")
+	flags.IntVar(&f.kernels, "kernels", 0, "containers of the session, each with all of the above, that start together (default 1)")
 	flags.StringVar(&f.preset, "preset", "", "preset whose amounts and --shm to take, where no flag says otherwise (see: berth preset ls)")
 	flags.StringVar(&f.start, "start", "", "start a batch session not before a `time`: 2026-01-31T08:00, or a while such as 2h30m from now")
 	flags.StringArrayVar(&f.after, "after", nil, "start only after this `session` has succeeded, by name or id (repeatable)")
@@ -60,7 +61,7 @@ func (f *createFlags) register(cmd *cobra.Command) {
 
 // input turns flags and arguments into what the API takes.
 func (f *createFlags) input(ctx context.Context, a *app, cmd *cobra.Command, c *client.Client, kind, image string, command []string) (client.CreateSessionInput, error) {
-	in := client.CreateSessionInput{Name: f.name, Image: image, Type: kind, Command: command, IdempotencyKey: uuid.NewString()}
+	in := client.CreateSessionInput{Name: f.name, Image: image, Type: kind, Command: command, Kernels: f.kernels, IdempotencyKey: uuid.NewString()}
 	var err error
 	for _, text := range f.mounts {
 		m, err := parseMount(text)

@@ -345,7 +345,8 @@ type CreateSessionInput struct {
 	Name            string            `json:"name,omitempty"`
 	Image           string            `json:"image"`
 	Type            string            `json:"type,omitempty"`
-	Slots           resource.Slots    `json:"slots"`
+	Slots           resource.Slots    `json:"slots"` // of each kernel
+	Kernels         int               `json:"kernels,omitempty"`
 	Command         []string          `json:"command,omitempty"`
 	BootstrapScript string            `json:"bootstrapScript,omitempty"`
 	Environment     map[string]string `json:"environment,omitempty"`

@@ -11,21 +11,21 @@ import (
 
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/internal/problem"
-	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/scheduler/plan"
+	"github.com/berthhq/berth/manager/session"
 )
 
 // Choose returns the first of the groups where some agent could serve the request
 // if everything were free. Where none has agents it is the first, as some may join;
 // else what no agent could ever serve is refused, as the first group with agents
-// puts it. Only the agents in only count, if there are any.
-func (s *Scheduler) Choose(ctx context.Context, groups, only []uuid.UUID, architecture string, slots resource.Slots) (uuid.UUID, error) {
+// puts it.
+func (s *Scheduler) Choose(ctx context.Context, groups []uuid.UUID, n session.Need) (uuid.UUID, error) {
 	ctx = viewer.SystemContext(ctx)
 	r := plan.Request{
-		Architecture: architecture, Kernels: []plan.KernelRequest{{Slots: slots}}, Agents: only, Strict: len(only) > 0,
+		Architecture: n.Architecture, Kernels: slices.Repeat([]plan.KernelRequest{{Slots: n.Slots}}, n.Kernels), Agents: n.Only, Strict: len(n.Only) > 0,
 	}
-	asked := fmt.Sprint(groups, only, architecture, slots)
+	asked := fmt.Sprint(groups, n)
 	age := rosterAge
 	if len(groups) > 1 {
 		age = 0 // an agent that has just left a group must not lead there

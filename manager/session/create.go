@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/membership"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/session"
@@ -98,9 +99,15 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store session: %w", err)
 	}
-	if err := tx.Kernel.Create().SetSessionID(sess.ID).SetSlots(w.slots).
-		SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner).Exec(ctx); err != nil {
-		return nil, fmt.Errorf("store kernel: %w", err)
+	for i := range w.kernels {
+		k := tx.Kernel.Create().SetSessionID(sess.ID).SetSlots(w.slots).
+			SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner)
+		if i > 0 {
+			k.SetIndex(i).SetRole(kernel.RoleSub).SetHostname(fmt.Sprintf("sub%d", i))
+		}
+		if err := k.Exec(ctx); err != nil {
+			return nil, fmt.Errorf("store kernel: %w", err)
+		}
 	}
 	if err := storeNeeded(ctx, tx, sess.ID, w.needed); err != nil {
 		return nil, err
@@ -201,6 +208,7 @@ const (
 	maxShm           = 1 << 40
 	maxMounts        = 64
 	maxKey           = 128
+	maxKernels       = 29 // for which a session's network has addresses
 )
 
 func checkName(name string) error {

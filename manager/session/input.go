@@ -23,7 +23,8 @@ type CreateSessionInput struct {
 	Name            *string
 	Image           string
 	Type            *session.Type
-	Slots           resource.Slots
+	Slots           resource.Slots // of each kernel
+	Kernels         *int
 	Command         []string
 	BootstrapScript *string
 	Environment     map[string]string

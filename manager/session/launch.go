@@ -176,7 +176,7 @@ func (s step) request(k *ent.Kernel) *agentpb.CreateKernelRequest {
 	r := &agentpb.CreateKernelRequest{
 		Epoch: s.epoch, KernelId: k.ID.String(), SessionId: s.sess.ID.String(), LaunchEpoch: k.LaunchEpoch,
 		SessionName: s.sess.Name, Hostname: k.Hostname, Image: s.sess.Edges.Image.Reference,
-		Environment: s.sess.Environment, Command: s.sess.Command, BootstrapScript: s.sess.BootstrapScript,
+		Environment: s.environment(k), Command: s.sess.Command, BootstrapScript: s.sess.BootstrapScript,
 		ShmBytes: s.sess.ShmBytes, ProjectId: s.sess.ProjectID.String(), UserId: s.sess.OwnerID.String(),
 	}
 	for _, a := range k.Edges.Allocations {
@@ -197,6 +197,15 @@ func (s step) request(k *ent.Kernel) *agentpb.CreateKernelRequest {
 	}
 	runAs(r, s.sess.Edges.Owner)
 	return r
+}
+
+// environment is what was asked for, and which of how many kernels this is.
+func (s step) environment(k *ent.Kernel) map[string]string {
+	env := map[string]string{
+		"BERTH_KERNELS": fmt.Sprint(len(s.sess.Edges.Kernels)), "BERTH_KERNEL_INDEX": fmt.Sprint(k.Index),
+	}
+	maps.Copy(env, s.sess.Environment)
+	return env
 }
 
 // runAs makes the container's user the one that its owner is given. A group

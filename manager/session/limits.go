@@ -65,9 +65,9 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, w *wish) error {
 		}
 		if w.stored {
 			used.Pending--
-			used.PendingSlots.Sub(w.slots)
+			used.PendingSlots.Sub(w.total())
 		}
-		reached = append(reached, w.limits[i].Refuses(policy.Ask{Slots: w.slots, Containers: 1, Priority: w.priority}, used)...)
+		reached = append(reached, w.limits[i].Refuses(policy.Ask{Slots: w.total(), Containers: w.kernels, Priority: w.priority}, used)...)
 	}
 	if len(reached) == 0 {
 		return nil

@@ -25,7 +25,8 @@ type Preview struct {
 	Keypair                       *uuid.UUID
 	Type                          session.Type
 	Architecture                  string
-	Slots                         resource.Slots
+	Slots                         resource.Slots // of each kernel
+	Kernels                       int
 	Priority                      int
 	StartsAt                      *time.Time
 	After                         []string // sessions that have not succeeded yet
@@ -127,7 +128,7 @@ func (s *Service) tryStore(ctx context.Context, w *wish) error {
 func (s *Service) preview(ctx context.Context, w *wish) (*Preview, error) {
 	p := &Preview{
 		Owner: w.owner, Project: w.project, Domain: w.domain, Group: w.group, Keypair: w.keypair, Type: w.kind,
-		Architecture: w.image.Architecture, Slots: w.slots, Priority: w.priority, StartsAt: w.startsAt, Agents: w.agents, Strict: w.strict,
+		Architecture: w.image.Architecture, Slots: w.slots, Kernels: w.kernels, Priority: w.priority, StartsAt: w.startsAt, Agents: w.agents, Strict: w.strict,
 	}
 	for _, n := range w.needed {
 		if !succeeded(n) {
@@ -149,4 +150,14 @@ func (s *Service) preview(ctx context.Context, w *wish) (*Preview, error) {
 		p.Volumes = append(p.Volumes, v.Name)
 	}
 	return p, nil
+}
+
+// Groups lists the resource groups that are open to the viewer for a session of
+// this domain, project and type.
+func (s *Service) Groups(ctx context.Context, of *Preview) ([]uuid.UUID, error) {
+	list, err := s.groups(ctx, viewer.From(ctx), nil, &wish{domain: of.Domain, project: of.Project, kind: of.Type})
+	if errdefs.IsNotFound(err) || errdefs.IsInvalidArgument(err) { // none
+		return nil, nil
+	}
+	return list, err
 }

@@ -26,10 +26,18 @@ type Agents interface {
 	HasImage(agent, reference string) bool
 }
 
-// Fitter chooses the group of a session, and refuses what no agent of the groups
-// could ever serve, or none of those in only, if there are any.
+// Fitter chooses the group of a session, and refuses what the agents of the
+// groups could never serve.
 type Fitter interface {
-	Choose(ctx context.Context, groups, only []uuid.UUID, architecture string, slots resource.Slots) (uuid.UUID, error)
+	Choose(ctx context.Context, groups []uuid.UUID, n Need) (uuid.UUID, error)
+}
+
+// Need is what a session asks of agents.
+type Need struct {
+	Architecture string
+	Slots        resource.Slots // of each kernel
+	Kernels      int
+	Only         []uuid.UUID // the agents that it may run on, if not all
 }
 
 // Images finds registered images and what opens their registries.

@@ -107,7 +107,10 @@ func (s *Service) change(ctx context.Context, sess *ent.Session, in UpdatePendin
 	if err != nil {
 		return nil, fmt.Errorf("read image: %w", err)
 	}
-	if c.group, err = s.Fitter.Choose(ctx, c.groups, c.only(), c.image.Architecture, c.slots); err != nil {
+	if c.kernels, err = sess.QueryKernels().Count(viewer.SystemContext(ctx)); err != nil {
+		return nil, fmt.Errorf("count kernels: %w", err)
+	}
+	if c.group, err = s.Fitter.Choose(ctx, c.groups, c.need()); err != nil {
 		return nil, err
 	}
 	at := policy.Place{Domain: c.domain, Project: c.project, User: c.owner, Group: c.group}
@@ -158,12 +161,8 @@ func (s *Service) carryOut(ctx context.Context, tx *ent.Tx, sess *ent.Session, c
 	if err := u.Exec(ctx); err != nil {
 		return fmt.Errorf("change session: %w", err)
 	}
-	kernels, err := tx.Kernel.Update().Where(kernel.SessionID(sess.ID), kernel.TerminatedAtIsNil()).SetSlots(c.slots).Save(ctx)
-	if err != nil {
-		return fmt.Errorf("change kernel: %w", err)
-	}
-	if kernels != 1 {
-		return problem.Precondition("only a session of one kernel can be changed").WithField("id")
+	if err := tx.Kernel.Update().Where(kernel.SessionID(sess.ID), kernel.TerminatedAtIsNil()).SetSlots(c.slots).Exec(ctx); err != nil {
+		return fmt.Errorf("change kernels: %w", err)
 	}
 	if c.grows {
 		if err := s.admit(ctx, tx, &c.wish); err != nil {

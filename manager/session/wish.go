@@ -36,7 +36,8 @@ type wish struct {
 	name        string
 	kind        session.Type
 	image       *ent.Image
-	slots       resource.Slots
+	slots       resource.Slots // of each kernel
+	kernels     int
 	command     []string
 	bootstrap   string
 	environment map[string]string
@@ -239,9 +240,29 @@ func (s *Service) checkSlots(ctx context.Context, _ *viewer.Viewer, in CreateSes
 	if err := slot.Check(ctx, s.Client, in.Slots); err != nil {
 		return err
 	}
+	if w.kernels = 1; in.Kernels != nil {
+		w.kernels = *in.Kernels
+	}
+	if w.kernels < 1 || w.kernels > maxKernels {
+		return problem.Invalid("kernels", "must be between 1 and %d", maxKernels).WithLimit(fmt.Sprintf("1..%d", maxKernels))
+	}
 	w.slots = slot.Complete(in.Slots)
-	w.group, err = s.Fitter.Choose(ctx, w.groups, w.only(), w.image.Architecture, w.slots)
+	w.group, err = s.Fitter.Choose(ctx, w.groups, w.need())
 	return err
+}
+
+// need is what the session asks of agents.
+func (w *wish) need() Need {
+	return Need{Architecture: w.image.Architecture, Slots: w.slots, Kernels: w.kernels, Only: w.only()}
+}
+
+// total is what all kernels ask for.
+func (w *wish) total() resource.Slots {
+	total := resource.Slots{}
+	for range w.kernels {
+		total.Add(w.slots)
+	}
+	return total
 }
 
 func (s *Service) checkMounts(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, w *wish) error {
