@@ -14,9 +14,12 @@
 //
 // How a slot is taken depends on its name. Whole devices (*.device) must be
 // entirely free. Parts (*.shares, *.mem of a device) sit on one device, or,
-// beyond what one device has, on entirely free devices and one remainder. Parts
-// of one device that do not exclude each other sit on the same one. Everything
-// else (cpu, mem, counts) may be put together from several devices of an agent.
+// beyond what one device has, as their group splits (see split.go). Parts of one
+// device that do not exclude each other sit on the same one. Everything else (cpu,
+// mem, counts) may be put together from several devices of an agent. Partitions
+// of a device draw on what they share (see counters.go). Of devices that would
+// do as well those are taken that are nearest to each other, with the cpu and
+// memory that is nearest to them (see topology.go).
 package plan
 
 import (
