@@ -99,16 +99,25 @@ type Share struct {
 
 // inOrder decides on every pending request, one after the other.
 func inOrder(s *Snapshot, decide func(*Request) Decision) []Decision {
+	return upTo(s, decide, func(*Request) bool { return false })
+}
+
+// upTo is inOrder that ends with the request which is the last.
+func upTo(s *Snapshot, decide func(*Request) Decision, last func(*Request) bool) []Decision {
 	lines := linesOf(s)
 	heap.Init(&lines)
 	decisions := make([]Decision, 0, len(s.Pending))
 	for len(lines) > 0 {
 		l := lines[0]
-		d := decide(l.first())
+		r := l.first()
+		d := decide(r)
 		if !d.Placed() {
 			d.Waiting.Order = l.ordering()
 		}
 		decisions = append(decisions, d)
+		if last(r) {
+			break
+		}
 		if l.pass(d.Placed()); l.first() == nil {
 			heap.Pop(&lines)
 		} else {
