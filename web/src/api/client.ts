@@ -12,7 +12,7 @@ const embedded = () => null;
 const withoutId = [
   "AgentPlugin", "AgentProbe", "DeviceHolder", "DroppedAgents", "EffectiveLimit", "EventStep", "File", "FileList", "FileResult", "ImportResult",
   "KernelStats", "LimitReached", "LogChunk", "LoginProvider", "Metric", "NearestFit", "PendingReport", "PresetFit",
-  "ResourceGroupAccess", "ResourceGroupAccessList", "RolePermission", "ScanResult", "Server", "SignUpOffer", "UploadTarget", "UsageEntry", "UserAccount", "Viewer",
+  "ResourceGroupAccess", "ResourceGroupAccessList", "RolePermission", "ScanResult", "Server", "ShareHolder", "SignUpOffer", "UploadTarget", "UsageEntry", "UserAccount", "Viewer",
 ];
 
 const cache = cacheExchange({

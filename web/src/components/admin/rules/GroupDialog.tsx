@@ -1,10 +1,12 @@
-import { Checkbox, NumberInput, Select, Switch, TextInput } from "@mantine/core";
+import { Checkbox, Switch, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { t } from "../../../i18n";
 import { FormDialog } from "../Form";
-import { type Group, GroupFields, orders, sessionTypes, strategies } from "./group";
+import { GroupScheduling } from "./GroupScheduling";
+import { type Group, GroupFields, sessionTypes } from "./group";
+import { type GroupDraft, draftOf, readDraft } from "./groupdraft";
 
 const CreateGroup = graphql(`
   mutation CreateGroup($input: CreateResourceGroupInput!) { createResourceGroup(input: $input) { resourceGroup { ...GroupFields } } }
@@ -14,46 +16,33 @@ const UpdateGroup = graphql(`
 `, [GroupFields]);
 
 export function GroupDialog({ group, onClose, onDone }: { group: Group | null; onClose: () => void; onDone: () => void }) {
-  const [name, setName] = useState(group?.name ?? "");
-  const [description, setDescription] = useState(group?.description ?? "");
-  const [active, setActive] = useState(group?.active ?? true);
-  // A new group is closed until somebody is named: opening it to all is a choice.
-  const [open, setOpen] = useState(group?.public ?? false);
-  const [types, setTypes] = useState<string[]>(group?.sessionTypes ?? sessionTypes.map((s) => s.value));
-  const [strategy, setStrategy] = useState(group?.strategy ?? "pack");
-  const [order, setOrder] = useState(group?.order ?? "fifo");
-  const [hold, setHold] = useState((group?.holdAfter ?? 600) >= 0);
-  const [minutes, setMinutes] = useState<number | string>(Math.max(group?.holdAfter ?? 600, 0) / 60);
-  const holdAfter = hold ? Math.round(Number(minutes) * 60) : -1;
+  const [draft, setDraft] = useState(() => draftOf(group));
   const create = useAction(CreateGroup);
   const update = useAction(UpdateGroup);
+  const { input, wrong } = readDraft(draft);
+  const typed = Object.fromEntries(Object.entries(wrong).map(([field, why]) => [field, t(...why)]));
+  const set = (more: Partial<GroupDraft>) => setDraft({ ...draft, ...more });
 
   async function submit() {
-    const input = { name: name.trim(), description: description.trim(), public: open, sessionTypes: types, strategy, order, holdAfter };
-    if (!(group ? await update.run({ input: { ...input, id: group.id, active } }) : await create.run({ input }))) return;
+    if (!(group ? await update.run({ input: { ...input, id: group.id, active: draft.active } }) : await create.run({ input }))) return;
     onDone();
     onClose();
   }
   return (
-    <FormDialog title={group ? t("Change {{name}}", { name: group.name }) : t("New resource group")} onClose={onClose} onSubmit={() => void submit()} submit={group ? t("Save") : t("Create")}
-      busy={create.busy || update.busy} failure={create.failure ?? update.failure} disabled={!name.trim() || types.length === 0 || (hold && minutes === "")} fields={["name", "description", "sessionTypes", "holdAfter"]}>
-      {(wrong) => (
+    <FormDialog title={group ? t("Change {{name}}", { name: group.name }) : t("New resource group")} size="lg" onClose={onClose} onSubmit={() => void submit()} submit={group ? t("Save") : t("Create")}
+      busy={create.busy || update.busy} failure={create.failure ?? update.failure} disabled={!draft.name.trim() || Object.keys(wrong).length > 0} fields={["name", "description", ...Object.keys(input)]}>
+      {(refused) => (
         <>
-          <TextInput label={t("Name")} required data-autofocus value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} />
-          <TextInput label={t("Description")} value={description} error={wrong.description} onChange={(e) => setDescription(e.currentTarget.value)} />
-          <Switch label={t("Open to everybody")} description={t("Otherwise only to whom it is granted")} checked={open} onChange={(e) => setOpen(e.currentTarget.checked)} />
-          {group ? <Switch label={t("Active")} description={t("An inactive group is out of sight; what runs in it goes on")} checked={active} onChange={(e) => setActive(e.currentTarget.checked)} /> : null}
-          <Checkbox.Group label={t("Types of sessions")} value={types} error={wrong.sessionTypes ?? (types.length === 0 ? t("At least one.") : undefined)} onChange={setTypes}>
+          <TextInput label={t("Name")} required data-autofocus value={draft.name} error={refused.name} onChange={(e) => set({ name: e.currentTarget.value })} />
+          <TextInput label={t("Description")} value={draft.description} error={refused.description} onChange={(e) => set({ description: e.currentTarget.value })} />
+          <Switch label={t("Open to everybody")} description={t("Otherwise only to whom it is granted")} checked={draft.public} onChange={(e) => set({ public: e.currentTarget.checked })} />
+          {group ? <Switch label={t("Active")} description={t("An inactive group is out of sight; what runs in it goes on")} checked={draft.active} onChange={(e) => set({ active: e.currentTarget.checked })} /> : null}
+          <Checkbox.Group label={t("Types of sessions")} value={draft.sessionTypes} error={refused.sessionTypes ?? typed.sessionTypes} onChange={(types) => set({ sessionTypes: types })}>
             <div className="row" style={{ marginTop: 4 }}>
               {sessionTypes.map((s) => <Checkbox key={s.value} value={s.value} label={t(s.label)} />)}
             </div>
           </Checkbox.Group>
-          <Select label={t("Placement")} allowDeselect={false} data={strategies.map((s) => ({ value: s.value, label: t(s.label) }))} value={strategy}
-            description={strategies.filter((s) => s.value === strategy).map((s) => t(s.help))} onChange={(v) => setStrategy(v as typeof strategy)} />
-          <Select label={t("Order of the queue")} allowDeselect={false} data={orders.map((o) => ({ value: o.value, label: t(o.label) }))} value={order}
-            description={orders.filter((o) => o.value === order).map((o) => t(o.help))} onChange={(v) => setOrder(v as typeof order)} />
-          <Switch label={t("Hold agents for the first in the queue")} description={t("Otherwise smaller sessions may pass it for ever")} checked={hold} onChange={(e) => setHold(e.currentTarget.checked)} />
-          {hold ? <NumberInput label={t("Minutes that it may be passed")} min={0} max={43200} value={minutes} error={wrong.holdAfter} onChange={setMinutes} /> : null}
+          <GroupScheduling draft={draft} wrong={{ ...refused, ...typed }} onChange={set} />
         </>
       )}
     </FormDialog>

@@ -7,8 +7,10 @@ import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
 import { Part, SidePanel } from "../Panel";
 import { GroupGrants } from "./GroupGrants";
+import { GroupShares } from "./Shares";
 import { WhoMay } from "./WhoMay";
-import { type Group, holdText, openTo, orders, sessionTypes, strategies } from "./group";
+import { printTime } from "./amounts";
+import { type Group, holdText, openTo, orders, sessionTypes, splits, strategies } from "./group";
 
 const DeleteGroup = graphql(`mutation DeleteGroup($input: DeleteResourceGroupInput!) { deleteResourceGroup(input: $input) { id } }`);
 
@@ -44,14 +46,23 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
           <dd>{sessionTypes.filter((s) => group.sessionTypes.includes(s.value)).map((s) => t(s.label)).join(", ")}</dd>
           <dt>{t("Placement")}</dt>
           <dd>{strategies.filter((s) => s.value === group.strategy).map((s) => t(s.label))}</dd>
+          <dt>{t("More than one device has")}</dt>
+          <dd>{splits.filter((s) => s.value === group.split).map((s) => t(s.label))}</dd>
           <dt>{t("Order of the queue")}</dt>
           <dd>{orders.filter((o) => o.value === group.order).map((o) => t(o.label))}</dd>
+          {group.order === "fair_share" ? (
+            <>
+              <dt>{t("Half-life of usage")}</dt>
+              <dd>{t("{{time}}, forgotten after {{lookback}}", { time: printTime(group.halfLife), lookback: printTime(group.lookback) })}</dd>
+            </>
+          ) : null}
           <dt>{t("Hold agents for the first")}</dt>
           <dd>{t(...holdText(group.holdAfter))}</dd>
           <dt>{t("Agents")}</dt>
           <dd>{group.agents.totalCount > 0 ? <Link to="/admin/agents">{group.agents.totalCount}</Link> : t("none: nothing can start in it")}</dd>
         </dl>
       </Part>
+      <GroupShares group={group} />
       <GroupGrants group={group} onDone={onDone} />
       <WhoMay group={group.id} stamp={JSON.stringify([group.active, group.public, group.grants.map((g) => g.id)])} />
       <Confirm opened={deleting} title={t("Delete {{name}}?", { name: group.name })} action={t("Delete")} busy={busy} failure={failure} onClose={() => setDeleting(false)} onConfirm={() => void remove()}>

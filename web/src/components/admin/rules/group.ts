@@ -2,7 +2,7 @@ import { type ResultOf, graphql } from "../../../api/graphql";
 
 export const GroupFields = graphql(`
   fragment GroupFields on ResourceGroup {
-    id name description active public sessionTypes strategy order holdAfter permissions
+    id name description active public sessionTypes strategy split order holdAfter halfLife lookback permissions
     agents(first: 1) { totalCount }
     grants { id domain { id name } project { id name } user { id email } keypairID keypair { id accessKey } }
   }
@@ -22,6 +22,13 @@ export const strategies = [
   { value: "concentrated", label: "Concentrated", help: "Fills one agent before the next, so that whole machines stay free." },
   { value: "dispersed", label: "Dispersed", help: "Takes the emptiest agent, so that sessions disturb each other least." },
   { value: "roundrobin", label: "In turn", help: "Takes one agent after the other." },
+] as const;
+
+/** How an amount is given that is more than one device has. */
+export const splits = [
+  { value: "fill", label: "Fill devices", help: "Whole devices in full, and the rest from one more." },
+  { value: "evenly", label: "Evenly", help: "The same from each of as few devices as have room." },
+  { value: "none", label: "Whole devices only", help: "Whole devices in full, and never a rest." },
 ] as const;
 
 /** Who comes first among sessions of one priority. */

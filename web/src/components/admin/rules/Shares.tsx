@@ -1,0 +1,138 @@
+import { Button, NumberInput, Switch } from "@mantine/core";
+import { useState } from "react";
+import { type ResultOf, graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { useLiveQuery } from "../../../hooks/useLiveQuery";
+import { t } from "../../../i18n";
+import { FailureNote } from "../../Note";
+import { slotsLine } from "../../format";
+import { FormDialog } from "../Form";
+import { Part } from "../Panel";
+import { ProjectPick } from "../Pickers";
+import { type Holder, HolderPick } from "./HolderPick";
+import type { Group } from "./group";
+import { spoken } from "./holder";
+
+const SharesQuery = graphql(`
+  query GroupShares($id: ID!) {
+    node(id: $id) {
+      id
+      ... on ResourceGroup {
+        shareWeights { id weight resourceGroup { id } domain { id name } project { id name } user { id email } withinProject { id name } }
+        shareHolders { scope domain { id name } project { id name } user { id email } weight due used factor held waiting }
+      }
+    }
+  }
+`);
+const SetWeight = graphql(`mutation SetShareWeight($input: SetShareWeightInput!) { setShareWeight(input: $input) { shareWeight { id weight } } }`);
+const RemoveWeight = graphql(`mutation RemoveShareWeight($input: RemoveShareWeightInput!) { removeShareWeight(input: $input) { id } }`);
+
+type Shares = Extract<NonNullable<ResultOf<typeof SharesQuery>["node"]>, { shareWeights: unknown }>;
+type Weight = Shares["shareWeights"][number];
+type Standing = Shares["shareHolders"][number];
+
+/** Who has which part of a group, by weight and by use, for the orders that look at it. */
+export function GroupShares({ group }: { group: Group }) {
+  const { data, failure, refetch } = useLiveQuery({ query: SharesQuery, variables: { id: group.id } });
+  const remove = useAction(RemoveWeight, true);
+  const [weighing, setWeighing] = useState(false);
+  const shares = data?.node && "shareWeights" in data.node ? data.node : null;
+  const may = group.permissions.includes("update");
+  return (
+    <Part title={t("Shares")} aside={may ? <Button variant="light" onClick={() => setWeighing(true)}>{t("Set a weight")}</Button> : null}>
+      <FailureNote failure={failure} />
+      {group.order === "drf" || group.order === "fair_share" ? null : <p className="dim">{t("The order of the queue does not look at shares; this is how fair share would see them.")}</p>}
+      {shares && shares.shareHolders.length > 0 ? <Standings list={shares.shareHolders} /> : <p className="dim">{t("Nobody has used or asked for anything lately.")}</p>}
+      {shares && shares.shareWeights.length > 0 ? (
+        <ul className="rows" aria-label={t("Weights")}>
+          {shares.shareWeights.map((w) => (
+            <li key={w.id}>
+              <b>{w.weight}</b>
+              <span>{sentence(w)}</span>
+              {may ? (
+                <Button className="push" variant="subtle" color="red" size="compact-xs" aria-label={t("Remove the weight of {{holder}}", { holder: sentence(w) })}
+                  onClick={async () => { if (await remove.run({ input: { id: w.id } })) refetch(); }}>
+                  {t("Remove")}
+                </Button>
+              ) : null}
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      {weighing ? <WeightDialog group={group} onClose={() => setWeighing(false)} onDone={refetch} /> : null}
+    </Part>
+  );
+}
+
+const sentence = (w: Weight) =>
+  [spoken(w), w.withinProject ? t("in project {{name}}", { name: w.withinProject.name }) : null, w.resourceGroup ? null : t("in all groups")].filter(Boolean).join(", ");
+
+const percent = (part: number) => `${Math.round(100 * part)} %`;
+const depth: Record<string, number> = { domain: 0, project: 1, user: 2 };
+
+/** The holder that a line is about; those above it come with it. */
+const itself = (h: Standing) => ({ domain: h.scope === "domain" ? h.domain : null, project: h.scope === "project" ? h.project : null, user: h.scope === "user" ? h.user : null });
+
+function Standings({ list }: { list: readonly Standing[] }) {
+  const flat = list.every((h) => h.scope === "user");
+  return (
+    <div className="scroll-x" role="region" aria-label={t("Shares")} tabIndex={0}>
+      <table className="grid" aria-label={t("How they stand")}>
+        <thead>
+          <tr>
+            <th scope="col">{t("Whose")}</th>
+            <th scope="col" className="num">{t("Weight")}</th>
+            <th scope="col" className="num">{t("Due")}</th>
+            <th scope="col" className="num">{t("Used")}</th>
+            <th scope="col" className="num" title={t("The highest goes first")}>{t("Factor")}</th>
+            <th scope="col">{t("Holds now")}</th>
+            <th scope="col" className="num">{t("Waiting")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {list.map((h) => (
+            <tr key={`${h.scope} ${h.domain?.id} ${h.project?.id} ${h.user?.id}`}>
+              <td className="nowrap" style={flat ? undefined : { paddingLeft: 12 + 16 * depth[h.scope]! }}>
+                {h[h.scope as "domain" | "project" | "user"] ? spoken(itself(h)) : <span className="dim">{t("out of sight")}</span>}
+              </td>
+              <td className="num">{h.weight}</td>
+              <td className="num">{percent(h.due)}</td>
+              <td className={`num${h.used > h.due ? " tone-wait" : ""}`}>{percent(h.used)}</td>
+              <td className="num">{h.factor.toFixed(3)}</td>
+              <td className="nowrap">{slotsLine(h.held) || <span className="dim">{t("nothing")}</span>}</td>
+              <td className="num">{h.waiting}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+const kinds = ["domain", "project", "user"] as const;
+
+function WeightDialog({ group, onClose, onDone }: { group: Group; onClose: () => void; onDone: () => void }) {
+  const { run, busy, failure } = useAction(SetWeight);
+  const [holder, setHolder] = useState<Holder>({ kind: "project", id: null });
+  const [within, setWithin] = useState<string | null>(null);
+  const [weight, setWeight] = useState<number | string>(2);
+  const [here, setHere] = useState(true);
+  async function submit() {
+    const input = { weight: Number(weight), [holder.kind]: holder.id, resourceGroup: here ? group.id : null, withinProject: holder.kind === "user" ? within : null };
+    if (!(await run({ input }))) return;
+    onDone();
+    onClose();
+  }
+  return (
+    <FormDialog title={t("Set a weight")} onClose={onClose} onSubmit={() => void submit()} submit={t("Save")} busy={busy} failure={failure} disabled={!holder.id || !(Number(weight) > 0)} fields={[...kinds, "weight", "withinProject", "resourceGroup"]}>
+      {(wrong) => (
+        <>
+          <HolderPick label={t("Whose")} kinds={kinds} value={holder} wrong={wrong} onChange={setHolder} />
+          {holder.kind === "user" ? <ProjectPick label={t("Only in the project")} placeholder={t("in each")} value={within} error={wrong.withinProject} onChange={setWithin} /> : null}
+          <NumberInput label={t("Weight")} description={t("Everybody without one has 1: 2 is due twice as much.")} required min={0} max={1000} step={1} decimalScale={3} value={weight} error={wrong.weight} onChange={setWeight} />
+          <Switch label={t("Only in {{group}}", { group: group.name })} description={t("Otherwise in all groups")} checked={here} onChange={(e) => setHere(e.currentTarget.checked)} />
+        </>
+      )}
+    </FormDialog>
+  );
+}

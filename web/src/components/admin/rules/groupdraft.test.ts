@@ -1,0 +1,22 @@
+import { expect, it } from "vitest";
+import { draftOf, readDraft } from "./groupdraft";
+
+it("starts a new group from what the server starts from", () => {
+  const { input, wrong } = readDraft(draftOf(null));
+  expect(wrong).toEqual({});
+  expect(input).toMatchObject({ public: false, strategy: "pack", split: "fill", order: "fifo", holdAfter: 600, halfLife: 604_800, lookback: 2_419_200 });
+});
+
+it("shows times as people read them, and reads them so", () => {
+  expect(draftOf(null).times).toMatchObject({ holdAfter: "10 min", halfLife: "7 d", lookback: "28 d" });
+  const draft = { ...draftOf(null), hold: false };
+  expect(readDraft(draft).input.holdAfter).toBe(-1);
+  expect(readDraft({ ...draft, times: { ...draft.times, halfLife: "1d 12h" } }).input.halfLife).toBe(129_600);
+});
+
+it("says what cannot be read and what is out of range", () => {
+  const draft = draftOf(null);
+  const { wrong } = readDraft({ ...draft, sessionTypes: [], times: { ...draft.times, holdAfter: "soon", halfLife: "1s", lookback: "400d" } });
+  expect(Object.keys(wrong).sort()).toEqual(["halfLife", "holdAfter", "lookback", "sessionTypes"]);
+  expect(wrong.lookback).toEqual(["From {{least}} to {{most}}.", { least: "1 min", most: "365 d" }]);
+});

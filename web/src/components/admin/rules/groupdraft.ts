@@ -1,0 +1,48 @@
+import { parseTime, printTime } from "./amounts";
+import { type Group, sessionTypes } from "./group";
+
+/** The times of a group, in seconds: what the server starts from and what it takes. */
+const times = {
+  holdAfter: { usual: 600, least: 0, most: 30 * 86_400 },
+  halfLife: { usual: 7 * 86_400, least: 60, most: 365 * 86_400 },
+  lookback: { usual: 28 * 86_400, least: 60, most: 365 * 86_400 },
+} as const;
+type Time = keyof typeof times;
+
+/** A group as it is typed; times are texts such as 10 min. */
+export interface GroupDraft extends Pick<Group, "name" | "description" | "active" | "public" | "strategy" | "split" | "order"> {
+  sessionTypes: string[];
+  /** Whether agents are ever held for the head of the queue. */
+  hold: boolean;
+  times: Record<Time, string>;
+}
+
+export function draftOf(group: Group | null): GroupDraft {
+  const seconds = (time: Time) => (group && group[time] >= 0 ? group[time] : times[time].usual);
+  return {
+    name: group?.name ?? "", description: group?.description ?? "", active: group?.active ?? true,
+    // A new group is closed until somebody is named: opening it to all is a choice.
+    public: group?.public ?? false, sessionTypes: [...(group?.sessionTypes ?? sessionTypes.map((s) => s.value))],
+    strategy: group?.strategy ?? "pack", split: group?.split ?? "fill", order: group?.order ?? "fifo", hold: (group?.holdAfter ?? 0) >= 0,
+    times: Object.fromEntries((Object.keys(times) as Time[]).map((time) => [time, printTime(seconds(time))])) as Record<Time, string>,
+  };
+}
+
+/** What is sent, and what is wrong with what was typed, as phrases to translate. */
+export function readDraft(draft: GroupDraft) {
+  const wrong: Record<string, [key: string, values?: Record<string, string>]> = {};
+  if (draft.sessionTypes.length === 0) wrong.sessionTypes = ["At least one."];
+  const read = (time: Time) => {
+    const { least, most, usual } = times[time];
+    const n = parseTime(draft.times[time]);
+    if (n === null) wrong[time] = ["A time such as 10min, 12h or 7d."];
+    else if (n < least || n > most) wrong[time] = ["From {{least}} to {{most}}.", { least: printTime(least), most: printTime(most) }];
+    return n ?? usual;
+  };
+  const input = {
+    name: draft.name.trim(), description: draft.description.trim(), public: draft.public, sessionTypes: draft.sessionTypes,
+    strategy: draft.strategy, split: draft.split, order: draft.order,
+    holdAfter: draft.hold ? read("holdAfter") : -1, halfLife: read("halfLife"), lookback: read("lookback"),
+  };
+  return { input, wrong };
+}
