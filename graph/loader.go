@@ -38,6 +38,7 @@ type loader[T any] = dataloadgen.Loader[uuid.UUID, T]
 // response.
 type loaderSet struct {
 	devices             *loader[[]*ent.Device]
+	left                *loader[int]
 	holders             *bySelection[[]holder]
 	byAgent, byDevice   *loader[resource.Slots]
 	byOwner             *loader[resource.Slots]
@@ -65,6 +66,7 @@ func fresh(ctx context.Context, r *Resolver) context.Context {
 		accessUsers:    loadSelected(r.loadAccessUsers),
 		accessProjects: loadSelected(r.loadAccessProjects),
 		devices:        load(r.loadDevices),
+		left:           load(r.Agents.SessionsLeft),
 		holders:        loadSelected(r.loadHolders),
 		byAgent:        load(r.loadOccupied(allocation.FieldAgentID)),
 		byDevice:       load(r.loadOccupied(allocation.FieldDeviceID)),

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/identity/identitytest"
@@ -38,8 +39,16 @@ var matrix = map[string]cell{
 	},
 	"createResourceGroup": func(f *fixture) vars { return vars{"name": f.name()} },
 	"updateAgent": func(f *fixture) vars {
-		a := f.Client.Agent.Create().SetName(f.name()).SetResourceGroup(f.Group).SaveX(f.System(f.t))
-		return vars{"id": a.ID, "schedulable": true}
+		return vars{"id": f.agent(func(*ent.AgentCreate) {}), "schedulable": true}
+	},
+	"drainAgent": func(f *fixture) vars {
+		return vars{"id": f.agent(func(*ent.AgentCreate) {}), "after": 600, "action": "terminate", "reason": f.name()}
+	},
+	"undrainAgent": func(f *fixture) vars {
+		return vars{"id": f.agent(func(a *ent.AgentCreate) { a.SetDrainAction(agent.DrainActionTerminate) })}
+	},
+	"removeAgent": func(f *fixture) vars {
+		return vars{"id": f.agent(func(a *ent.AgentCreate) { a.SetStatus(agent.StatusLost) })}
 	},
 	"createJoinToken": func(f *fixture) vars { return vars{"role": "agent"} },
 	"createRegistry":  func(f *fixture) vars { return vars{"name": f.name(), "host": f.name() + ".example.org"} },
@@ -189,6 +198,12 @@ func (f *fixture) provider() uuid.UUID {
 
 func (f *fixture) role() *ent.Role {
 	return f.Client.Role.Create().SetName(f.name()).SaveX(f.System(f.t))
+}
+
+func (f *fixture) agent(change func(*ent.AgentCreate)) uuid.UUID {
+	a := f.Client.Agent.Create().SetName(f.name()).SetResourceGroup(f.Group)
+	change(a)
+	return a.SaveX(f.System(f.t)).ID
 }
 
 func (f *fixture) checker() *ent.IdleChecker {

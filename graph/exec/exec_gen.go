@@ -140,10 +140,15 @@ type ComplexityRoot struct {
 		Address       func(childComplexity int) int
 		Architecture  func(childComplexity int) int
 		Capacity      func(childComplexity int) int
+		CordonReason  func(childComplexity int) int
 		Devices       func(childComplexity int) int
+		DrainAction   func(childComplexity int) int
+		DrainDeadline func(childComplexity int) int
+		Drained       func(childComplexity int) int
 		FirstSeenAt   func(childComplexity int) int
 		ID            func(childComplexity int) int
 		LastSeenAt    func(childComplexity int) int
+		LostAt        func(childComplexity int) int
 		Name          func(childComplexity int) int
 		Occupied      func(childComplexity int) int
 		Permissions   func(childComplexity int) int
@@ -151,6 +156,7 @@ type ComplexityRoot struct {
 		Probes        func(childComplexity int) int
 		ResourceGroup func(childComplexity int) int
 		Schedulable   func(childComplexity int) int
+		SessionsLeft  func(childComplexity int) int
 		Stats         func(childComplexity int) int
 		Status        func(childComplexity int) int
 		Version       func(childComplexity int) int
@@ -730,6 +736,7 @@ type ComplexityRoot struct {
 		DeleteVfolder           func(childComplexity int, input vfolder.DeleteVfolderInput) int
 		DetachResourcePolicy    func(childComplexity int, input policy.DetachResourcePolicyInput) int
 		DisableTotp             func(childComplexity int, input auth.DisableTotpInput) int
+		DrainAgent              func(childComplexity int, input agents.DrainAgentInput) int
 		ForgetImage             func(childComplexity int, input image.ForgetImageInput) int
 		GrantResourceGroup      func(childComplexity int, input group.GrantResourceGroupInput) int
 		GrantRole               func(childComplexity int, input role.GrantRoleInput) int
@@ -741,6 +748,7 @@ type ComplexityRoot struct {
 		PurgeUser               func(childComplexity int, input identity.PurgeUserInput) int
 		RegenerateRecoveryCodes func(childComplexity int, input auth.RegenerateRecoveryCodesInput) int
 		RegisterImage           func(childComplexity int, input image.RegisterImageInput) int
+		RemoveAgent             func(childComplexity int, input agents.RemoveAgentInput) int
 		RemoveMembership        func(childComplexity int, input identity.RemoveMembershipInput) int
 		RemoveShareWeight       func(childComplexity int, input group.RemoveShareWeightInput) int
 		RemoveVolumeGrant       func(childComplexity int, input vfolder.RemoveVolumeGrantInput) int
@@ -764,6 +772,7 @@ type ComplexityRoot struct {
 		StartTotp               func(childComplexity int) int
 		TerminateSession        func(childComplexity int, input session.TerminateSessionInput) int
 		UnbindIdleChecker       func(childComplexity int, input idle.UnbindIdleCheckerInput) int
+		UndrainAgent            func(childComplexity int, input agents.UndrainAgentInput) int
 		UpdateAgent             func(childComplexity int, input agents.UpdateAgentInput) int
 		UpdateDomain            func(childComplexity int, input identity.UpdateDomainInput) int
 		UpdateIdentityProvider  func(childComplexity int, input oidc.UpdateIdentityProviderInput) int
@@ -963,24 +972,28 @@ type ComplexityRoot struct {
 	}
 
 	ResourceGroup struct {
-		Active       func(childComplexity int) int
-		Agents       func(childComplexity int, after *entgql.Cursor[uuid.UUID], first *int, before *entgql.Cursor[uuid.UUID], last *int, orderBy []*ent.AgentOrder, where *ent.AgentWhereInput) int
-		CreatedAt    func(childComplexity int) int
-		Description  func(childComplexity int) int
-		Grants       func(childComplexity int) int
-		HalfLife     func(childComplexity int) int
-		HoldAfter    func(childComplexity int) int
-		ID           func(childComplexity int) int
-		Lookback     func(childComplexity int) int
-		Name         func(childComplexity int) int
-		Order        func(childComplexity int) int
-		Permissions  func(childComplexity int) int
-		Public       func(childComplexity int) int
-		SessionTypes func(childComplexity int) int
-		ShareHolders func(childComplexity int) int
-		ShareWeights func(childComplexity int) int
-		Split        func(childComplexity int) int
-		Strategy     func(childComplexity int) int
+		Active         func(childComplexity int) int
+		Agents         func(childComplexity int, after *entgql.Cursor[uuid.UUID], first *int, before *entgql.Cursor[uuid.UUID], last *int, orderBy []*ent.AgentOrder, where *ent.AgentWhereInput) int
+		CreatedAt      func(childComplexity int) int
+		Description    func(childComplexity int) int
+		Grants         func(childComplexity int) int
+		HalfLife       func(childComplexity int) int
+		HoldAfter      func(childComplexity int) int
+		ID             func(childComplexity int) int
+		Lookback       func(childComplexity int) int
+		LostAfter      func(childComplexity int) int
+		LostPolicy     func(childComplexity int) int
+		MaxAttempts    func(childComplexity int) int
+		Name           func(childComplexity int) int
+		Order          func(childComplexity int) int
+		PendingTimeout func(childComplexity int) int
+		Permissions    func(childComplexity int) int
+		Public         func(childComplexity int) int
+		SessionTypes   func(childComplexity int) int
+		ShareHolders   func(childComplexity int) int
+		ShareWeights   func(childComplexity int) int
+		Split          func(childComplexity int) int
+		Strategy       func(childComplexity int) int
 	}
 
 	ResourceGroupAccess struct {
@@ -1471,6 +1484,10 @@ type AgentResolver interface {
 	Occupied(ctx context.Context, obj *ent.Agent) (resource.Slots, error)
 
 	Stats(ctx context.Context, obj *ent.Agent) ([]*report.Metric, error)
+
+	Drained(ctx context.Context, obj *ent.Agent) (bool, error)
+	SessionsLeft(ctx context.Context, obj *ent.Agent) (int, error)
+
 	Permissions(ctx context.Context, obj *ent.Agent) ([]access.Operation, error)
 }
 type AllocationResolver interface {
@@ -1509,6 +1526,9 @@ type LoginSessionResolver interface {
 	Current(ctx context.Context, obj *ent.LoginSession) (bool, error)
 }
 type MutationResolver interface {
+	DrainAgent(ctx context.Context, input agents.DrainAgentInput) (*agents.AgentPayload, error)
+	UndrainAgent(ctx context.Context, input agents.UndrainAgentInput) (*agents.AgentPayload, error)
+	RemoveAgent(ctx context.Context, input agents.RemoveAgentInput) (*agents.AgentPayload, error)
 	SetRetention(ctx context.Context, input audit.SetRetentionInput) (*audit.RetentionPayload, error)
 	UpdateResourceGroup(ctx context.Context, input group.UpdateResourceGroupInput) (*group.ResourceGroupPayload, error)
 	DeleteResourceGroup(ctx context.Context, input group.DeleteResourceGroupInput) (*group.DeleteResourceGroupPayload, error)
@@ -1841,12 +1861,36 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Agent.Capacity(childComplexity), true
+	case "Agent.cordonReason":
+		if e.ComplexityRoot.Agent.CordonReason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Agent.CordonReason(childComplexity), true
 	case "Agent.devices":
 		if e.ComplexityRoot.Agent.Devices == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Agent.Devices(childComplexity), true
+	case "Agent.drainAction":
+		if e.ComplexityRoot.Agent.DrainAction == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Agent.DrainAction(childComplexity), true
+	case "Agent.drainDeadline":
+		if e.ComplexityRoot.Agent.DrainDeadline == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Agent.DrainDeadline(childComplexity), true
+	case "Agent.drained":
+		if e.ComplexityRoot.Agent.Drained == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Agent.Drained(childComplexity), true
 	case "Agent.firstSeenAt":
 		if e.ComplexityRoot.Agent.FirstSeenAt == nil {
 			break
@@ -1865,6 +1909,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Agent.LastSeenAt(childComplexity), true
+	case "Agent.lostAt":
+		if e.ComplexityRoot.Agent.LostAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Agent.LostAt(childComplexity), true
 	case "Agent.name":
 		if e.ComplexityRoot.Agent.Name == nil {
 			break
@@ -1907,6 +1957,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Agent.Schedulable(childComplexity), true
+	case "Agent.sessionsLeft":
+		if e.ComplexityRoot.Agent.SessionsLeft == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Agent.SessionsLeft(childComplexity), true
 	case "Agent.stats":
 		if e.ComplexityRoot.Agent.Stats == nil {
 			break
@@ -4301,6 +4357,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DisableTotp(childComplexity, args["input"].(auth.DisableTotpInput)), true
+	case "Mutation.drainAgent":
+		if e.ComplexityRoot.Mutation.DrainAgent == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_drainAgent_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DrainAgent(childComplexity, args["input"].(agents.DrainAgentInput)), true
 	case "Mutation.forgetImage":
 		if e.ComplexityRoot.Mutation.ForgetImage == nil {
 			break
@@ -4422,6 +4489,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RegisterImage(childComplexity, args["input"].(image.RegisterImageInput)), true
+	case "Mutation.removeAgent":
+		if e.ComplexityRoot.Mutation.RemoveAgent == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_removeAgent_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RemoveAgent(childComplexity, args["input"].(agents.RemoveAgentInput)), true
 	case "Mutation.removeMembership":
 		if e.ComplexityRoot.Mutation.RemoveMembership == nil {
 			break
@@ -4670,6 +4748,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UnbindIdleChecker(childComplexity, args["input"].(idle.UnbindIdleCheckerInput)), true
+	case "Mutation.undrainAgent":
+		if e.ComplexityRoot.Mutation.UndrainAgent == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_undrainAgent_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UndrainAgent(childComplexity, args["input"].(agents.UndrainAgentInput)), true
 	case "Mutation.updateAgent":
 		if e.ComplexityRoot.Mutation.UpdateAgent == nil {
 			break
@@ -5711,6 +5800,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourceGroup.Lookback(childComplexity), true
+	case "ResourceGroup.lostAfter":
+		if e.ComplexityRoot.ResourceGroup.LostAfter == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.LostAfter(childComplexity), true
+	case "ResourceGroup.lostPolicy":
+		if e.ComplexityRoot.ResourceGroup.LostPolicy == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.LostPolicy(childComplexity), true
+	case "ResourceGroup.maxAttempts":
+		if e.ComplexityRoot.ResourceGroup.MaxAttempts == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.MaxAttempts(childComplexity), true
 	case "ResourceGroup.name":
 		if e.ComplexityRoot.ResourceGroup.Name == nil {
 			break
@@ -5723,6 +5830,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourceGroup.Order(childComplexity), true
+	case "ResourceGroup.pendingTimeout":
+		if e.ComplexityRoot.ResourceGroup.PendingTimeout == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.PendingTimeout(childComplexity), true
 	case "ResourceGroup.permissions":
 		if e.ComplexityRoot.ResourceGroup.Permissions == nil {
 			break
@@ -7674,6 +7787,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDisableTotpInput,
 		ec.unmarshalInputDomainOrder,
 		ec.unmarshalInputDomainWhereInput,
+		ec.unmarshalInputDrainAgentInput,
 		ec.unmarshalInputForgetImageInput,
 		ec.unmarshalInputGrantResourceGroupInput,
 		ec.unmarshalInputGrantRoleInput,
@@ -7699,6 +7813,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputQuotaScopeWhereInput,
 		ec.unmarshalInputRegenerateRecoveryCodesInput,
 		ec.unmarshalInputRegisterImageInput,
+		ec.unmarshalInputRemoveAgentInput,
 		ec.unmarshalInputRemoveMembershipInput,
 		ec.unmarshalInputRemoveShareWeightInput,
 		ec.unmarshalInputRemoveVolumeGrantInput,
@@ -7732,6 +7847,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputTaskWhereInput,
 		ec.unmarshalInputTerminateSessionInput,
 		ec.unmarshalInputUnbindIdleCheckerInput,
+		ec.unmarshalInputUndrainAgentInput,
 		ec.unmarshalInputUpdateAgentInput,
 		ec.unmarshalInputUpdateDomainInput,
 		ec.unmarshalInputUpdateIdentityProviderInput,
@@ -7842,6 +7958,110 @@ func newExecutionContext(
 }
 
 var sources = []*ast.Source{
+	{Name: "../agent.graphql", Input: `enum DrainAction {
+  "Sessions wait for another place and start anew there; what was in their containers is lost."
+  reschedule
+  "Sessions end."
+  terminate
+}
+
+enum LostPolicy {
+  "Sessions wait until the agent is back or somebody ends them."
+  wait
+  "Sessions end in error."
+  fail
+  "Sessions start anew on other agents; what the lost one still has of them ends when it is back."
+  reschedule
+}
+
+extend enum TerminationReason {
+  "Its agent was drained."
+  drained
+  "It waited for longer than its resource group allows."
+  pending_timeout
+}
+
+extend type Agent {
+  "Why nothing new lands there; empty when nobody said."
+  cordonReason: String!
+  "Set while it is drained: when that begins which drainAction says."
+  drainDeadline: Time
+  drainAction: DrainAction
+  "It is drained and nothing is left on it."
+  drained: Boolean!
+  "Sessions that hold something there, those of others included."
+  sessionsLeft: Int!
+  "Since when nothing is heard of it; null while it is alive."
+  lostAt: Time
+}
+
+extend type ResourceGroup {
+  "What becomes of sessions that run on a lost agent."
+  lostPolicy: LostPolicy!
+  "Seconds from the loss of an agent to that."
+  lostAfter: Int!
+  "How often in a row a session may fail to start before it is given up."
+  maxAttempts: Int!
+  "Seconds that a session may wait from when it could first start; 0 is for ever."
+  pendingTimeout: Int!
+}
+
+extend input CreateResourceGroupInput {
+  "Default wait."
+  lostPolicy: LostPolicy
+  "Seconds, 0 to 2592000; default 300."
+  lostAfter: Int
+  "1 to 100; default 3."
+  maxAttempts: Int
+  "Seconds, 0 to 31536000, 0 being for ever; default 0."
+  pendingTimeout: Int
+}
+
+extend input UpdateResourceGroupInput {
+  lostPolicy: LostPolicy
+  "Seconds, 0 to 2592000."
+  lostAfter: Int
+  "1 to 100."
+  maxAttempts: Int
+  "Seconds, 0 to 31536000, 0 being for ever."
+  pendingTimeout: Int
+}
+
+extend input UpdateAgentInput {
+  "With schedulable: false, why; at most 200 characters. Everybody who sees the agent can read it."
+  cordonReason: String
+}
+
+"Exactly one of deadline and after."
+input DrainAgentInput {
+  id: ID!
+  "At most 30 days ahead."
+  deadline: Time
+  "Seconds from now, 0 to 2592000."
+  after: Int
+  "What becomes of that which still runs at the deadline."
+  action: DrainAction!
+  "At most 200 characters; owners of sessions on the agent can read it."
+  reason: String
+}
+input UndrainAgentInput { id: ID! }
+input RemoveAgentInput { id: ID! }
+
+extend type Mutation {
+  """
+  Lets nothing new land on an agent and tells the owners of what runs there until when it may; at the deadline the rest
+  is rescheduled or ended. Again: changes deadline, action and reason.
+  """
+  drainAgent(input: DrainAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
+  "Ends a drain: sessions may start on the agent again."
+  undrainAgent(input: UndrainAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
+  """
+  Declares a lost agent gone for good: its sessions end in error, or start anew where their group reschedules. If it
+  comes back nevertheless, what it still runs is ended first.
+  """
+  removeAgent(input: RemoveAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
+}
+`, BuiltIn: false},
 	{Name: "../audit.graphql", Input: `"One mutation or denial: who did what to which object, and what came of it."
 type AuditEntry implements Node @allow(to: USER) {
   id: ID!
@@ -10159,6 +10379,18 @@ func (ec *executionContext) childFields_Agent(ctx context.Context, field graphql
 		return ec.fieldContext_Agent_probes(ctx, field)
 	case "stats":
 		return ec.fieldContext_Agent_stats(ctx, field)
+	case "cordonReason":
+		return ec.fieldContext_Agent_cordonReason(ctx, field)
+	case "drainDeadline":
+		return ec.fieldContext_Agent_drainDeadline(ctx, field)
+	case "drainAction":
+		return ec.fieldContext_Agent_drainAction(ctx, field)
+	case "drained":
+		return ec.fieldContext_Agent_drained(ctx, field)
+	case "sessionsLeft":
+		return ec.fieldContext_Agent_sessionsLeft(ctx, field)
+	case "lostAt":
+		return ec.fieldContext_Agent_lostAt(ctx, field)
 	case "permissions":
 		return ec.fieldContext_Agent_permissions(ctx, field)
 	}
@@ -11555,6 +11787,14 @@ func (ec *executionContext) childFields_ResourceGroup(ctx context.Context, field
 		return ec.fieldContext_ResourceGroup_createdAt(ctx, field)
 	case "agents":
 		return ec.fieldContext_ResourceGroup_agents(ctx, field)
+	case "lostPolicy":
+		return ec.fieldContext_ResourceGroup_lostPolicy(ctx, field)
+	case "lostAfter":
+		return ec.fieldContext_ResourceGroup_lostAfter(ctx, field)
+	case "maxAttempts":
+		return ec.fieldContext_ResourceGroup_maxAttempts(ctx, field)
+	case "pendingTimeout":
+		return ec.fieldContext_ResourceGroup_pendingTimeout(ctx, field)
 	case "permissions":
 		return ec.fieldContext_ResourceGroup_permissions(ctx, field)
 	case "shareWeights":
@@ -13241,6 +13481,20 @@ func (ec *executionContext) field_Mutation_disableTotp_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_drainAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (agents.DrainAgentInput, error) {
+			return ec.unmarshalNDrainAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐDrainAgentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_forgetImage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -13387,6 +13641,20 @@ func (ec *executionContext) field_Mutation_registerImage_args(ctx context.Contex
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (image.RegisterImageInput, error) {
 			return ec.unmarshalNRegisterImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRegisterImageInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_removeAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (agents.RemoveAgentInput, error) {
+			return ec.unmarshalNRemoveAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐRemoveAgentInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -13695,6 +13963,20 @@ func (ec *executionContext) field_Mutation_unbindIdleChecker_args(ctx context.Co
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (idle.UnbindIdleCheckerInput, error) {
 			return ec.unmarshalNUnbindIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐUnbindIdleCheckerInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_undrainAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (agents.UndrainAgentInput, error) {
+			return ec.unmarshalNUndrainAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐUndrainAgentInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -16241,6 +16523,144 @@ func (ec *executionContext) fieldContext_Agent_stats(_ context.Context, field gr
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Agent_cordonReason(ctx context.Context, field graphql.CollectedField, obj *ent.Agent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Agent_cordonReason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CordonReason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Agent_cordonReason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Agent", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Agent_drainDeadline(ctx context.Context, field graphql.CollectedField, obj *ent.Agent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Agent_drainDeadline(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DrainDeadline, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Agent_drainDeadline(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Agent", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Agent_drainAction(ctx context.Context, field graphql.CollectedField, obj *ent.Agent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Agent_drainAction(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DrainAction, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *agent.DrainAction) graphql.Marshaler {
+			return ec.marshalODrainAction2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋagentᚐDrainAction(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Agent_drainAction(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Agent", field, false, false, errors.New("field of type DrainAction does not have child fields"))
+}
+
+func (ec *executionContext) _Agent_drained(ctx context.Context, field graphql.CollectedField, obj *ent.Agent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Agent_drained(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Agent().Drained(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Agent_drained(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Agent", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Agent_sessionsLeft(ctx context.Context, field graphql.CollectedField, obj *ent.Agent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Agent_sessionsLeft(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Agent().SessionsLeft(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Agent_sessionsLeft(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Agent", field, true, true, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Agent_lostAt(ctx context.Context, field graphql.CollectedField, obj *ent.Agent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Agent_lostAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LostAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Agent_lostAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Agent", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
 func (ec *executionContext) _Agent_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.Agent) (ret graphql.Marshaler) {
@@ -24178,6 +24598,138 @@ func (ec *executionContext) fieldContext_Metric_quality(_ context.Context, field
 	return graphql.NewScalarFieldContext("Metric", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _Mutation_drainAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_drainAgent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DrainAgent(ctx, fc.Args["input"].(agents.DrainAgentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *agents.AgentPayload) graphql.Marshaler {
+			return ec.marshalNAgentPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐAgentPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_drainAgent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AgentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_drainAgent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_undrainAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_undrainAgent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UndrainAgent(ctx, fc.Args["input"].(agents.UndrainAgentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *agents.AgentPayload) graphql.Marshaler {
+			return ec.marshalNAgentPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐAgentPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_undrainAgent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AgentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_undrainAgent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_removeAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_removeAgent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RemoveAgent(ctx, fc.Args["input"].(agents.RemoveAgentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *agents.AgentPayload) graphql.Marshaler {
+			return ec.marshalNAgentPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐAgentPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_removeAgent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AgentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_removeAgent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_setRetention(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -31821,6 +32373,98 @@ func (ec *executionContext) fieldContext_ResourceGroup_agents(ctx context.Contex
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ResourceGroup_lostPolicy(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_lostPolicy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LostPolicy, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v resourcegroup.LostPolicy) graphql.Marshaler {
+			return ec.marshalNLostPolicy2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐLostPolicy(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_lostPolicy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type LostPolicy does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceGroup_lostAfter(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_lostAfter(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LostAfter, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_lostAfter(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceGroup_maxAttempts(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_maxAttempts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxAttempts, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_maxAttempts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceGroup_pendingTimeout(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_pendingTimeout(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PendingTimeout, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_pendingTimeout(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _ResourceGroup_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
@@ -41931,7 +42575,7 @@ func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.C
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "description", "public", "sessionTypes", "strategy", "order", "holdAfter", "split", "halfLife", "lookback"}
+	fieldsInOrder := [...]string{"name", "description", "public", "sessionTypes", "strategy", "order", "holdAfter", "split", "halfLife", "lookback", "lostPolicy", "lostAfter", "maxAttempts", "pendingTimeout"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -42008,6 +42652,34 @@ func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.C
 				return it, err
 			}
 			it.Lookback = data
+		case "lostPolicy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lostPolicy"))
+			data, err := ec.unmarshalOLostPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐLostPolicy(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LostPolicy = data
+		case "lostAfter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lostAfter"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LostAfter = data
+		case "maxAttempts":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxAttempts"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxAttempts = data
+		case "pendingTimeout":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("pendingTimeout"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PendingTimeout = data
 		}
 	}
 	return it, nil
@@ -43226,6 +43898,64 @@ func (ec *executionContext) unmarshalInputDomainWhereInput(ctx context.Context, 
 				return it, err
 			}
 			it.Active = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDrainAgentInput(ctx context.Context, obj any) (agents.DrainAgentInput, error) {
+	var it agents.DrainAgentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "deadline", "after", "action", "reason"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "deadline":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("deadline"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Deadline = data
+		case "after":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("after"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.After = data
+		case "action":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("action"))
+			data, err := ec.unmarshalNDrainAction2githubᚗcomᚋberthhqᚋberthᚋentᚋagentᚐDrainAction(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Action = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
 		}
 	}
 	return it, nil
@@ -44553,6 +45283,36 @@ func (ec *executionContext) unmarshalInputRegisterImageInput(ctx context.Context
 				return it, err
 			}
 			it.Reference = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRemoveAgentInput(ctx context.Context, obj any) (agents.RemoveAgentInput, error) {
+	var it agents.RemoveAgentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
 		}
 	}
 	return it, nil
@@ -46086,6 +46846,36 @@ func (ec *executionContext) unmarshalInputUnbindIdleCheckerInput(ctx context.Con
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUndrainAgentInput(ctx context.Context, obj any) (agents.UndrainAgentInput, error) {
+	var it agents.UndrainAgentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputUpdateAgentInput(ctx context.Context, obj any) (agents.UpdateAgentInput, error) {
 	var it agents.UpdateAgentInput
 	if obj == nil {
@@ -46097,7 +46887,7 @@ func (ec *executionContext) unmarshalInputUpdateAgentInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "schedulable", "resourceGroup"}
+	fieldsInOrder := [...]string{"id", "schedulable", "resourceGroup", "cordonReason"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -46125,6 +46915,13 @@ func (ec *executionContext) unmarshalInputUpdateAgentInput(ctx context.Context, 
 				return it, err
 			}
 			it.ResourceGroup = data
+		case "cordonReason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("cordonReason"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CordonReason = data
 		}
 	}
 	return it, nil
@@ -46580,7 +47377,7 @@ func (ec *executionContext) unmarshalInputUpdateResourceGroupInput(ctx context.C
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "description", "active", "public", "sessionTypes", "strategy", "order", "holdAfter", "split", "halfLife", "lookback"}
+	fieldsInOrder := [...]string{"id", "name", "description", "active", "public", "sessionTypes", "strategy", "order", "holdAfter", "split", "halfLife", "lookback", "lostPolicy", "lostAfter", "maxAttempts", "pendingTimeout"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -46671,6 +47468,34 @@ func (ec *executionContext) unmarshalInputUpdateResourceGroupInput(ctx context.C
 				return it, err
 			}
 			it.Lookback = data
+		case "lostPolicy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lostPolicy"))
+			data, err := ec.unmarshalOLostPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐLostPolicy(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LostPolicy = data
+		case "lostAfter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lostAfter"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LostAfter = data
+		case "maxAttempts":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxAttempts"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxAttempts = data
+		case "pendingTimeout":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("pendingTimeout"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PendingTimeout = data
 		}
 	}
 	return it, nil
@@ -48166,6 +48991,102 @@ func (ec *executionContext) _Agent(ctx context.Context, sel ast.SelectionSet, ob
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "cordonReason":
+			out.Values[i] = ec._Agent_cordonReason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "drainDeadline":
+			out.Values[i] = ec._Agent_drainDeadline(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "drainAction":
+			out.Values[i] = ec._Agent_drainAction(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "drained":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Agent_drained(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "sessionsLeft":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Agent_sessionsLeft(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "lostAt":
+			out.Values[i] = ec._Agent_lostAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "permissions":
 			field := field
 
@@ -53544,6 +54465,27 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("Mutation")
+		case "drainAgent":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_drainAgent(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "undrainAgent":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_undrainAgent(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "removeAgent":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_removeAgent(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "setRetention":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_setRetention(ctx, field)
@@ -56730,6 +57672,26 @@ func (ec *executionContext) _ResourceGroup(ctx context.Context, sel ast.Selectio
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "lostPolicy":
+			out.Values[i] = ec._ResourceGroup_lostPolicy(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "lostAfter":
+			out.Values[i] = ec._ResourceGroup_lostAfter(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "maxAttempts":
+			out.Values[i] = ec._ResourceGroup_maxAttempts(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "pendingTimeout":
+			out.Values[i] = ec._ResourceGroup_pendingTimeout(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "permissions":
 			field := field
 
@@ -63596,6 +64558,21 @@ func (ec *executionContext) unmarshalNDomainWhereInput2ᚖgithubᚗcomᚋberthhq
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNDrainAction2githubᚗcomᚋberthhqᚋberthᚋentᚋagentᚐDrainAction(ctx context.Context, v any) (agent.DrainAction, error) {
+	var res agent.DrainAction
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDrainAction2githubᚗcomᚋberthhqᚋberthᚋentᚋagentᚐDrainAction(ctx context.Context, sel ast.SelectionSet, v agent.DrainAction) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNDrainAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐDrainAgentInput(ctx context.Context, v any) (agents.DrainAgentInput, error) {
+	res, err := ec.unmarshalInputDrainAgentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNDroppedAgents2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐDroppedAgents(ctx context.Context, sel ast.SelectionSet, v report.DroppedAgents) graphql.Marshaler {
 	return ec._DroppedAgents(ctx, sel, &v)
 }
@@ -64545,6 +65522,16 @@ func (ec *executionContext) marshalNLoginSessionPayload2ᚖgithubᚗcomᚋberthh
 	return ec._LoginSessionPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNLostPolicy2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐLostPolicy(ctx context.Context, v any) (resourcegroup.LostPolicy, error) {
+	var res resourcegroup.LostPolicy
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNLostPolicy2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐLostPolicy(ctx context.Context, sel ast.SelectionSet, v resourcegroup.LostPolicy) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalNMakeDirectoryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMakeDirectoryInput(ctx context.Context, v any) (vfolder.MakeDirectoryInput, error) {
 	res, err := ec.unmarshalInputMakeDirectoryInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -64976,6 +65963,11 @@ func (ec *executionContext) marshalNRegistryPayload2ᚖgithubᚗcomᚋberthhqᚋ
 		return graphql.Null
 	}
 	return ec._RegistryPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRemoveAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐRemoveAgentInput(ctx context.Context, v any) (agents.RemoveAgentInput, error) {
+	res, err := ec.unmarshalInputRemoveAgentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNRemoveMembershipInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐRemoveMembershipInput(ctx context.Context, v any) (identity.RemoveMembershipInput, error) {
@@ -66150,6 +67142,11 @@ func (ec *executionContext) unmarshalNUnbindIdleCheckerInput2githubᚗcomᚋbert
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNUndrainAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐUndrainAgentInput(ctx context.Context, v any) (agents.UndrainAgentInput, error) {
+	res, err := ec.unmarshalInputUndrainAgentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNUnlistedSlots2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcepolicyᚐUnlistedSlots(ctx context.Context, v any) (resourcepolicy.UnlistedSlots, error) {
 	var res resourcepolicy.UnlistedSlots
 	err := res.UnmarshalGQL(v)
@@ -67220,6 +68217,22 @@ func (ec *executionContext) unmarshalODomainWhereInput2ᚖgithubᚗcomᚋberthhq
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalODrainAction2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋagentᚐDrainAction(ctx context.Context, v any) (*agent.DrainAction, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(agent.DrainAction)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODrainAction2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋagentᚐDrainAction(ctx context.Context, sel ast.SelectionSet, v *agent.DrainAction) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
 func (ec *executionContext) unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx context.Context, v any) ([]uuid.UUID, error) {
 	if v == nil {
 		return nil, nil
@@ -67747,6 +68760,22 @@ func (ec *executionContext) unmarshalOLoginResult2ᚖgithubᚗcomᚋberthhqᚋbe
 }
 
 func (ec *executionContext) marshalOLoginResult2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐResult(ctx context.Context, sel ast.SelectionSet, v *loginattempt.Result) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalOLostPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐLostPolicy(ctx context.Context, v any) (*resourcegroup.LostPolicy, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(resourcegroup.LostPolicy)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOLostPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐLostPolicy(ctx context.Context, sel ast.SelectionSet, v *resourcegroup.LostPolicy) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

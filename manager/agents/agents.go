@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/viewer"
@@ -114,12 +115,12 @@ func (s *Service) TellManagers() {
 
 func (s *Service) markLost(ctx context.Context) error {
 	silent, err := s.client.Agent.Query().
-		Where(agent.StatusEQ(agent.StatusAlive), agent.LastSeenAtLT(time.Now().Add(-lostAfter))).All(ctx)
+		Where(agent.StatusEQ(agent.StatusAlive), agent.LastSeenAtLT(clock.Now().Add(-lostAfter))).All(ctx)
 	if err != nil {
 		return err
 	}
 	for _, a := range silent {
-		if err := s.client.Agent.UpdateOne(a).SetStatus(agent.StatusLost).Exec(ctx); err != nil {
+		if err := s.client.Agent.UpdateOne(a).SetStatus(agent.StatusLost).SetLostAt(clock.Now()).Exec(ctx); err != nil {
 			return fmt.Errorf("mark agent %s lost: %w", a.Name, err)
 		}
 		s.log.Warn("agent lost", "agent", a.Name, "last_seen", a.LastSeenAt)
@@ -233,9 +234,9 @@ func (s *Service) watch(ctx context.Context, c *conn, lead *leadership) error {
 // was lost before.
 func (s *Service) seen(ctx context.Context, id uuid.UUID) error {
 	back, err := s.client.Agent.Update().Where(agent.ID(id), agent.StatusEQ(agent.StatusLost)).
-		SetStatus(agent.StatusAlive).Save(ctx)
+		SetStatus(agent.StatusAlive).ClearLostAt().Save(ctx)
 	if err == nil {
-		err = s.client.Agent.UpdateOneID(id).SetLastSeenAt(time.Now()).Exec(ctx)
+		err = s.client.Agent.UpdateOneID(id).SetLastSeenAt(clock.Now()).Exec(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("note heartbeat: %w", err)

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/jointoken"
 )
 
@@ -13,8 +14,25 @@ import (
 type UpdateAgentInput struct {
 	ID            uuid.UUID
 	Schedulable   *bool
+	CordonReason  *string
 	ResourceGroup *uuid.UUID
 }
+
+// DrainAgentInput says until when sessions may stay, by one of Deadline and
+// After, which is in seconds, and what becomes of them then.
+type DrainAgentInput struct {
+	ID       uuid.UUID
+	Deadline *time.Time
+	After    *int
+	Action   agent.DrainAction
+	Reason   *string
+}
+
+// UndrainAgentInput names the agent to open again.
+type UndrainAgentInput struct{ ID uuid.UUID }
+
+// RemoveAgentInput names the agent that is gone for good.
+type RemoveAgentInput struct{ ID uuid.UUID }
 
 // CreateJoinTokenInput says what may join.
 type CreateJoinTokenInput struct{ Role jointoken.Role }

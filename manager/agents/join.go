@@ -9,13 +9,9 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
-	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent/jointoken"
-	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/internal/access"
-	"github.com/berthhq/berth/internal/event"
-	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 )
@@ -67,42 +63,4 @@ func (s *Service) CreateJoinToken(ctx context.Context, in CreateJoinTokenInput) 
 func (s *Service) command(role jointoken.Role, token string) string {
 	return fmt.Sprintf("berthd %s --manager %s --ca-fingerprint %s --join-token %s",
 		role, strings.Join(s.managers(), ","), s.Fingerprint, token)
-}
-
-// UpdateAgent cordons, opens or moves an agent. What runs on it goes on.
-func (s *Service) UpdateAgent(ctx context.Context, in UpdateAgentInput) (*AgentPayload, error) {
-	if _, err := permit.Writer(ctx); err != nil {
-		return nil, err
-	}
-	a, err := s.client.Agent.Get(ctx, in.ID)
-	if err != nil {
-		return nil, permit.Missing(err, "agent", "id")
-	}
-	if err := permit.To(ctx, access.Update, a); err != nil {
-		return nil, err
-	}
-	u := a.Update()
-	if in.Schedulable != nil {
-		u.SetSchedulable(*in.Schedulable)
-	}
-	if in.ResourceGroup != nil {
-		if err := s.groupExists(ctx, *in.ResourceGroup); err != nil {
-			return nil, err
-		}
-		u.SetResourceGroupID(*in.ResourceGroup)
-	}
-	if a, err = u.Save(ctx); err != nil {
-		return nil, fmt.Errorf("update agent: %w", err)
-	}
-	s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: in.ID})
-	s.bus.Publish(ctx, event.Event{Topic: event.Pending})
-	return &AgentPayload{Agent: a}, nil
-}
-
-func (s *Service) groupExists(ctx context.Context, id uuid.UUID) error {
-	ok, err := s.client.ResourceGroup.Query().Where(resourcegroup.ID(id)).Exist(ctx)
-	if err == nil && !ok {
-		return problem.NotFound("resource group").WithField("resourceGroup")
-	}
-	return err
 }

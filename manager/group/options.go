@@ -10,7 +10,9 @@ import (
 
 // Options say how the scheduler treats a group's queue; what is nil stays as it
 // is. HoldAfter is in seconds, or -1 for never; so are HalfLife and Lookback, of
-// the usage that fair share counts.
+// the usage that fair share counts, LostAfter, from the loss of an agent to what
+// LostPolicy says, PendingTimeout, 0 being for ever, and PreemptionAfter, that a
+// session runs before it may be ended for another.
 type Options struct {
 	Strategy  *resourcegroup.Strategy
 	Split     *resourcegroup.Split
@@ -18,6 +20,15 @@ type Options struct {
 	HoldAfter *int
 	HalfLife  *int
 	Lookback  *int
+
+	LostPolicy     *resourcegroup.LostPolicy
+	LostAfter      *int
+	MaxAttempts    *int
+	PendingTimeout *int
+
+	Preemption      *resourcegroup.Preemption
+	PreemptionScope *resourcegroup.PreemptionScope
+	PreemptionAfter *int
 }
 
 const (
@@ -40,6 +51,10 @@ func (o *Options) numbers() []number {
 		{"holdAfter", resourcegroup.FieldHoldAfter, o.HoldAfter, -1, 30 * day, "seconds, -1 being never"},
 		{"halfLife", resourcegroup.FieldHalfLife, o.HalfLife, minute, year, "seconds"},
 		{"lookback", resourcegroup.FieldLookback, o.Lookback, minute, year, "seconds"},
+		{"lostAfter", resourcegroup.FieldLostAfter, o.LostAfter, 0, 30 * day, "seconds"},
+		{"maxAttempts", resourcegroup.FieldMaxAttempts, o.MaxAttempts, 1, 100, "attempts"},
+		{"preemptionAfter", resourcegroup.FieldPreemptionAfter, o.PreemptionAfter, 0, year, "seconds"},
+		{"pendingTimeout", resourcegroup.FieldPendingTimeout, o.PendingTimeout, 0, year, "seconds, 0 being for ever"},
 	}
 }
 
@@ -63,6 +78,15 @@ func (o *Options) write(m *ent.ResourceGroupMutation) error {
 	}
 	if o.Order != nil {
 		m.SetOrder(*o.Order)
+	}
+	if o.LostPolicy != nil {
+		m.SetLostPolicy(*o.LostPolicy)
+	}
+	if o.Preemption != nil {
+		m.SetPreemption(*o.Preemption)
+	}
+	if o.PreemptionScope != nil {
+		m.SetPreemptionScope(*o.PreemptionScope)
 	}
 	for _, x := range o.numbers() {
 		if x.n == nil {

@@ -69,21 +69,22 @@ func drainedText(a *ent.Agent, anew bool) string {
 }
 
 // lose treats a running session whose agent has been lost for as long as its
-// group waits. All of its kernels go the same way.
+// group waits, or was declared gone. All of its kernels go the same way.
 func (s step) lose(ctx context.Context) (bool, error) {
 	g := s.sess.Edges.ResourceGroup
-	if g.LostPolicy == resourcegroup.LostPolicyWait {
-		return false, nil
-	}
 	patience := time.Duration(g.LostAfter) * time.Second
-	gone := s.on(func(a *ent.Agent) bool {
-		return a.Status != agent.StatusAlive && a.LostAt != nil && !clock.Now().Before(a.LostAt.Add(patience))
-	})
+	gone := s.on(func(a *ent.Agent) bool { return a.Status == agent.StatusTerminated })
+	text := names(gone) + " is gone for good"
+	if len(gone) == 0 && g.LostPolicy != resourcegroup.LostPolicyWait {
+		gone = s.on(func(a *ent.Agent) bool {
+			return a.Status == agent.StatusLost && a.LostAt != nil && !clock.Now().Before(a.LostAt.Add(patience))
+		})
+		text = fmt.Sprintf("%s has been lost for %s", names(gone), patience)
+	}
 	if len(gone) == 0 {
 		return false, nil
 	}
 	anew := g.LostPolicy == resourcegroup.LostPolicyReschedule
-	text := fmt.Sprintf("%s has been lost for %s", names(gone), patience)
 	if anew {
 		text += "; the session starts anew elsewhere"
 	}

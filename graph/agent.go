@@ -1,0 +1,32 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/manager/agents"
+)
+
+func (r agentResolver) SessionsLeft(ctx context.Context, a *ent.Agent) (int, error) {
+	return loaders(ctx).left.Load(ctx, a.ID)
+}
+
+func (r agentResolver) Drained(ctx context.Context, a *ent.Agent) (bool, error) {
+	if a.DrainAction == nil {
+		return false, nil
+	}
+	n, err := loaders(ctx).left.Load(ctx, a.ID)
+	return n == 0, err
+}
+
+func (r mutationResolver) DrainAgent(ctx context.Context, input agents.DrainAgentInput) (*agents.AgentPayload, error) {
+	return r.Agents.DrainAgent(ctx, input)
+}
+
+func (r mutationResolver) UndrainAgent(ctx context.Context, input agents.UndrainAgentInput) (*agents.AgentPayload, error) {
+	return r.Agents.UndrainAgent(ctx, input)
+}
+
+func (r mutationResolver) RemoveAgent(ctx context.Context, input agents.RemoveAgentInput) (*agents.AgentPayload, error) {
+	return r.Agents.RemoveAgent(ctx, input)
+}

@@ -1,0 +1,175 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/naming"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+)
+
+const (
+	maxReason = 200 // characters
+	// maxDrain bounds how far ahead a drain may be planned.
+	maxDrain = 30 * 24 * time.Hour
+)
+
+// UpdateAgent cordons, opens or moves an agent. What runs on it goes on.
+func (s *Service) UpdateAgent(ctx context.Context, in UpdateAgentInput) (*AgentPayload, error) {
+	return s.change(ctx, in.ID, func(a *ent.Agent, u *ent.AgentUpdateOne) error {
+		if in.CordonReason != nil {
+			if in.Schedulable == nil || *in.Schedulable {
+				return problem.Invalid("cordonReason", "is said with schedulable: false")
+			}
+			if err := naming.Line("cordonReason", *in.CordonReason, maxReason); err != nil {
+				return err
+			}
+		}
+		if in.Schedulable != nil {
+			if a.DrainAction != nil {
+				return problem.Precondition("agent %s is being drained; undrain it first", a.Name).WithField("schedulable")
+			}
+			u.SetSchedulable(*in.Schedulable).SetCordonReason(value(in.CordonReason))
+		}
+		if in.ResourceGroup != nil {
+			if err := s.groupExists(ctx, *in.ResourceGroup); err != nil {
+				return err
+			}
+			u.SetResourceGroupID(*in.ResourceGroup)
+		}
+		return nil
+	})
+}
+
+// DrainAgent lets nothing new land on an agent; the leader tells the owners of
+// what runs there, and at the deadline carries the action out.
+func (s *Service) DrainAgent(ctx context.Context, in DrainAgentInput) (*AgentPayload, error) {
+	return s.change(ctx, in.ID, func(_ *ent.Agent, u *ent.AgentUpdateOne) error {
+		deadline, err := in.at(clock.Now())
+		if err != nil {
+			return err
+		}
+		if err := naming.Line("reason", value(in.Reason), maxReason); err != nil {
+			return err
+		}
+		u.SetSchedulable(false).SetCordonReason(value(in.Reason)).SetDrainDeadline(deadline).SetDrainAction(in.Action)
+		return nil
+	})
+}
+
+// at is when the drain is due.
+func (in *DrainAgentInput) at(now time.Time) (time.Time, error) {
+	switch {
+	case (in.Deadline == nil) == (in.After == nil):
+		return now, problem.Invalid("deadline", "give either deadline or after")
+	case in.After != nil && (*in.After < 0 || time.Duration(*in.After)*time.Second > maxDrain):
+		return now, problem.Invalid("after", "must be 0 to %d seconds", int(maxDrain.Seconds())).WithLimit(fmt.Sprintf("0..%d", int(maxDrain.Seconds())))
+	case in.After != nil:
+		return now.Add(time.Duration(*in.After) * time.Second), nil
+	case in.Deadline.Before(now) || in.Deadline.After(now.Add(maxDrain)):
+		return now, problem.Invalid("deadline", "must be in the future, at most 30 days ahead").WithLimit(now.Add(maxDrain).Format(time.RFC3339))
+	}
+	return in.Deadline.UTC().Truncate(time.Microsecond), nil
+}
+
+// UndrainAgent opens an agent again that is drained.
+func (s *Service) UndrainAgent(ctx context.Context, in UndrainAgentInput) (*AgentPayload, error) {
+	return s.change(ctx, in.ID, func(a *ent.Agent, u *ent.AgentUpdateOne) error {
+		if a.DrainAction == nil {
+			return problem.Precondition("agent %s is not being drained", a.Name).WithField("id")
+		}
+		u.SetSchedulable(true).SetCordonReason("").ClearDrainDeadline().ClearDrainAction()
+		return nil
+	})
+}
+
+// RemoveAgent declares an agent gone that nothing is heard of.
+func (s *Service) RemoveAgent(ctx context.Context, in RemoveAgentInput) (*AgentPayload, error) {
+	return s.change(ctx, in.ID, func(a *ent.Agent, u *ent.AgentUpdateOne) error {
+		if a.Status == agent.StatusAlive {
+			return problem.Precondition("agent %s is alive; drain it and stop it first", a.Name).WithField("id")
+		}
+		u.SetStatus(agent.StatusTerminated)
+		return nil
+	})
+}
+
+// change writes what set sets, on an agent that the viewer may change.
+func (s *Service) change(ctx context.Context, id uuid.UUID, set func(*ent.Agent, *ent.AgentUpdateOne) error) (*AgentPayload, error) {
+	if _, err := permit.Writer(ctx); err != nil {
+		return nil, err
+	}
+	a, err := s.client.Agent.Get(ctx, id)
+	if err != nil {
+		return nil, permit.Missing(err, "agent", "id")
+	}
+	if err := permit.To(ctx, access.Update, a); err != nil {
+		return nil, err
+	}
+	// As it was read: it may be heard of meanwhile, or be drained by somebody else.
+	u := a.Update().Where(agent.StatusEQ(a.Status))
+	if a.DrainAction == nil {
+		u.Where(agent.DrainActionIsNil())
+	}
+	if err := set(a, u); err != nil {
+		return nil, err
+	}
+	a, err = u.Save(ctx)
+	if ent.IsNotFound(err) {
+		return nil, problem.Aborted("the agent has just changed; look at it again")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("change agent: %w", err)
+	}
+	s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
+	s.bus.Publish(ctx, event.Event{Topic: event.Pending})
+	return &AgentPayload{Agent: a}, nil
+}
+
+func (s *Service) groupExists(ctx context.Context, id uuid.UUID) error {
+	ok, err := s.client.ResourceGroup.Query().Where(resourcegroup.ID(id)).Exist(ctx)
+	if err == nil && !ok {
+		return problem.NotFound("resource group").WithField("resourceGroup")
+	}
+	return err
+}
+
+func value(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// SessionsLeft counts the sessions that hold something on each of the agents.
+func (s *Service) SessionsLeft(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]int, error) {
+	var rows []struct {
+		Agent uuid.UUID `json:"agent"`
+		Count int       `json:"count"`
+	}
+	err := s.client.Kernel.Query().Where(kernel.AgentIDIn(ids...), kernel.TerminatedAtIsNil()).Modify(func(k *sql.Selector) {
+		k.Select(sql.As(k.C(kernel.FieldAgentID), "agent"), sql.As("COUNT(DISTINCT "+k.C(kernel.FieldSessionID)+")", "count")).
+			GroupBy(k.C(kernel.FieldAgentID))
+	}).Scan(viewer.SystemContext(ctx), &rows)
+	if err != nil {
+		return nil, fmt.Errorf("count sessions on agents: %w", err)
+	}
+	counts := make(map[uuid.UUID]int, len(rows))
+	for _, r := range rows {
+		counts[r.Agent] = r.Count
+	}
+	return counts, nil
+}
