@@ -76,8 +76,8 @@ func upsertAgent(ctx context.Context, tx *ent.Tx, r *agentpb.Report) (uuid.UUID,
 		return uuid.Nil, err
 	}
 	err = tx.Agent.UpdateOne(a).
-		SetStatus(agent.StatusAlive).SetIncarnation(r.Incarnation).SetVersion(r.Version).
 		SetCounters(counters).SetLinks(linksOf(r.Links)).
+		SetStatus(agent.StatusAlive).ClearLostAt().SetIncarnation(r.Incarnation).SetVersion(r.Version).
 		SetArchitecture(r.Architecture).SetAddress(r.Address).SetVolumes(nonNil(r.Volumes)).
 		SetPlugins(plugins(r.Plugins)).SetProbes(probes(r.Probes)).SetLastSeenAt(time.Now()).
 		Exec(ctx)
