@@ -88,6 +88,9 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 	if err := holdFolders(ctx, tx, w); err != nil {
 		return nil, err
 	}
+	if err := holdSessionGroup(ctx, tx, w); err != nil {
+		return nil, err
+	}
 	sess, err := tx.Session.Create().
 		SetName(w.name).SetType(w.kind).SetPriority(w.priority).SetSlots(w.slots).
 		SetCommand(w.command).SetBootstrapScript(w.bootstrap).SetEnvironment(w.environment).
@@ -95,6 +98,7 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 		SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner).
 		SetResourceGroupID(w.group).SetImageID(w.image.ID).
 		SetNillableStartsAt(w.startsAt).SetStrictAgents(w.strict).AddAgentIDs(w.agents...).
+		SetNillableLifetime(w.lifetime).SetPreemptible(w.preemptible).SetNillableSessionGroupID(w.together).
 		Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("store session: %w", err)

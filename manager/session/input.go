@@ -36,6 +36,9 @@ type CreateSessionInput struct {
 	DependsOn       []uuid.UUID
 	Agents          []uuid.UUID
 	StrictAgents    *bool
+	Lifetime        *int // seconds
+	Preemptible     *bool
+	SessionGroup    *uuid.UUID
 	ShmBytes        *int64
 	IdempotencyKey  *string
 }

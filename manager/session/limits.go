@@ -2,16 +2,10 @@ package session
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/session"
-	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/id"
-	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/viewer"
@@ -90,70 +84,4 @@ func fieldOf(what string) string {
 		return "kernels"
 	}
 	return "slots"
-}
-
-// endOverdue ends running sessions that are older than the policies allow, as
-// these are now, until ctx ends.
-func (s *Service) endOverdue(ctx context.Context, epoch int64) {
-	for {
-		next, err := s.endOlder(ctx, epoch)
-		if err != nil && ctx.Err() == nil {
-			s.Logger.Error("end sessions at the end of their time", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(next):
-		}
-	}
-}
-
-// endOlder looks once, and says when to look again.
-func (s *Service) endOlder(ctx context.Context, epoch int64) (time.Duration, error) {
-	all, err := s.Policies.All(ctx, s.Client)
-	if err != nil {
-		return passEvery, err
-	}
-	all = slices.DeleteFunc(all, func(l policy.Limit) bool { return l.MaxSessionLifetime == nil })
-	if len(all) == 0 {
-		return passEvery, nil
-	}
-	running, err := s.Client.Session.Query().Where(session.StatusEQ(lifecycle.Running), session.StartedAtNotNil()).All(ctx)
-	if err != nil {
-		return passEvery, fmt.Errorf("list running sessions: %w", err)
-	}
-	next := passEvery
-	for _, sess := range running {
-		l := shortest(all, sess)
-		if l == nil {
-			continue
-		}
-		lifetime := time.Duration(*l.MaxSessionLifetime) * time.Second
-		if left := time.Until(sess.StartedAt.Add(lifetime)); left > 0 {
-			next = min(next, max(left, 100*time.Millisecond))
-			continue
-		}
-		reason := session.TerminationReasonDeadlineExceeded
-		err := s.apply(ctx, epoch, sess, move{to: lifecycle.Terminating, phase: "run", result: sessionevent.ResultInfo,
-			code: "session_lifetime", reason: &reason,
-			message: fmt.Sprintf("policy %s of the %s %s lets a session run for %s", l.Policy, l.Scope, l.Holder, lifetime)})
-		if err != nil && !isAborted(err) {
-			return passEvery, fmt.Errorf("end session %s: %w", sess.ID, err)
-		}
-	}
-	return next, nil
-}
-
-// shortest is the limit that ends a session first.
-func shortest(limits []policy.Limit, sess *ent.Session) (first *policy.Limit) {
-	at := policy.Place{Domain: sess.DomainID, Project: sess.ProjectID, User: sess.OwnerID, Group: sess.ResourceGroupID}
-	if sess.KeypairID != nil {
-		at.Keypair = *sess.KeypairID
-	}
-	for i := range limits {
-		if l := &limits[i]; l.Binds(at) && (first == nil || *l.MaxSessionLifetime < *first.MaxSessionLifetime) {
-			first = l
-		}
-	}
-	return first
 }

@@ -96,6 +96,7 @@ func (s *Service) refusals(ctx context.Context, v *viewer.Viewer, in CreateSessi
 		return w, list, nil
 	}
 	noAgents := try(s.checkAgents)
+	_ = try(s.checkTerms)
 	_ = try(s.checkMounts)
 	if noImage == nil && noAgents == nil {
 		_ = try(s.checkSlots, s.checkPolicies)
@@ -110,7 +111,7 @@ func (s *Service) tryStore(ctx context.Context, w *wish) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	for _, do := range []func(context.Context, *ent.Tx, *wish) error{s.admit, holdMembership, holdFolders} {
+	for _, do := range []func(context.Context, *ent.Tx, *wish) error{s.admit, holdMembership, holdFolders, holdSessionGroup} {
 		if err := do(ctx, tx, w); err != nil {
 			return err
 		}

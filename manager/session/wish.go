@@ -49,6 +49,7 @@ type wish struct {
 	needed      []*ent.Session // that have to succeed first
 	agents      []uuid.UUID    // to run on
 	strict      bool           // or nowhere
+	terms
 
 	member  bool           // of the project, rather than by a role
 	keypair *uuid.UUID     // that asks
@@ -84,7 +85,7 @@ func newWish(v *viewer.Viewer, in CreateSessionInput) *wish {
 func (s *Service) check(ctx context.Context, v *viewer.Viewer, in CreateSessionInput) (*wish, error) {
 	w := newWish(v, in)
 	for _, do := range []inspection{
-		s.checkBasics, s.checkWhen, s.checkPlace, s.checkAgents, s.checkImage, s.checkSlots, s.checkMounts, s.checkPolicies,
+		s.checkBasics, s.checkWhen, s.checkPlace, s.checkTerms, s.checkAgents, s.checkImage, s.checkSlots, s.checkMounts, s.checkPolicies,
 	} {
 		if err := do(ctx, v, in, w); err != nil {
 			return nil, err
@@ -163,11 +164,21 @@ func checkEnvironment(w *wish) error {
 }
 
 // checkPlace finds the project and the resource group.
-func (s *Service) checkPlace(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, w *wish) error {
+func (s *Service) checkPlace(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, w *wish) (err error) {
+	if err := s.checkProject(ctx, v, in.Project, w); err != nil {
+		return err
+	}
+	w.groups, err = s.groups(ctx, v, in.ResourceGroup, w)
+	return err
+}
+
+// checkProject finds the project, in which the viewer has to be allowed to start
+// sessions.
+func (s *Service) checkProject(ctx context.Context, v *viewer.Viewer, named *uuid.UUID, w *wish) error {
 	q := s.Client.Project.Query().Where(project.Active(true))
 	switch {
-	case in.Project != nil:
-		q.Where(project.ID(*in.Project))
+	case named != nil:
+		q.Where(project.ID(*named))
 	case len(v.Projects) == 0:
 		return problem.Precondition("you are in no project; ask an administrator to add you to one").WithField("project")
 	case len(v.Projects) > 1:
@@ -189,8 +200,7 @@ func (s *Service) checkPlace(ctx context.Context, v *viewer.Viewer, in CreateSes
 		return err
 	}
 	w.project, w.domain = p.ID, p.DomainID
-	w.groups, err = s.groups(ctx, v, in.ResourceGroup, w)
-	return err
+	return nil
 }
 
 // groups finds the resource groups that the session may run in: the one that was

@@ -1,0 +1,192 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/store"
+)
+
+const (
+	// maxWarning is how long before its end a session is warned; one that lives
+	// less than ten times as long is warned when nine tenths of that are over.
+	maxWarning = 5 * time.Minute
+	// warned is the code of that entry in the history.
+	warned = "lifetime_warning"
+)
+
+// EndsAt is when a session's own lifetime is over; nil before it runs, and
+// without one.
+func EndsAt(sess *ent.Session) *time.Time {
+	if sess.Lifetime == nil || sess.StartedAt == nil {
+		return nil
+	}
+	at := sess.StartedAt.Add(time.Duration(*sess.Lifetime) * time.Second)
+	return &at
+}
+
+// Lifetime is how long a session may run at most, by itself and by the limits; 0
+// is for ever.
+func Lifetime(limits []policy.Limit, sess *ent.Session) time.Duration {
+	t := termOf(limits, sess)
+	if t == nil {
+		return 0
+	}
+	return t.lifetime
+}
+
+// term is how long a session may run, and what says so.
+type term struct {
+	lifetime time.Duration
+	reason   session.TerminationReason
+	code     string
+	why      string
+}
+
+// termOf is what ends a session first: its own lifetime, or a limit; nil is
+// nothing.
+func termOf(limits []policy.Limit, sess *ent.Session) (t *term) {
+	if sess.Lifetime != nil {
+		own := time.Duration(*sess.Lifetime) * time.Second
+		t = &term{own, session.TerminationReasonLifetime, "lifetime", fmt.Sprintf("its lifetime of %s is over", own)}
+	}
+	if l := shortest(limits, sess); l != nil {
+		most := time.Duration(*l.MaxSessionLifetime) * time.Second
+		if t == nil || most < t.lifetime {
+			t = &term{most, session.TerminationReasonDeadlineExceeded, "session_lifetime",
+				fmt.Sprintf("policy %s of the %s %s lets a session run for %s", l.Policy, l.Scope, l.Holder, most)}
+		}
+	}
+	return t
+}
+
+// shortest is the limit that ends a session first.
+func shortest(limits []policy.Limit, sess *ent.Session) (first *policy.Limit) {
+	at := policy.Place{Domain: sess.DomainID, Project: sess.ProjectID, User: sess.OwnerID, Group: sess.ResourceGroupID}
+	if sess.KeypairID != nil {
+		at.Keypair = *sess.KeypairID
+	}
+	for i := range limits {
+		l := &limits[i]
+		if l.MaxSessionLifetime != nil && l.Binds(at) && (first == nil || *l.MaxSessionLifetime < *first.MaxSessionLifetime) {
+			first = l
+		}
+	}
+	return first
+}
+
+// endOverdue ends running sessions whose lifetime is over, or that are older than
+// the policies allow, as these are now, until ctx ends. Before that it warns.
+func (s *Service) endOverdue(ctx context.Context, epoch int64) {
+	for {
+		next, err := s.endOlder(ctx, epoch)
+		if err != nil && ctx.Err() == nil && !isAborted(err) {
+			s.Logger.Error("end sessions at the end of their time", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(next):
+		}
+	}
+}
+
+// endOlder looks once, and says when to look again.
+func (s *Service) endOlder(ctx context.Context, epoch int64) (time.Duration, error) {
+	limits, err := s.Policies.All(ctx, s.Client)
+	if err != nil {
+		return passEvery, err
+	}
+	limits = slices.DeleteFunc(limits, func(l policy.Limit) bool { return l.MaxSessionLifetime == nil })
+	q := s.Client.Session.Query().Where(session.StatusEQ(lifecycle.Running), session.StartedAtNotNil())
+	if len(limits) == 0 {
+		q.Where(session.LifetimeNotNil())
+	}
+	running, err := q.All(ctx)
+	if err != nil {
+		return passEvery, fmt.Errorf("list running sessions: %w", err)
+	}
+	now, next := clock.Now(), passEvery
+	var soon []ending
+	for _, sess := range running {
+		t := termOf(limits, sess)
+		if t == nil {
+			continue
+		}
+		end := sess.StartedAt.Add(t.lifetime)
+		warn := end.Add(-min(maxWarning, t.lifetime/10))
+		switch {
+		case now.Before(warn):
+			next = min(next, max(warn.Sub(now), 100*time.Millisecond))
+		case now.Before(end):
+			next = min(next, max(end.Sub(now), 100*time.Millisecond))
+			soon = append(soon, ending{sess, end, t})
+		default:
+			err := s.apply(ctx, epoch, sess, move{to: lifecycle.Terminating, phase: "run", result: sessionevent.ResultInfo,
+				code: t.code, reason: &t.reason, message: t.why})
+			if err != nil && !isAborted(err) {
+				return passEvery, fmt.Errorf("end session %s: %w", sess.ID, err)
+			}
+		}
+	}
+	return next, s.warn(ctx, epoch, soon)
+}
+
+// ending is a session that ends soon.
+type ending struct {
+	*ent.Session
+	at time.Time
+	*term
+}
+
+// warn tells those that end soon, once in each run.
+func (s *Service) warn(ctx context.Context, epoch int64, soon []ending) error {
+	if len(soon) == 0 {
+		return nil
+	}
+	byID := map[uuid.UUID]ending{}
+	var ids []uuid.UUID
+	for _, e := range soon {
+		byID[e.ID] = e
+		ids = append(ids, e.ID)
+	}
+	told, err := s.Client.SessionEvent.Query().Where(sessionevent.SessionIDIn(ids...), sessionevent.Code(warned)).All(ctx)
+	if err != nil {
+		return fmt.Errorf("look who was warned: %w", err)
+	}
+	for _, e := range told {
+		if !e.At.Before(*byID[e.SessionID].StartedAt) {
+			delete(byID, e.SessionID)
+		}
+	}
+	for id, e := range byID {
+		text := fmt.Sprintf("it ends at %s: then %s", e.at.UTC().Format(time.RFC3339), e.why)
+		err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
+			if err := Fence(ctx, tx, epoch); err != nil {
+				return err
+			}
+			n, err := tx.Session.Update().Where(session.ID(id), session.StatusEQ(lifecycle.Running)).
+				AddVersion(1).Save(ctx)
+			if err != nil || n == 0 {
+				return err
+			}
+			return record(ctx, tx, entry{session: id, phase: "run", from: &e.Status, to: e.Status,
+				result: sessionevent.ResultInfo, attempt: e.Attempt, code: warned, message: text})
+		})
+		if err != nil {
+			return fmt.Errorf("warn session %s: %w", id, err)
+		}
+		s.changed(ctx, id)
+	}
+	return nil
+}

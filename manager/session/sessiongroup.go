@@ -1,0 +1,99 @@
+package session
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/sessiongroup"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
+)
+
+// maxSessionGroups bounds those of one user.
+const maxSessionGroups = 1000
+
+// CreateSessionGroupInput names sessions to be, that are placed together.
+type CreateSessionGroupInput struct {
+	Name      string
+	Placement sessiongroup.Placement
+	Strict    *bool
+	Project   *uuid.UUID
+}
+
+// DeleteSessionGroupInput names the session group to delete.
+type DeleteSessionGroupInput struct{ ID uuid.UUID }
+
+// SessionGroupPayload answers the creation of a session group.
+type SessionGroupPayload struct{ SessionGroup *ent.SessionGroup }
+
+// DeleteSessionGroupPayload is the session group that is gone.
+type DeleteSessionGroupPayload struct{ ID uuid.UUID }
+
+// CreateSessionGroup makes a session group of the viewer in a project. Who may
+// start sessions there may do so.
+func (s *Service) CreateSessionGroup(ctx context.Context, in CreateSessionGroupInput) (*SessionGroupPayload, error) {
+	v, err := permit.Writer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkName(in.Name); err != nil {
+		return nil, err
+	}
+	w := &wish{owner: v.User}
+	if err := s.checkProject(ctx, v, in.Project, w); err != nil {
+		return nil, err
+	}
+	var g *ent.SessionGroup
+	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) (err error) {
+		if err := holdMembership(ctx, tx, w); err != nil {
+			return err
+		}
+		if err := store.Lock(ctx, tx, "session groups "+v.User.String()); err != nil {
+			return err
+		}
+		n, err := tx.SessionGroup.Query().Where(sessiongroup.OwnerID(v.User)).Count(viewer.SystemContext(ctx))
+		if err != nil {
+			return fmt.Errorf("count session groups: %w", err)
+		}
+		if n >= maxSessionGroups {
+			return problem.Exhausted("you have %d session groups; delete some first", n).WithLimit(fmt.Sprint(maxSessionGroups))
+		}
+		g, err = tx.SessionGroup.Create().SetName(in.Name).SetPlacement(in.Placement).SetStrict(in.Strict != nil && *in.Strict).
+			SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(v.User).Save(ctx)
+		return err
+	})
+	if ent.IsConstraintError(err) {
+		return nil, problem.Exists("name", "a session group of yours is already named %q", in.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create session group: %w", err)
+	}
+	return &SessionGroupPayload{SessionGroup: g.Unwrap()}, nil
+}
+
+// DeleteSessionGroup deletes a session group. Its sessions go on, and belong to
+// none.
+func (s *Service) DeleteSessionGroup(ctx context.Context, in DeleteSessionGroupInput) (*DeleteSessionGroupPayload, error) {
+	if _, err := permit.Writer(ctx); err != nil {
+		return nil, err
+	}
+	g, err := s.Client.SessionGroup.Query().Where(sessiongroup.ID(in.ID)).Only(ctx)
+	if err != nil {
+		return nil, permit.Missing(err, "session group", "id")
+	}
+	on := access.Object{ID: g.ID, Domain: g.DomainID, Project: g.ProjectID, Owner: g.OwnerID}
+	if _, err := permit.Check(ctx, access.Delete, access.Session, on); err != nil {
+		return nil, err
+	}
+	if err := s.Client.SessionGroup.DeleteOne(g).Exec(ctx); err != nil && !ent.IsNotFound(err) {
+		return nil, fmt.Errorf("delete session group %s: %w", g.ID, err)
+	}
+	s.freed(ctx)
+	return &DeleteSessionGroupPayload{ID: g.ID}, nil
+}
