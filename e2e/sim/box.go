@@ -72,7 +72,7 @@ func (b *box) after(d time.Duration, what string, f func()) {
 	w := b.m.w
 	w.play(func() {
 		if sleep(w.ctx, d) == nil {
-			w.enter(b.m.name + " " + what + " " + b.req.KernelId + " " + strconv.FormatInt(b.req.LaunchEpoch, 10))
+			w.enter(b.m.name+" "+what, b.req.KernelId, strconv.FormatInt(b.req.LaunchEpoch, 10))
 			f()
 		}
 	})

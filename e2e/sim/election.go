@@ -23,7 +23,7 @@ func (e *election) run() {
 		}
 		var able []*process
 		for _, p := range w.managers {
-			if p != nil && !p.dead {
+			if !p.dead && !p.leading { // it stands again when its term is over
 				able = append(able, p)
 			}
 		}
@@ -42,12 +42,13 @@ func (e *election) elect(p *process) {
 	e.epoch += 1 + w.Int64N(3)
 	ctx, cancel := context.WithCancel(p.ctx)
 	t := &term{p, e.epoch, cancel}
-	e.leader = t
+	e.leader, p.leading = t, true
 	w.logf("%s is elected in epoch %d", p.name, t.epoch)
 	w.play(func() {
 		p.lead(ctx, t)
 		cancel()
 		w.enter(p.name + " has led")
+		p.leading = false
 		if e.leader == t && !p.dead {
 			e.leader = nil
 		}

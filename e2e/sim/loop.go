@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -39,9 +40,10 @@ type loop struct {
 
 // gate is one that waits for its turn.
 type gate struct {
-	step int // in which it came
-	key  string
-	open chan struct{}
+	step   int // in which it came
+	key    string
+	detail string
+	open   chan struct{}
 }
 
 func newLoop(seed uint64, trace io.Writer) *loop {
@@ -50,11 +52,12 @@ func newLoop(seed uint64, trace io.Writer) *loop {
 	}
 }
 
-// enter waits for a turn. The key tells those apart that came in the same step,
-// for the order in which they came is not the seed's.
-func (l *loop) enter(key string) {
+// enter waits for a turn. Key and detail tell those apart that came in the same
+// step, for the order in which they came is not the seed's. A detail may hold
+// what differs between two runs of one seed in one process: dates, and ids.
+func (l *loop) enter(key string, detail ...string) {
 	l.mu.Lock()
-	g := &gate{l.steps, key, make(chan struct{})}
+	g := &gate{l.steps, key, strings.Join(detail, " "), make(chan struct{})}
 	l.gates = append(l.gates, g)
 	l.mu.Unlock()
 	select {
@@ -70,7 +73,7 @@ func (l *loop) run(until time.Time) {
 		synctest.Wait()
 		if g := l.pick(); g != nil {
 			l.steps++
-			l.note(g.key)
+			l.note(g.key, g.detail)
 			close(g.open)
 			synctest.Wait()
 			time.Sleep(perStep)
@@ -100,7 +103,7 @@ func (l *loop) pick() *gate {
 		if a.step != b.step {
 			return a.step - b.step
 		}
-		return strings.Compare(a.key, b.key)
+		return cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.detail, b.detail))
 	})
 	i := l.IntN(len(l.gates))
 	g := l.gates[i]
@@ -109,15 +112,15 @@ func (l *loop) pick() *gate {
 }
 
 // note adds to the trace, whose sum two runs of one seed have in common.
-func (l *loop) note(what string) {
+func (l *loop) note(what string, detail string) {
 	fmt.Fprintf(l.sum, "%d %d %s\n", l.steps, time.Since(l.begin), what)
 	if l.trace != nil {
-		fmt.Fprintf(l.trace, "%6d %12s %s\n", l.steps, time.Since(l.begin).Round(time.Microsecond), what)
+		fmt.Fprintf(l.trace, "%6d %12s %s %s\n", l.steps, l.elapsed(), strings.ReplaceAll(what, "\n", " "), strings.ReplaceAll(detail, "\n", " "))
 	}
 }
 
 // logf says in the trace what happens outside of statements and messages.
-func (l *loop) logf(format string, args ...any) { l.note("· " + fmt.Sprintf(format, args...)) }
+func (l *loop) logf(format string, args ...any) { l.note("·", fmt.Sprintf(format, args...)) }
 
 // elapsed is the simulated time.
 func (l *loop) elapsed() time.Duration { return time.Since(l.begin).Round(time.Microsecond) }

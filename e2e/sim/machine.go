@@ -159,7 +159,7 @@ func (m *machine) create(ctx context.Context, r *agentpb.CreateKernelRequest) (*
 		if err := sleep(ctx, 211*time.Millisecond); err != nil {
 			return nil, err
 		}
-		m.w.enter(m.name + " waits for the end of an earlier launch of " + r.KernelId)
+		m.w.enter(m.name+" waits for the end of an earlier launch", r.KernelId)
 		if !m.up || m.incarnation != life {
 			return nil, fmt.Errorf("agent is stopping: %w", errdefs.ErrUnavailable)
 		}

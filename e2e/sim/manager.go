@@ -27,6 +27,7 @@ type process struct {
 	index   int
 	name    string
 	dead    bool
+	leading bool
 	lasting bool // it may lose connections, not its life
 
 	ctx    context.Context
@@ -107,7 +108,7 @@ func (p *process) relay() {
 		if len(w.managers) < 2 {
 			continue
 		}
-		w.enter(p.name + " event " + string(e.Topic) + e.ID.String())
+		w.enter(p.name+" event "+string(e.Topic), e.ID.String())
 		if key := (echo{e.Topic, e.ID}); p.echoes[key] > 0 {
 			p.echoes[key]--
 			continue
@@ -132,7 +133,7 @@ func (w *world) carry(e event.Event, to int) {
 			if sleep(w.ctx, delay) != nil {
 				return
 			}
-			w.enter("event for m" + string(rune('0'+to)) + string(e.Topic) + e.ID.String())
+			w.enter("event for m"+string(rune('0'+to))+string(e.Topic), e.ID.String())
 			if p := w.managers[to]; !p.dead {
 				p.echoes[echo{e.Topic, e.ID}]++
 				p.bus.Publish(p.ctx, e)

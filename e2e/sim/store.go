@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"runtime"
 	"strings"
 	"time"
 
@@ -63,16 +64,20 @@ func (p *process) fate() fate {
 	return f
 }
 
-// turn waits until the process may go on, or tells that it is dead.
-func (p *process) turn(key string) error {
+// turn waits until the process may go on, or tells that it is dead, or that
+// whoever asks does not want to know any more.
+func (p *process) turn(ctx context.Context, key string, detail ...string) error {
 	if p.dead {
 		return errGone
 	}
-	p.w.enter(p.name + " " + key)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p.w.enter(p.name+" "+key, detail...)
 	if p.dead {
 		return errGone
 	}
-	return nil
+	return ctx.Err()
 }
 
 // do carries out one statement as its fate has it.
@@ -99,7 +104,7 @@ func (p *process) do(ctx context.Context, run func() error) error {
 }
 
 func (s *statements) step(ctx context.Context, query string, args any, run func() error) error {
-	if err := s.p.turn(brief(query, args)); err != nil {
+	if err := s.p.turn(ctx, query, s.p.w.brief(args)); err != nil {
 		return err
 	}
 	return s.p.do(ctx, func() error {
@@ -111,13 +116,10 @@ func (s *statements) step(ctx context.Context, query string, args any, run func(
 	})
 }
 
-func brief(query string, args any) string {
+func (w *world) brief(args any) string {
 	const long = 400
-	text := fmt.Sprint(query, args)
-	if len(text) > long {
-		text = text[:long/2] + "…" + text[len(text)-long/2:]
-	}
-	return text
+	text := fmt.Sprint(args)
+	return text[:min(len(text), long)]
 }
 
 // Exec implements dialect.Driver.
@@ -149,7 +151,7 @@ func (s *statements) Tx(ctx context.Context) (dialect.Tx, error) { return s.Begi
 // change something has not looked at the clock since.
 func (s *statements) BeginTx(ctx context.Context, opts *entsql.TxOptions) (dialect.Tx, error) {
 	w := s.p.w
-	if err := s.p.turn("begin"); err != nil {
+	if err := s.p.turn(ctx, "begin", origin()); err != nil {
 		return nil, err
 	}
 	if !w.calm && w.chance(w.mood.slow) {
@@ -158,7 +160,7 @@ func (s *statements) BeginTx(ctx context.Context, opts *entsql.TxOptions) (diale
 		if err := sleep(ctx, d); err != nil {
 			return nil, err
 		}
-		if err := s.p.turn("begin late"); err != nil {
+		if err := s.p.turn(ctx, "begin late", origin()); err != nil {
 			return nil, err
 		}
 	}
@@ -169,28 +171,55 @@ func (s *statements) BeginTx(ctx context.Context, opts *entsql.TxOptions) (diale
 	return &transaction{Tx: tx.(*entsql.Tx), p: s.p, ctx: ctx}, nil
 }
 
+// origin names the services' functions that want a transaction.
+func origin() string {
+	var pcs [24]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	var names []string
+	for {
+		f, more := frames.Next()
+		if _, name, ok := strings.Cut(f.Function, "/manager/"); ok && len(names) < 6 {
+			names = append(names, name)
+		}
+		if !more {
+			return strings.Join(names, " < ")
+		}
+	}
+}
+
 // transaction keeps the turn from its begin to its end.
 type transaction struct {
 	*entsql.Tx
-	p     *process
-	ctx   context.Context
-	wrote []string
+	p      *process
+	ctx    context.Context
+	wrote  []string
+	broken error // the connection is gone
 }
 
+// step carries out one statement. With the connection, or with the process, goes
+// what was not committed.
 func (t *transaction) step(query string, run func() error) error {
-	if t.p.dead {
-		return errGone
+	if t.broken != nil {
+		return t.broken
 	}
 	if t.p.w.trace != nil {
-		t.p.w.note("    " + brief(query, ""))
+		t.p.w.note("    ", query)
 	}
-	return t.p.do(t.ctx, func() error {
-		err := run()
-		if err == nil {
-			t.wrote = append(t.wrote, query)
-		}
-		return err
-	})
+	err := errGone
+	if !t.p.dead {
+		err = t.p.do(t.ctx, func() error {
+			err := run()
+			if err == nil {
+				t.wrote = append(t.wrote, query)
+			}
+			return err
+		})
+	}
+	if errors.Is(err, errLost) || errors.Is(err, errGone) {
+		t.broken = err
+		_ = t.Tx.Rollback() // after a commit it does nothing
+	}
+	return err
 }
 
 // Exec implements dialect.Tx.

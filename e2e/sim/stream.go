@@ -42,11 +42,11 @@ func (s *stream) SendMsg(m any) error          { s.req = m.(proto.Message); retu
 func (s *stream) CloseSend() error {
 	t := s.t
 	t.w.play(func() {
-		what := t.p.name + " opens " + t.m.name + " " + s.method + " " + text(s.req)
-		t.w.enter(what)
+		what, detail := t.p.name+" opens "+t.m.name+" "+s.method, text(s.req)
+		t.w.enter(what, detail)
 		err := errBroken
 		if !t.p.dead {
-			err = t.trip(s.ctx, "arrives: "+what, func() bool { return t.m.cut[t.p.index].to })
+			err = t.trip(s.ctx, "arrives: "+what, detail, func() bool { return t.m.cut[t.p.index].to })
 		}
 		if err == nil && (!t.m.up || t.m.incarnation != t.life) {
 			err = errBroken

@@ -68,7 +68,7 @@ func (m *machine) connect(p *process) {
 var errBroken = status.Error(codes.Unavailable, "tunnel broken")
 
 // trip lets a message travel. It fails when the message does not arrive.
-func (t *tunnel) trip(ctx context.Context, what string, silent func() bool) error {
+func (t *tunnel) trip(ctx context.Context, what, detail string, silent func() bool) error {
 	w := t.w
 	delay := w.between(100*time.Microsecond, 20*time.Millisecond)
 	lost := false
@@ -85,7 +85,7 @@ func (t *tunnel) trip(ctx context.Context, what string, silent func() bool) erro
 	if err := t.wait(ctx, delay); err != nil {
 		return err
 	}
-	w.enter(what)
+	w.enter(what, detail)
 	if lost || silent() || t.ctx.Err() != nil || t.p.dead {
 		return t.wait(ctx, time.Hour) // until somebody gives up
 	}
@@ -109,13 +109,13 @@ func (t *tunnel) wait(ctx context.Context, d time.Duration) error {
 }
 
 func (t *tunnel) call(ctx context.Context, method string, req, reply any, _ *grpc.ClientConn, _ grpc.UnaryInvoker, _ ...grpc.CallOption) error {
-	w, what := t.w, t.p.name+" calls "+t.m.name+" "+method+" "+text(req)
-	w.enter(what)
+	w, what, detail := t.w, t.p.name+" calls "+t.m.name+" "+method, text(req)
+	w.enter(what, detail)
 	if t.p.dead {
 		return errBroken
 	}
 	again := !w.calm && w.chance(w.mood.twice)
-	if err := t.trip(ctx, "arrives: "+what, func() bool { return t.m.cut[t.p.index].to }); err != nil {
+	if err := t.trip(ctx, "arrives: "+what, detail, func() bool { return t.m.cut[t.p.index].to }); err != nil {
 		return err
 	}
 	if !t.m.up || t.m.incarnation != t.life {
@@ -124,9 +124,9 @@ func (t *tunnel) call(ctx context.Context, method string, req, reply any, _ *grp
 	answer, err := t.m.handle(ctx, method, req.(proto.Message))
 	w.logf("%s answers %s %v", t.m.name, text(answer), err)
 	if again {
-		t.repeat(method, req.(proto.Message), what)
+		t.repeat(method, req.(proto.Message), what, detail)
 	}
-	if err := t.trip(ctx, "answer: "+what, func() bool { return t.m.cut[t.p.index].from }); err != nil {
+	if err := t.trip(ctx, "answer: "+what, detail, func() bool { return t.m.cut[t.p.index].from }); err != nil {
 		return err
 	}
 	if err != nil {
@@ -137,14 +137,14 @@ func (t *tunnel) call(ctx context.Context, method string, req, reply any, _ *grp
 }
 
 // repeat carries out a request once more, a little later.
-func (t *tunnel) repeat(method string, req proto.Message, what string) {
+func (t *tunnel) repeat(method string, req proto.Message, what, detail string) {
 	w := t.w
 	delay := w.between(0, 3*time.Second)
 	w.play(func() {
 		if t.wait(w.ctx, delay) != nil {
 			return
 		}
-		w.enter("again: " + what)
+		w.enter("again: "+what, detail)
 		if t.m.up && t.m.incarnation == t.life {
 			answer, err := t.m.handle(t.ctx, method, req)
 			w.logf("%s answers again %s %v", t.m.name, text(answer), err)
