@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	"github.com/berthhq/berth/manager/stats"
 )
@@ -53,6 +54,10 @@ type loaderSet struct {
 	volumeGrants        *loader[[]*ent.VolumeGrant]
 	fits                *fitLoader
 	users               *bySelection[*ent.User]
+	places              *loader[*scheduler.Place]
+	suggestions         *loader[[]*scheduler.Suggestion]
+	seen                *loader[*ent.Session]
+	queued              *bySelection[*ent.Session]
 	domains             *bySelection[*ent.Domain]
 	shares              *loader[[]*plan.Holder]
 }
@@ -82,6 +87,10 @@ func fresh(ctx context.Context, r *Resolver) context.Context {
 		volumeGrants: load(r.Folders.GrantsOf),
 		fits:         r.loadFits(),
 		users:        loadSelected(r.loadUsers),
+		places:       load(r.Advisor.Places),
+		suggestions:  load(r.Advisor.Suggest),
+		seen:         load(r.loadSeen),
+		queued:       loadSelected(r.loadQueued),
 		domains:      loadSelected(r.loadDomains),
 		shares:       load(r.Scheduler.ShareHolders),
 	})

@@ -50,6 +50,7 @@ type Resolver struct {
 	Presets   *preset.Service
 	Idle      *idle.Service
 	Scheduler *scheduler.Scheduler
+	Advisor   *scheduler.Advisor
 	Version   string
 	Logger    *slog.Logger
 }
@@ -84,6 +85,9 @@ type (
 	resourceGroupAccessResolver struct{ *Resolver }
 	shareHolderResolver         struct{ *Resolver }
 	viewerResolver              struct{ *Resolver }
+	pendingReportResolver       struct{ *Resolver }
+	queueEntryResolver          struct{ *Resolver }
+	dryRunResolver              struct{ *Resolver }
 )
 
 // The objects that need more than their entity's fields.
@@ -115,6 +119,9 @@ func (r *Resolver) ResourceGroup() exec.ResourceGroupResolver   { return resourc
 func (r *Resolver) ShareHolder() exec.ShareHolderResolver       { return shareHolderResolver{r} }
 func (r *Resolver) Role() exec.RoleResolver                     { return roleResolver{r} }
 func (r *Resolver) RoleGrant() exec.RoleGrantResolver           { return roleGrantResolver{r} }
+func (r *Resolver) PendingReport() exec.PendingReportResolver   { return pendingReportResolver{r} }
+func (r *Resolver) QueueEntry() exec.QueueEntryResolver         { return queueEntryResolver{r} }
+func (r *Resolver) DryRun() exec.DryRunResolver                 { return dryRunResolver{r} }
 func (r *Resolver) ResourceGroupAccess() exec.ResourceGroupAccessResolver {
 	return resourceGroupAccessResolver{r}
 }

@@ -151,6 +151,7 @@ func (m *Manager) wire() error {
 		Client: m.client, Bus: m.bus, Policies: m.policies, Sessions: m.sessions, Redis: m.redis, Logger: m.log,
 	})
 	m.stats.Sampled = m.idle.Sampled
+	advisor := scheduler.NewAdvisor(m.scheduler, m.client, m.sessions)
 	if err := m.wirePeople(); err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func (m *Manager) wire() error {
 	m.graph = &graph.Resolver{
 		Client: m.client, Bus: m.bus, Agents: m.agents, Audit: m.audit, Auth: m.auth, Identity: m.identity, Tasks: m.tasks, Images: m.images,
 		Providers: m.providers, SignUps: m.signups,
-		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, Presets: m.presets, Scheduler: m.scheduler, Idle: m.idle,
+		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, Presets: m.presets, Advisor: advisor, Scheduler: m.scheduler, Idle: m.idle,
 		Version: m.cfg.Version, Logger: m.log,
 	}
 	return nil

@@ -38,6 +38,7 @@ import (
 	"github.com/berthhq/berth/graph/scalar"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/agents"
@@ -51,6 +52,7 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/preset"
 	"github.com/berthhq/berth/manager/role"
+	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/signup"
@@ -79,6 +81,7 @@ type ResolverRoot interface {
 	AuditEntry() AuditEntryResolver
 	Device() DeviceResolver
 	Domain() DomainResolver
+	DryRun() DryRunResolver
 	File() FileResolver
 	IdleBinding() IdleBindingResolver
 	IdleChecker() IdleCheckerResolver
@@ -86,8 +89,10 @@ type ResolverRoot interface {
 	Kernel() KernelResolver
 	LoginSession() LoginSessionResolver
 	Mutation() MutationResolver
+	PendingReport() PendingReportResolver
 	Project() ProjectResolver
 	Query() QueryResolver
+	QueueEntry() QueueEntryResolver
 	ResourceGroup() ResourceGroupResolver
 	ResourceGroupAccess() ResourceGroupAccessResolver
 	ResourcePolicy() ResourcePolicyResolver
@@ -357,6 +362,14 @@ type ComplexityRoot struct {
 		Check func(childComplexity int) int
 		Count func(childComplexity int) int
 		Slot  func(childComplexity int) int
+	}
+
+	DryRun struct {
+		Agents        func(childComplexity int) int
+		Pending       func(childComplexity int) int
+		Refusals      func(childComplexity int) int
+		ResourceGroup func(childComplexity int) int
+		Verdict       func(childComplexity int) int
 	}
 
 	EffectiveLimit struct {
@@ -778,6 +791,7 @@ type ComplexityRoot struct {
 		UpdateIdentityProvider  func(childComplexity int, input oidc.UpdateIdentityProviderInput) int
 		UpdateIdleChecker       func(childComplexity int, input idle.UpdateIdleCheckerInput) int
 		UpdateKeypair           func(childComplexity int, input auth.UpdateKeypairInput) int
+		UpdatePendingSession    func(childComplexity int, input session.UpdatePendingSessionInput) int
 		UpdateProfile           func(childComplexity int, input identity.UpdateProfileInput) int
 		UpdateProject           func(childComplexity int, input identity.UpdateProjectInput) int
 		UpdateResourceGroup     func(childComplexity int, input group.UpdateResourceGroupInput) int
@@ -807,14 +821,20 @@ type ComplexityRoot struct {
 	}
 
 	PendingReport struct {
-		Agents    func(childComplexity int) int
-		DecidedAt func(childComplexity int) int
-		Dropped   func(childComplexity int) int
-		Limits    func(childComplexity int) int
-		Nearest   func(childComplexity int) int
-		Order     func(childComplexity int) int
-		Position  func(childComplexity int) int
-		Summary   func(childComplexity int) int
+		Agents         func(childComplexity int) int
+		Ahead          func(childComplexity int, first *int) int
+		DecidedAt      func(childComplexity int) int
+		Dropped        func(childComplexity int) int
+		EstimatedStart func(childComplexity int) int
+		Holds          func(childComplexity int) int
+		Limits         func(childComplexity int) int
+		Nearest        func(childComplexity int) int
+		Order          func(childComplexity int) int
+		Position       func(childComplexity int) int
+		Stage          func(childComplexity int) int
+		Suggestions    func(childComplexity int) int
+		Summary        func(childComplexity int) int
+		Until          func(childComplexity int) int
 	}
 
 	PendingStanding struct {
@@ -882,6 +902,7 @@ type ComplexityRoot struct {
 		AuditEntries        func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) int
 		Devices             func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DeviceOrder, where *ent.DeviceWhereInput) int
 		Domains             func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DomainOrder, where *ent.DomainWhereInput) int
+		DryRun              func(childComplexity int, input session.CreateSessionInput) int
 		EffectiveLimits     func(childComplexity int, domain *uuid.UUID, project *uuid.UUID, user *uuid.UUID, resourceGroup *uuid.UUID) int
 		IdentityProviders   func(childComplexity int) int
 		IdleCheckers        func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.IdleCheckerOrder, where *ent.IdleCheckerWhereInput) int
@@ -916,6 +937,25 @@ type ComplexityRoot struct {
 		Volumes             func(childComplexity int) int
 	}
 
+	Queue struct {
+		EndCursor  func(childComplexity int) int
+		Entries    func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	QueueEntry struct {
+		EstimatedStart func(childComplexity int) int
+		Holds          func(childComplexity int) int
+		Mine           func(childComplexity int) int
+		Order          func(childComplexity int) int
+		Position       func(childComplexity int) int
+		Priority       func(childComplexity int) int
+		Session        func(childComplexity int) int
+		Stage          func(childComplexity int) int
+		WaitingSince   func(childComplexity int) int
+		Why            func(childComplexity int) int
+	}
+
 	QuotaScope struct {
 		Enforcement func(childComplexity int) int
 		ID          func(childComplexity int) int
@@ -939,6 +979,14 @@ type ComplexityRoot struct {
 
 	RecoveryCodesPayload struct {
 		Codes func(childComplexity int) int
+	}
+
+	Refusal struct {
+		Code    func(childComplexity int) int
+		Field   func(childComplexity int) int
+		Limit   func(childComplexity int) int
+		Message func(childComplexity int) int
+		Reached func(childComplexity int) int
 	}
 
 	Registry struct {
@@ -989,6 +1037,7 @@ type ComplexityRoot struct {
 		PendingTimeout func(childComplexity int) int
 		Permissions    func(childComplexity int) int
 		Public         func(childComplexity int) int
+		Queue          func(childComplexity int, first *int, after *string) int
 		SessionTypes   func(childComplexity int) int
 		ShareHolders   func(childComplexity int) int
 		ShareWeights   func(childComplexity int) int
@@ -1315,8 +1364,20 @@ type ComplexityRoot struct {
 		AgentChanged   func(childComplexity int, id *uuid.UUID) int
 		KernelLogs     func(childComplexity int, kernel uuid.UUID, follow *bool, offset *int64, tailLines *int) int
 		KernelStats    func(childComplexity int, session uuid.UUID) int
+		QueueChanged   func(childComplexity int, resourceGroup uuid.UUID, first *int) int
 		SessionChanged func(childComplexity int, id *uuid.UUID) int
 		VfolderChanged func(childComplexity int, id *uuid.UUID) int
+	}
+
+	Suggestion struct {
+		Field         func(childComplexity int) int
+		From          func(childComplexity int) int
+		Kind          func(childComplexity int) int
+		ResourceGroup func(childComplexity int) int
+		Session       func(childComplexity int) int
+		Slots         func(childComplexity int) int
+		Text          func(childComplexity int) int
+		To            func(childComplexity int) int
 	}
 
 	Task struct {
@@ -1507,6 +1568,11 @@ type DomainResolver interface {
 
 	Permissions(ctx context.Context, obj *ent.Domain) ([]access.Operation, error)
 }
+type DryRunResolver interface {
+	ResourceGroup(ctx context.Context, obj *scheduler.DryRun) (*ent.ResourceGroup, error)
+	Agents(ctx context.Context, obj *scheduler.DryRun) ([]*ent.Agent, error)
+	Pending(ctx context.Context, obj *scheduler.DryRun) (*model.PendingReport, error)
+}
 type FileResolver interface {
 	ModifiedAt(ctx context.Context, obj *storagepb.FileInfo) (*time.Time, error)
 }
@@ -1593,6 +1659,7 @@ type MutationResolver interface {
 	DeleteRole(ctx context.Context, input role.DeleteRoleInput) (*role.DeleteRolePayload, error)
 	GrantRole(ctx context.Context, input role.GrantRoleInput) (*role.RoleGrantPayload, error)
 	RevokeRole(ctx context.Context, input role.RevokeRoleInput) (*role.RevokeRolePayload, error)
+	UpdatePendingSession(ctx context.Context, input session.UpdatePendingSessionInput) (*session.SessionPayload, error)
 	CreateSession(ctx context.Context, input session.CreateSessionInput) (*session.SessionPayload, error)
 	TerminateSession(ctx context.Context, input session.TerminateSessionInput) (*session.SessionPayload, error)
 	RenameSession(ctx context.Context, input session.RenameSessionInput) (*session.SessionPayload, error)
@@ -1612,6 +1679,12 @@ type MutationResolver interface {
 	DeleteFiles(ctx context.Context, input vfolder.DeleteFilesInput) (*vfolder.DeleteFilesPayload, error)
 	SetVolumeGrant(ctx context.Context, input vfolder.SetVolumeGrantInput) (*vfolder.SetVolumeGrantPayload, error)
 	RemoveVolumeGrant(ctx context.Context, input vfolder.RemoveVolumeGrantInput) (*vfolder.RemoveVolumeGrantPayload, error)
+}
+type PendingReportResolver interface {
+	Position(ctx context.Context, obj *model.PendingReport) (int, error)
+	Ahead(ctx context.Context, obj *model.PendingReport, first *int) ([]*model.QueueEntry, error)
+
+	Suggestions(ctx context.Context, obj *model.PendingReport) ([]*scheduler.Suggestion, error)
 }
 type ProjectResolver interface {
 	Occupied(ctx context.Context, obj *ent.Project) (resource.Slots, error)
@@ -1648,6 +1721,7 @@ type QueryResolver interface {
 	IdentityProviders(ctx context.Context) ([]*ent.IdentityProvider, error)
 	LoginProviders(ctx context.Context) ([]*oidc.LoginProvider, error)
 	Roles(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.RoleOrder, where *ent.RoleWhereInput) (*ent.RoleConnection, error)
+	DryRun(ctx context.Context, input session.CreateSessionInput) (*scheduler.DryRun, error)
 	Sessions(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) (*ent.SessionConnection, error)
 	Usage(ctx context.Context, where *stats.UsageWhereInput) ([]*stats.UsageEntry, error)
 	SignUpOffer(ctx context.Context) (*signup.SignUpOffer, error)
@@ -1657,8 +1731,12 @@ type QueryResolver interface {
 	QuotaScopes(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput) (*ent.QuotaScopeConnection, error)
 	Volumes(ctx context.Context) ([]*ent.Volume, error)
 }
+type QueueEntryResolver interface {
+	Session(ctx context.Context, obj *model.QueueEntry) (*ent.Session, error)
+}
 type ResourceGroupResolver interface {
 	Permissions(ctx context.Context, obj *ent.ResourceGroup) ([]access.Operation, error)
+	Queue(ctx context.Context, obj *ent.ResourceGroup, first *int, after *string) (*model.Queue, error)
 	ShareWeights(ctx context.Context, obj *ent.ResourceGroup) ([]*ent.ShareWeight, error)
 	ShareHolders(ctx context.Context, obj *ent.ResourceGroup) ([]*plan.Holder, error)
 }
@@ -1683,6 +1761,7 @@ type RoleGrantResolver interface {
 	ScopeID(ctx context.Context, obj *ent.RoleGrant) (*uuid.UUID, error)
 }
 type SessionResolver interface {
+	Pending(ctx context.Context, obj *ent.Session) (*model.PendingReport, error)
 	Usage(ctx context.Context, obj *ent.Session) ([]*stats.UsageEntry, error)
 
 	Permissions(ctx context.Context, obj *ent.Session) ([]access.Operation, error)
@@ -1694,6 +1773,7 @@ type ShareHolderResolver interface {
 }
 type SubscriptionResolver interface {
 	AgentChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Agent, error)
+	QueueChanged(ctx context.Context, resourceGroup uuid.UUID, first *int) (<-chan *model.Queue, error)
 	SessionChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Session, error)
 	KernelLogs(ctx context.Context, kernel uuid.UUID, follow *bool, offset *int64, tailLines *int) (<-chan *model.LogChunk, error)
 	KernelStats(ctx context.Context, session uuid.UUID) (<-chan *model.KernelStats, error)
@@ -2663,6 +2743,37 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DroppedAgents.Slot(childComplexity), true
+
+	case "DryRun.agents":
+		if e.ComplexityRoot.DryRun.Agents == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DryRun.Agents(childComplexity), true
+	case "DryRun.pending":
+		if e.ComplexityRoot.DryRun.Pending == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DryRun.Pending(childComplexity), true
+	case "DryRun.refusals":
+		if e.ComplexityRoot.DryRun.Refusals == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DryRun.Refusals(childComplexity), true
+	case "DryRun.resourceGroup":
+		if e.ComplexityRoot.DryRun.ResourceGroup == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DryRun.ResourceGroup(childComplexity), true
+	case "DryRun.verdict":
+		if e.ComplexityRoot.DryRun.Verdict == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DryRun.Verdict(childComplexity), true
 
 	case "EffectiveLimit.assignable":
 		if e.ComplexityRoot.EffectiveLimit.Assignable == nil {
@@ -4814,6 +4925,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateKeypair(childComplexity, args["input"].(auth.UpdateKeypairInput)), true
+	case "Mutation.updatePendingSession":
+		if e.ComplexityRoot.Mutation.UpdatePendingSession == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updatePendingSession_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdatePendingSession(childComplexity, args["input"].(session.UpdatePendingSessionInput)), true
 	case "Mutation.updateProfile":
 		if e.ComplexityRoot.Mutation.UpdateProfile == nil {
 			break
@@ -4961,6 +5083,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.PendingReport.Agents(childComplexity), true
+	case "PendingReport.ahead":
+		if e.ComplexityRoot.PendingReport.Ahead == nil {
+			break
+		}
+
+		args, err := ec.field_PendingReport_ahead_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.PendingReport.Ahead(childComplexity, args["first"].(*int)), true
 	case "PendingReport.decidedAt":
 		if e.ComplexityRoot.PendingReport.DecidedAt == nil {
 			break
@@ -4973,6 +5106,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.PendingReport.Dropped(childComplexity), true
+	case "PendingReport.estimatedStart":
+		if e.ComplexityRoot.PendingReport.EstimatedStart == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PendingReport.EstimatedStart(childComplexity), true
+	case "PendingReport.holds":
+		if e.ComplexityRoot.PendingReport.Holds == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PendingReport.Holds(childComplexity), true
 	case "PendingReport.limits":
 		if e.ComplexityRoot.PendingReport.Limits == nil {
 			break
@@ -4997,12 +5142,30 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.PendingReport.Position(childComplexity), true
+	case "PendingReport.stage":
+		if e.ComplexityRoot.PendingReport.Stage == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PendingReport.Stage(childComplexity), true
+	case "PendingReport.suggestions":
+		if e.ComplexityRoot.PendingReport.Suggestions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PendingReport.Suggestions(childComplexity), true
 	case "PendingReport.summary":
 		if e.ComplexityRoot.PendingReport.Summary == nil {
 			break
 		}
 
 		return e.ComplexityRoot.PendingReport.Summary(childComplexity), true
+	case "PendingReport.until":
+		if e.ComplexityRoot.PendingReport.Until == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PendingReport.Until(childComplexity), true
 
 	case "PendingStanding.factor":
 		if e.ComplexityRoot.PendingStanding.Factor == nil {
@@ -5282,6 +5445,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Domains(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.DomainOrder), args["where"].(*ent.DomainWhereInput)), true
+	case "Query.dryRun":
+		if e.ComplexityRoot.Query.DryRun == nil {
+			break
+		}
+
+		args, err := ec.field_Query_dryRun_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.DryRun(childComplexity, args["input"].(session.CreateSessionInput)), true
 	case "Query.effectiveLimits":
 		if e.ComplexityRoot.Query.EffectiveLimits == nil {
 			break
@@ -5581,6 +5755,86 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Query.Volumes(childComplexity), true
 
+	case "Queue.endCursor":
+		if e.ComplexityRoot.Queue.EndCursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Queue.EndCursor(childComplexity), true
+	case "Queue.entries":
+		if e.ComplexityRoot.Queue.Entries == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Queue.Entries(childComplexity), true
+	case "Queue.totalCount":
+		if e.ComplexityRoot.Queue.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Queue.TotalCount(childComplexity), true
+
+	case "QueueEntry.estimatedStart":
+		if e.ComplexityRoot.QueueEntry.EstimatedStart == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QueueEntry.EstimatedStart(childComplexity), true
+	case "QueueEntry.holds":
+		if e.ComplexityRoot.QueueEntry.Holds == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QueueEntry.Holds(childComplexity), true
+	case "QueueEntry.mine":
+		if e.ComplexityRoot.QueueEntry.Mine == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QueueEntry.Mine(childComplexity), true
+	case "QueueEntry.order":
+		if e.ComplexityRoot.QueueEntry.Order == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QueueEntry.Order(childComplexity), true
+	case "QueueEntry.position":
+		if e.ComplexityRoot.QueueEntry.Position == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QueueEntry.Position(childComplexity), true
+	case "QueueEntry.priority":
+		if e.ComplexityRoot.QueueEntry.Priority == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QueueEntry.Priority(childComplexity), true
+	case "QueueEntry.session":
+		if e.ComplexityRoot.QueueEntry.Session == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QueueEntry.Session(childComplexity), true
+	case "QueueEntry.stage":
+		if e.ComplexityRoot.QueueEntry.Stage == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QueueEntry.Stage(childComplexity), true
+	case "QueueEntry.waitingSince":
+		if e.ComplexityRoot.QueueEntry.WaitingSince == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QueueEntry.WaitingSince(childComplexity), true
+	case "QueueEntry.why":
+		if e.ComplexityRoot.QueueEntry.Why == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QueueEntry.Why(childComplexity), true
+
 	case "QuotaScope.enforcement":
 		if e.ComplexityRoot.QuotaScope.Enforcement == nil {
 			break
@@ -5662,6 +5916,37 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RecoveryCodesPayload.Codes(childComplexity), true
+
+	case "Refusal.code":
+		if e.ComplexityRoot.Refusal.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Refusal.Code(childComplexity), true
+	case "Refusal.field":
+		if e.ComplexityRoot.Refusal.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Refusal.Field(childComplexity), true
+	case "Refusal.limit":
+		if e.ComplexityRoot.Refusal.Limit == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Refusal.Limit(childComplexity), true
+	case "Refusal.message":
+		if e.ComplexityRoot.Refusal.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Refusal.Message(childComplexity), true
+	case "Refusal.reached":
+		if e.ComplexityRoot.Refusal.Reached == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Refusal.Reached(childComplexity), true
 
 	case "Registry.createdAt":
 		if e.ComplexityRoot.Registry.CreatedAt == nil {
@@ -5848,6 +6133,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourceGroup.Public(childComplexity), true
+	case "ResourceGroup.queue":
+		if e.ComplexityRoot.ResourceGroup.Queue == nil {
+			break
+		}
+
+		args, err := ec.field_ResourceGroup_queue_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.ResourceGroup.Queue(childComplexity, args["first"].(*int), args["after"].(*string)), true
 	case "ResourceGroup.sessionTypes":
 		if e.ComplexityRoot.ResourceGroup.SessionTypes == nil {
 			break
@@ -7110,6 +7406,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.KernelStats(childComplexity, args["session"].(uuid.UUID)), true
+	case "Subscription.queueChanged":
+		if e.ComplexityRoot.Subscription.QueueChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_queueChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.QueueChanged(childComplexity, args["resourceGroup"].(uuid.UUID), args["first"].(*int)), true
 	case "Subscription.sessionChanged":
 		if e.ComplexityRoot.Subscription.SessionChanged == nil {
 			break
@@ -7132,6 +7439,55 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.VfolderChanged(childComplexity, args["id"].(*uuid.UUID)), true
+
+	case "Suggestion.field":
+		if e.ComplexityRoot.Suggestion.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Suggestion.Field(childComplexity), true
+	case "Suggestion.from":
+		if e.ComplexityRoot.Suggestion.From == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Suggestion.From(childComplexity), true
+	case "Suggestion.kind":
+		if e.ComplexityRoot.Suggestion.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Suggestion.Kind(childComplexity), true
+	case "Suggestion.resourceGroup":
+		if e.ComplexityRoot.Suggestion.ResourceGroup == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Suggestion.ResourceGroup(childComplexity), true
+	case "Suggestion.session":
+		if e.ComplexityRoot.Suggestion.Session == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Suggestion.Session(childComplexity), true
+	case "Suggestion.slots":
+		if e.ComplexityRoot.Suggestion.Slots == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Suggestion.Slots(childComplexity), true
+	case "Suggestion.text":
+		if e.ComplexityRoot.Suggestion.Text == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Suggestion.Text(childComplexity), true
+	case "Suggestion.to":
+		if e.ComplexityRoot.Suggestion.To == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Suggestion.To(childComplexity), true
 
 	case "Task.attempt":
 		if e.ComplexityRoot.Task.Attempt == nil {
@@ -7853,6 +8209,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputUpdateIdentityProviderInput,
 		ec.unmarshalInputUpdateIdleCheckerInput,
 		ec.unmarshalInputUpdateKeypairInput,
+		ec.unmarshalInputUpdatePendingSessionInput,
 		ec.unmarshalInputUpdateProfileInput,
 		ec.unmarshalInputUpdateProjectInput,
 		ec.unmarshalInputUpdateResourceGroupInput,
@@ -9545,6 +9902,134 @@ extend type Mutation {
   revokeRole(input: RevokeRoleInput!): RevokeRolePayload! @allow(to: SUPERADMIN, scope: admin)
 }
 `, BuiltIn: false},
+	{Name: "../scheduler.graphql", Input: `extend type ResourceGroup {
+  "What waits in it, in the order of the next pass; at most 100 a page."
+  queue(first: Int = 50, after: String): Queue!
+}
+
+"A page of the queue of a resource group."
+type Queue @allow(to: USER) {
+  entries: [QueueEntry!]!
+  "Of all pages."
+  totalCount: Int!
+  "Where to go on; null at the end."
+  endCursor: String
+}
+
+"A session that waits. Of one that is out of sight only its place and stage are told."
+type QueueEntry @allow(to: USER) {
+  "From 1, in the order of the next pass."
+  position: Int!
+  "Null when out of sight."
+  session: Session
+  "The viewer's own."
+  mine: Boolean!
+  priority: Int!
+  waitingSince: Time!
+  "What it waits for: group, held, limits, room or order; see PendingReport. Empty when it starts at the next pass."
+  stage: String!
+  "One sentence for people."
+  why: String!
+  "Agents that are held for it, which those behind it must leave alone."
+  holds: Int!
+  "Why it has its place among those of its priority; null where that is its age, or out of sight."
+  order: PendingOrder
+  "When it starts at the latest if nothing goes before it; null when nobody knows."
+  estimatedStart: Time
+}
+
+enum SuggestionKind {
+  "Less of one or more slots."
+  slots
+  "In another resource group."
+  resource_group
+  "Not only on the agents that it asks for."
+  any_agent
+  "Once a session of the viewer's own has ended."
+  end_session
+}
+
+"""
+One change with which a session would start at once, found by planning with it. updatePendingSession takes slots,
+resourceGroup and, for any_agent, strictAgents: false; a session of one's own is ended with terminateSession.
+"""
+type Suggestion @allow(to: USER) {
+  kind: SuggestionKind!
+  "One sentence for people."
+  text: String!
+  "The field of the input that changes, such as slots.cuda.shares; empty for end_session."
+  field: String!
+  from: String!
+  to: String!
+  "All slots, once changed; null for other kinds."
+  slots: Slots
+  "Id of the other resource group; null for other kinds."
+  resourceGroup: ID
+  "Id of the session that would have to end; null for other kinds."
+  session: ID
+}
+
+enum DryRunVerdict {
+  "It would start at once."
+  now
+  "It would wait."
+  waits
+  "It would wait for ever."
+  never
+  "createSession would refuse it."
+  refused
+}
+
+"What would become of a session, without making it."
+type DryRun @allow(to: USER) {
+  verdict: DryRunVerdict!
+  "Why it would be refused, or could never start: all reasons that were found."
+  refusals: [Refusal!]!
+  "Where it would run or wait; null when refused."
+  resourceGroup: ResourceGroup
+  "On which it would start; those out of sight are missing."
+  agents: [Agent!]!
+  "Why it would wait, with what would let it start at once; null when it does not."
+  pending: PendingReport
+}
+
+"An error that createSession would answer with."
+type Refusal @allow(to: USER) {
+  "As in the errors of mutations: INVALID_ARGUMENT, RESOURCE_EXHAUSTED and others."
+  code: String!
+  message: String!
+  "Of the input, such as slots.cpu; empty when it is about no one of them."
+  field: String!
+  limit: String!
+  "Limits of policies that stand in the way."
+  reached: [LimitReached!]!
+}
+
+extend type Query {
+  "Tries a request: the checks of createSession and a plan with it, as the last of its priority. Nothing is stored."
+  dryRun(input: CreateSessionInput!): DryRun! @allow(to: USER)
+}
+
+input UpdatePendingSessionInput {
+  id: ID!
+  "All slots that it asks for."
+  slots: Slots
+  "Another group; agents that it asked for are forgotten."
+  resourceGroup: ID
+  "False lets it run on other agents too; true is refused."
+  strictAgents: Boolean
+}
+
+extend type Mutation {
+  "Changes what a session asks for that waits. It keeps its place in the queue."
+  updatePendingSession(input: UpdatePendingSessionInput!): SessionPayload! @allow(to: USER, scope: sessions)
+}
+
+extend type Subscription {
+  "The first page of a group's queue, at once and when it has changed; at most once a second."
+  queueChanged(resourceGroup: ID!, first: Int = 50): Queue! @allow(to: USER)
+}
+`, BuiltIn: false},
 	{Name: "../session.graphql", Input: `enum SessionType {
   "Stays until ended, for terminals and apps."
   interactive
@@ -9598,7 +10083,7 @@ type Session implements Node @allow(to: USER) {
   "Exit code of the main process, once it has ended."
   exitCode: Int
   priority: Int!
-  "Slots asked for, per session."
+  "Slots asked for, per kernel."
   slots: Slots!
   command: [String!]!
   environment: StringMap!
@@ -9733,8 +10218,23 @@ type EventStep @allow(to: USER) {
 
 "Why a session waits, as of the last decision."
 type PendingReport @allow(to: USER) {
-  "Place in the queue of its resource group, from 1."
+  """
+  What it waits for, the first that it does not pass: group (its resource group is gone or shut), held (a time or other
+  sessions come first), limits (of policies), room (on agents), order (there is room, held for a session before it).
+  """
+  stage: String!
+  "Place in the queue of its resource group, from 1, as of a second ago."
   position: Int!
+  "Those before it, from the head of the queue."
+  ahead(first: Int = 3): [QueueEntry!]!
+  "When it starts at the latest if nothing goes before it; null when nobody knows."
+  estimatedStart: Time
+  "The time that it waits for, where it waits for one."
+  until: Time
+  "Agents that are held for it."
+  holds: Int!
+  "Changes with which it would start at once, verified by planning; searched for on demand, for at most 10 sessions."
+  suggestions: [Suggestion!]!
   decidedAt: Time!
   "One sentence for people."
   summary: String!
@@ -9861,7 +10361,11 @@ input CreateSessionInput {
   image: String!
   "Default: batch when there is a command, else interactive."
   type: SessionType
+  "Of each kernel."
   slots: Slots!
+  "1 to 29 containers, that start together or not at all; default 1. All are on one agent if one has room, where they reach each other by name (main, sub1, sub2 and so on), else on several."
+  kernels: Int
+  "What every kernel runs. The end of one is the end of the session."
   command: [String!]
   "Shell script that runs before the command, at most 64 KiB."
   bootstrapScript: String
@@ -10791,6 +11295,22 @@ func (ec *executionContext) childFields_DroppedAgents(ctx context.Context, field
 	return nil, fmt.Errorf("no field named %q was found under type DroppedAgents", field.Name)
 }
 
+func (ec *executionContext) childFields_DryRun(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "verdict":
+		return ec.fieldContext_DryRun_verdict(ctx, field)
+	case "refusals":
+		return ec.fieldContext_DryRun_refusals(ctx, field)
+	case "resourceGroup":
+		return ec.fieldContext_DryRun_resourceGroup(ctx, field)
+	case "agents":
+		return ec.fieldContext_DryRun_agents(ctx, field)
+	case "pending":
+		return ec.fieldContext_DryRun_pending(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DryRun", field.Name)
+}
+
 func (ec *executionContext) childFields_EffectiveLimit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "what":
@@ -11509,8 +12029,20 @@ func (ec *executionContext) childFields_PendingOrder(ctx context.Context, field 
 
 func (ec *executionContext) childFields_PendingReport(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
+	case "stage":
+		return ec.fieldContext_PendingReport_stage(ctx, field)
 	case "position":
 		return ec.fieldContext_PendingReport_position(ctx, field)
+	case "ahead":
+		return ec.fieldContext_PendingReport_ahead(ctx, field)
+	case "estimatedStart":
+		return ec.fieldContext_PendingReport_estimatedStart(ctx, field)
+	case "until":
+		return ec.fieldContext_PendingReport_until(ctx, field)
+	case "holds":
+		return ec.fieldContext_PendingReport_holds(ctx, field)
+	case "suggestions":
+		return ec.fieldContext_PendingReport_suggestions(ctx, field)
 	case "decidedAt":
 		return ec.fieldContext_PendingReport_decidedAt(ctx, field)
 	case "summary":
@@ -11645,6 +12177,44 @@ func (ec *executionContext) childFields_PurgePayload(ctx context.Context, field 
 	return nil, fmt.Errorf("no field named %q was found under type PurgePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_Queue(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "entries":
+		return ec.fieldContext_Queue_entries(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_Queue_totalCount(ctx, field)
+	case "endCursor":
+		return ec.fieldContext_Queue_endCursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Queue", field.Name)
+}
+
+func (ec *executionContext) childFields_QueueEntry(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "position":
+		return ec.fieldContext_QueueEntry_position(ctx, field)
+	case "session":
+		return ec.fieldContext_QueueEntry_session(ctx, field)
+	case "mine":
+		return ec.fieldContext_QueueEntry_mine(ctx, field)
+	case "priority":
+		return ec.fieldContext_QueueEntry_priority(ctx, field)
+	case "waitingSince":
+		return ec.fieldContext_QueueEntry_waitingSince(ctx, field)
+	case "stage":
+		return ec.fieldContext_QueueEntry_stage(ctx, field)
+	case "why":
+		return ec.fieldContext_QueueEntry_why(ctx, field)
+	case "holds":
+		return ec.fieldContext_QueueEntry_holds(ctx, field)
+	case "order":
+		return ec.fieldContext_QueueEntry_order(ctx, field)
+	case "estimatedStart":
+		return ec.fieldContext_QueueEntry_estimatedStart(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type QueueEntry", field.Name)
+}
+
 func (ec *executionContext) childFields_QuotaScope(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -11693,6 +12263,22 @@ func (ec *executionContext) childFields_RecoveryCodesPayload(ctx context.Context
 		return ec.fieldContext_RecoveryCodesPayload_codes(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RecoveryCodesPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Refusal(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "code":
+		return ec.fieldContext_Refusal_code(ctx, field)
+	case "message":
+		return ec.fieldContext_Refusal_message(ctx, field)
+	case "field":
+		return ec.fieldContext_Refusal_field(ctx, field)
+	case "limit":
+		return ec.fieldContext_Refusal_limit(ctx, field)
+	case "reached":
+		return ec.fieldContext_Refusal_reached(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Refusal", field.Name)
 }
 
 func (ec *executionContext) childFields_Registry(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -11797,6 +12383,8 @@ func (ec *executionContext) childFields_ResourceGroup(ctx context.Context, field
 		return ec.fieldContext_ResourceGroup_pendingTimeout(ctx, field)
 	case "permissions":
 		return ec.fieldContext_ResourceGroup_permissions(ctx, field)
+	case "queue":
+		return ec.fieldContext_ResourceGroup_queue(ctx, field)
 	case "shareWeights":
 		return ec.fieldContext_ResourceGroup_shareWeights(ctx, field)
 	case "shareHolders":
@@ -12433,6 +13021,28 @@ func (ec *executionContext) childFields_StartTotpPayload(ctx context.Context, fi
 		return ec.fieldContext_StartTotpPayload_url(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type StartTotpPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Suggestion(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "kind":
+		return ec.fieldContext_Suggestion_kind(ctx, field)
+	case "text":
+		return ec.fieldContext_Suggestion_text(ctx, field)
+	case "field":
+		return ec.fieldContext_Suggestion_field(ctx, field)
+	case "from":
+		return ec.fieldContext_Suggestion_from(ctx, field)
+	case "to":
+		return ec.fieldContext_Suggestion_to(ctx, field)
+	case "slots":
+		return ec.fieldContext_Suggestion_slots(ctx, field)
+	case "resourceGroup":
+		return ec.fieldContext_Suggestion_resourceGroup(ctx, field)
+	case "session":
+		return ec.fieldContext_Suggestion_session(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Suggestion", field.Name)
 }
 
 func (ec *executionContext) childFields_Task(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -14055,6 +14665,20 @@ func (ec *executionContext) field_Mutation_updateKeypair_args(ctx context.Contex
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_updatePendingSession_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (session.UpdatePendingSessionInput, error) {
+			return ec.unmarshalNUpdatePendingSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐUpdatePendingSessionInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_updateProfile_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -14150,6 +14774,20 @@ func (ec *executionContext) field_Mutation_updateUser_args(ctx context.Context, 
 		return nil, err
 	}
 	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_PendingReport_ahead_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
 	return args, nil
 }
 
@@ -14496,6 +15134,20 @@ func (ec *executionContext) field_Query_domains_args(ctx context.Context, rawArg
 		return nil, err
 	}
 	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_dryRun_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (session.CreateSessionInput, error) {
+			return ec.unmarshalNCreateSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
 	return args, nil
 }
 
@@ -15479,6 +16131,28 @@ func (ec *executionContext) field_ResourceGroup_agents_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_ResourceGroup_queue_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_ResourcePreset_fit_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -15564,6 +16238,28 @@ func (ec *executionContext) field_Subscription_kernelStats_args(ctx context.Cont
 		return nil, err
 	}
 	args["session"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_queueChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "resourceGroup",
+		func(ctx context.Context, v any) (uuid.UUID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["resourceGroup"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
 	return args, nil
 }
 
@@ -19421,6 +20117,157 @@ func (ec *executionContext) _DroppedAgents_count(ctx context.Context, field grap
 }
 func (ec *executionContext) fieldContext_DroppedAgents_count(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DroppedAgents", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DryRun_verdict(ctx context.Context, field graphql.CollectedField, obj *scheduler.DryRun) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DryRun_verdict(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Verdict, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v scheduler.Verdict) graphql.Marshaler {
+			return ec.marshalNDryRunVerdict2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚐVerdict(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DryRun_verdict(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DryRun", field, false, false, errors.New("field of type DryRunVerdict does not have child fields"))
+}
+
+func (ec *executionContext) _DryRun_refusals(ctx context.Context, field graphql.CollectedField, obj *scheduler.DryRun) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DryRun_refusals(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Refusals, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*problem.Problem) graphql.Marshaler {
+			return ec.marshalNRefusal2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋproblemᚐProblemᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DryRun_refusals(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DryRun",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Refusal(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DryRun_resourceGroup(ctx context.Context, field graphql.CollectedField, obj *scheduler.DryRun) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DryRun_resourceGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.DryRun().ResourceGroup(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ResourceGroup) graphql.Marshaler {
+			return ec.marshalOResourceGroup2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroup(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DryRun_resourceGroup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DryRun",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceGroup(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DryRun_agents(ctx context.Context, field graphql.CollectedField, obj *scheduler.DryRun) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DryRun_agents(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.DryRun().Agents(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Agent) graphql.Marshaler {
+			return ec.marshalNAgent2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAgentᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DryRun_agents(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DryRun",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Agent(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DryRun_pending(ctx context.Context, field graphql.CollectedField, obj *scheduler.DryRun) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DryRun_pending(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.DryRun().Pending(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PendingReport) graphql.Marshaler {
+			return ec.marshalOPendingReport2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐPendingReport(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DryRun_pending(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DryRun",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PendingReport(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _EffectiveLimit_what(ctx context.Context, field graphql.CollectedField, obj *policy.EffectiveLimit) (ret graphql.Marshaler) {
@@ -27534,6 +28381,50 @@ func (ec *executionContext) fieldContext_Mutation_revokeRole(ctx context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_updatePendingSession(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updatePendingSession(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdatePendingSession(ctx, fc.Args["input"].(session.UpdatePendingSessionInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *session.SessionPayload) graphql.Marshaler {
+			return ec.marshalNSessionPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐSessionPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updatePendingSession(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updatePendingSession_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createSession(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -28609,7 +29500,30 @@ func (ec *executionContext) fieldContext_PendingOrder_levels(_ context.Context, 
 	return fc, nil
 }
 
-func (ec *executionContext) _PendingReport_position(ctx context.Context, field graphql.CollectedField, obj *report.Pending) (ret graphql.Marshaler) {
+func (ec *executionContext) _PendingReport_stage(ctx context.Context, field graphql.CollectedField, obj *model.PendingReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PendingReport_stage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Stage, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PendingReport_stage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PendingReport", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _PendingReport_position(ctx context.Context, field graphql.CollectedField, obj *model.PendingReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -28618,7 +29532,7 @@ func (ec *executionContext) _PendingReport_position(ctx context.Context, field g
 			return ec.fieldContext_PendingReport_position(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Position, nil
+			return ec.Resolvers.PendingReport().Position(ctx, obj)
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
@@ -28629,10 +29543,155 @@ func (ec *executionContext) _PendingReport_position(ctx context.Context, field g
 	)
 }
 func (ec *executionContext) fieldContext_PendingReport_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PendingReport", field, true, true, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _PendingReport_ahead(ctx context.Context, field graphql.CollectedField, obj *model.PendingReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PendingReport_ahead(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.PendingReport().Ahead(ctx, obj, fc.Args["first"].(*int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.QueueEntry) graphql.Marshaler {
+			return ec.marshalNQueueEntry2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐQueueEntryᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PendingReport_ahead(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PendingReport",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_QueueEntry(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_PendingReport_ahead_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PendingReport_estimatedStart(ctx context.Context, field graphql.CollectedField, obj *model.PendingReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PendingReport_estimatedStart(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EstimatedStart, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PendingReport_estimatedStart(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PendingReport", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _PendingReport_until(ctx context.Context, field graphql.CollectedField, obj *model.PendingReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PendingReport_until(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Until, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PendingReport_until(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PendingReport", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _PendingReport_holds(ctx context.Context, field graphql.CollectedField, obj *model.PendingReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PendingReport_holds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Holds, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PendingReport_holds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("PendingReport", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _PendingReport_decidedAt(ctx context.Context, field graphql.CollectedField, obj *report.Pending) (ret graphql.Marshaler) {
+func (ec *executionContext) _PendingReport_suggestions(ctx context.Context, field graphql.CollectedField, obj *model.PendingReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PendingReport_suggestions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.PendingReport().Suggestions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*scheduler.Suggestion) graphql.Marshaler {
+			return ec.marshalNSuggestion2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚐSuggestionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PendingReport_suggestions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PendingReport",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Suggestion(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PendingReport_decidedAt(ctx context.Context, field graphql.CollectedField, obj *model.PendingReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -28655,7 +29714,7 @@ func (ec *executionContext) fieldContext_PendingReport_decidedAt(_ context.Conte
 	return graphql.NewScalarFieldContext("PendingReport", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
-func (ec *executionContext) _PendingReport_summary(ctx context.Context, field graphql.CollectedField, obj *report.Pending) (ret graphql.Marshaler) {
+func (ec *executionContext) _PendingReport_summary(ctx context.Context, field graphql.CollectedField, obj *model.PendingReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -28678,7 +29737,7 @@ func (ec *executionContext) fieldContext_PendingReport_summary(_ context.Context
 	return graphql.NewScalarFieldContext("PendingReport", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _PendingReport_agents(ctx context.Context, field graphql.CollectedField, obj *report.Pending) (ret graphql.Marshaler) {
+func (ec *executionContext) _PendingReport_agents(ctx context.Context, field graphql.CollectedField, obj *model.PendingReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -28701,7 +29760,7 @@ func (ec *executionContext) fieldContext_PendingReport_agents(_ context.Context,
 	return graphql.NewScalarFieldContext("PendingReport", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _PendingReport_dropped(ctx context.Context, field graphql.CollectedField, obj *report.Pending) (ret graphql.Marshaler) {
+func (ec *executionContext) _PendingReport_dropped(ctx context.Context, field graphql.CollectedField, obj *model.PendingReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -28733,7 +29792,7 @@ func (ec *executionContext) fieldContext_PendingReport_dropped(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _PendingReport_limits(ctx context.Context, field graphql.CollectedField, obj *report.Pending) (ret graphql.Marshaler) {
+func (ec *executionContext) _PendingReport_limits(ctx context.Context, field graphql.CollectedField, obj *model.PendingReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -28765,7 +29824,7 @@ func (ec *executionContext) fieldContext_PendingReport_limits(_ context.Context,
 	return fc, nil
 }
 
-func (ec *executionContext) _PendingReport_nearest(ctx context.Context, field graphql.CollectedField, obj *report.Pending) (ret graphql.Marshaler) {
+func (ec *executionContext) _PendingReport_nearest(ctx context.Context, field graphql.CollectedField, obj *model.PendingReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -28797,7 +29856,7 @@ func (ec *executionContext) fieldContext_PendingReport_nearest(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _PendingReport_order(ctx context.Context, field graphql.CollectedField, obj *report.Pending) (ret graphql.Marshaler) {
+func (ec *executionContext) _PendingReport_order(ctx context.Context, field graphql.CollectedField, obj *model.PendingReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -30961,6 +32020,50 @@ func (ec *executionContext) fieldContext_Query_roles(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_dryRun(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_dryRun(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().DryRun(ctx, fc.Args["input"].(session.CreateSessionInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *scheduler.DryRun) graphql.Marshaler {
+			return ec.marshalNDryRun2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚐDryRun(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_dryRun(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DryRun(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_dryRun_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_sessions(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -31353,6 +32456,332 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Queue_entries(ctx context.Context, field graphql.CollectedField, obj *model.Queue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Queue_entries(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Entries, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.QueueEntry) graphql.Marshaler {
+			return ec.marshalNQueueEntry2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐQueueEntryᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Queue_entries(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Queue",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_QueueEntry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Queue_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.Queue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Queue_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Queue_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Queue", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Queue_endCursor(ctx context.Context, field graphql.CollectedField, obj *model.Queue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Queue_endCursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EndCursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Queue_endCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Queue", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _QueueEntry_position(ctx context.Context, field graphql.CollectedField, obj *model.QueueEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QueueEntry_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QueueEntry_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QueueEntry", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _QueueEntry_session(ctx context.Context, field graphql.CollectedField, obj *model.QueueEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QueueEntry_session(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.QueueEntry().Session(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Session) graphql.Marshaler {
+			return ec.marshalOSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSession(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_QueueEntry_session(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "QueueEntry",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Session(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _QueueEntry_mine(ctx context.Context, field graphql.CollectedField, obj *model.QueueEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QueueEntry_mine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Mine, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QueueEntry_mine(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QueueEntry", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _QueueEntry_priority(ctx context.Context, field graphql.CollectedField, obj *model.QueueEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QueueEntry_priority(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Priority, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QueueEntry_priority(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QueueEntry", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _QueueEntry_waitingSince(ctx context.Context, field graphql.CollectedField, obj *model.QueueEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QueueEntry_waitingSince(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.WaitingSince, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QueueEntry_waitingSince(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QueueEntry", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _QueueEntry_stage(ctx context.Context, field graphql.CollectedField, obj *model.QueueEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QueueEntry_stage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Stage, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QueueEntry_stage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QueueEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _QueueEntry_why(ctx context.Context, field graphql.CollectedField, obj *model.QueueEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QueueEntry_why(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Why, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QueueEntry_why(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QueueEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _QueueEntry_holds(ctx context.Context, field graphql.CollectedField, obj *model.QueueEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QueueEntry_holds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Holds, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QueueEntry_holds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QueueEntry", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _QueueEntry_order(ctx context.Context, field graphql.CollectedField, obj *model.QueueEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QueueEntry_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Order, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *report.Ordering) graphql.Marshaler {
+			return ec.marshalOPendingOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐOrdering(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_QueueEntry_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "QueueEntry",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PendingOrder(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _QueueEntry_estimatedStart(ctx context.Context, field graphql.CollectedField, obj *model.QueueEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QueueEntry_estimatedStart(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EstimatedStart, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_QueueEntry_estimatedStart(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QueueEntry", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
 func (ec *executionContext) _QuotaScope_id(ctx context.Context, field graphql.CollectedField, obj *ent.QuotaScope) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -31686,6 +33115,130 @@ func (ec *executionContext) _RecoveryCodesPayload_codes(ctx context.Context, fie
 }
 func (ec *executionContext) fieldContext_RecoveryCodesPayload_codes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("RecoveryCodesPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Refusal_code(ctx context.Context, field graphql.CollectedField, obj *problem.Problem) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Refusal_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Refusal_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Refusal", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Refusal_message(ctx context.Context, field graphql.CollectedField, obj *problem.Problem) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Refusal_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Refusal_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Refusal", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Refusal_field(ctx context.Context, field graphql.CollectedField, obj *problem.Problem) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Refusal_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Refusal_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Refusal", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Refusal_limit(ctx context.Context, field graphql.CollectedField, obj *problem.Problem) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Refusal_limit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Limit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Refusal_limit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Refusal", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Refusal_reached(ctx context.Context, field graphql.CollectedField, obj *problem.Problem) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Refusal_reached(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reached, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []report.LimitReached) graphql.Marshaler {
+			return ec.marshalNLimitReached2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐLimitReachedᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Refusal_reached(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Refusal",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LimitReached(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Registry_id(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
@@ -32488,6 +34041,50 @@ func (ec *executionContext) _ResourceGroup_permissions(ctx context.Context, fiel
 }
 func (ec *executionContext) fieldContext_ResourceGroup_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ResourceGroup", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceGroup_queue(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_queue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.ResourceGroup().Queue(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Queue) graphql.Marshaler {
+			return ec.marshalNQueue2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐQueue(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_queue(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceGroup",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Queue(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_ResourceGroup_queue_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _ResourceGroup_shareWeights(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
@@ -35782,11 +37379,11 @@ func (ec *executionContext) _Session_pending(ctx context.Context, field graphql.
 			return ec.fieldContext_Session_pending(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Pending, nil
+			return ec.Resolvers.Session().Pending(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *report.Pending) graphql.Marshaler {
-			return ec.marshalOPendingReport2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐPending(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PendingReport) graphql.Marshaler {
+			return ec.marshalOPendingReport2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐPendingReport(ctx, selections, v)
 		},
 		true,
 		false,
@@ -35796,8 +37393,8 @@ func (ec *executionContext) fieldContext_Session_pending(_ context.Context, fiel
 	fc = &graphql.FieldContext{
 		Object:     "Session",
 		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
+		IsMethod:   true,
+		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_PendingReport(ctx, field)
 		},
@@ -37593,6 +39190,50 @@ func (ec *executionContext) fieldContext_Subscription_agentChanged(ctx context.C
 	return fc, nil
 }
 
+func (ec *executionContext) _Subscription_queueChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_queueChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().QueueChanged(ctx, fc.Args["resourceGroup"].(uuid.UUID), fc.Args["first"].(*int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Queue) graphql.Marshaler {
+			return ec.marshalNQueue2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐQueue(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_queueChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Queue(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_queueChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Subscription_sessionChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
@@ -37767,6 +39408,190 @@ func (ec *executionContext) fieldContext_Subscription_vfolderChanged(ctx context
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Suggestion_kind(ctx context.Context, field graphql.CollectedField, obj *scheduler.Suggestion) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Suggestion_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v scheduler.SuggestionKind) graphql.Marshaler {
+			return ec.marshalNSuggestionKind2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚐSuggestionKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Suggestion_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Suggestion", field, false, false, errors.New("field of type SuggestionKind does not have child fields"))
+}
+
+func (ec *executionContext) _Suggestion_text(ctx context.Context, field graphql.CollectedField, obj *scheduler.Suggestion) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Suggestion_text(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Text, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Suggestion_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Suggestion", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Suggestion_field(ctx context.Context, field graphql.CollectedField, obj *scheduler.Suggestion) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Suggestion_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Suggestion_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Suggestion", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Suggestion_from(ctx context.Context, field graphql.CollectedField, obj *scheduler.Suggestion) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Suggestion_from(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.From, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Suggestion_from(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Suggestion", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Suggestion_to(ctx context.Context, field graphql.CollectedField, obj *scheduler.Suggestion) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Suggestion_to(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.To, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Suggestion_to(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Suggestion", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Suggestion_slots(ctx context.Context, field graphql.CollectedField, obj *scheduler.Suggestion) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Suggestion_slots(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Slots, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v resource.Slots) graphql.Marshaler {
+			return ec.marshalOSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Suggestion_slots(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Suggestion", field, false, false, errors.New("field of type Slots does not have child fields"))
+}
+
+func (ec *executionContext) _Suggestion_resourceGroup(ctx context.Context, field graphql.CollectedField, obj *scheduler.Suggestion) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Suggestion_resourceGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceGroup, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Suggestion_resourceGroup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Suggestion", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Suggestion_session(ctx context.Context, field graphql.CollectedField, obj *scheduler.Suggestion) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Suggestion_session(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Session, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Suggestion_session(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Suggestion", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _Task_id(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
@@ -42970,7 +44795,7 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "image", "type", "slots", "command", "bootstrapScript", "environment", "mounts", "project", "resourceGroup", "priority", "startsAt", "dependsOn", "agents", "strictAgents", "shmBytes", "idempotencyKey"}
+	fieldsInOrder := [...]string{"name", "image", "type", "slots", "kernels", "command", "bootstrapScript", "environment", "mounts", "project", "resourceGroup", "priority", "startsAt", "dependsOn", "agents", "strictAgents", "shmBytes", "idempotencyKey"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -43005,6 +44830,13 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 				return it, err
 			}
 			it.Slots = data
+		case "kernels":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kernels"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kernels = data
 		case "command":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("command"))
 			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
@@ -47278,6 +49110,57 @@ func (ec *executionContext) unmarshalInputUpdateKeypairInput(ctx context.Context
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUpdatePendingSessionInput(ctx context.Context, obj any) (session.UpdatePendingSessionInput, error) {
+	var it session.UpdatePendingSessionInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "slots", "resourceGroup", "strictAgents"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "slots":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("slots"))
+			data, err := ec.unmarshalOSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Slots = data
+		case "resourceGroup":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceGroup"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResourceGroup = data
+		case "strictAgents":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("strictAgents"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StrictAgents = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputUpdateProfileInput(ctx context.Context, obj any) (identity.UpdateProfileInput, error) {
 	var it identity.UpdateProfileInput
 	if obj == nil {
@@ -51079,6 +52962,163 @@ func (ec *executionContext) _DroppedAgents(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var dryRunImplementors = []string{"DryRun"}
+
+func (ec *executionContext) _DryRun(ctx context.Context, sel ast.SelectionSet, obj *scheduler.DryRun) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, dryRunImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DryRun")
+		case "verdict":
+			out.Values[i] = ec._DryRun_verdict(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "refusals":
+			out.Values[i] = ec._DryRun_refusals(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "resourceGroup":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._DryRun_resourceGroup(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "agents":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._DryRun_agents(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "pending":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._DryRun_pending(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -54934,6 +56974,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "updatePendingSession":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updatePendingSession(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "createSession":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createSession(ctx, field)
@@ -55239,7 +57286,7 @@ func (ec *executionContext) _PendingOrder(ctx context.Context, sel ast.Selection
 
 var pendingReportImplementors = []string{"PendingReport"}
 
-func (ec *executionContext) _PendingReport(ctx context.Context, sel ast.SelectionSet, obj *report.Pending) graphql.Marshaler {
+func (ec *executionContext) _PendingReport(ctx context.Context, sel ast.SelectionSet, obj *model.PendingReport) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, pendingReportImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -55249,45 +57296,174 @@ func (ec *executionContext) _PendingReport(ctx context.Context, sel ast.Selectio
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("PendingReport")
-		case "position":
-			out.Values[i] = ec._PendingReport_position(ctx, field, obj)
+		case "stage":
+			out.Values[i] = ec._PendingReport_stage(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "position":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._PendingReport_position(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "ahead":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._PendingReport_ahead(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "estimatedStart":
+			out.Values[i] = ec._PendingReport_estimatedStart(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "until":
+			out.Values[i] = ec._PendingReport_until(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "holds":
+			out.Values[i] = ec._PendingReport_holds(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "suggestions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._PendingReport_suggestions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "decidedAt":
 			out.Values[i] = ec._PendingReport_decidedAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "summary":
 			out.Values[i] = ec._PendingReport_summary(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "agents":
 			out.Values[i] = ec._PendingReport_agents(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "dropped":
 			out.Values[i] = ec._PendingReport_dropped(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "limits":
 			out.Values[i] = ec._PendingReport_limits(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "nearest":
 			out.Values[i] = ec._PendingReport_nearest(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "order":
 			out.Values[i] = ec._PendingReport_order(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -56820,6 +58996,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "dryRun":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_dryRun(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "sessions":
 			field := field
 
@@ -57007,6 +59205,170 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___schema(ctx, field)
 			})
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var queueImplementors = []string{"Queue"}
+
+func (ec *executionContext) _Queue(ctx context.Context, sel ast.SelectionSet, obj *model.Queue) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, queueImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Queue")
+		case "entries":
+			out.Values[i] = ec._Queue_entries(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._Queue_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "endCursor":
+			out.Values[i] = ec._Queue_endCursor(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var queueEntryImplementors = []string{"QueueEntry"}
+
+func (ec *executionContext) _QueueEntry(ctx context.Context, sel ast.SelectionSet, obj *model.QueueEntry) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, queueEntryImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("QueueEntry")
+		case "position":
+			out.Values[i] = ec._QueueEntry_position(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "session":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._QueueEntry_session(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "mine":
+			out.Values[i] = ec._QueueEntry_mine(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "priority":
+			out.Values[i] = ec._QueueEntry_priority(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "waitingSince":
+			out.Values[i] = ec._QueueEntry_waitingSince(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "stage":
+			out.Values[i] = ec._QueueEntry_stage(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "why":
+			out.Values[i] = ec._QueueEntry_why(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "holds":
+			out.Values[i] = ec._QueueEntry_holds(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "order":
+			out.Values[i] = ec._QueueEntry_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "estimatedStart":
+			out.Values[i] = ec._QueueEntry_estimatedStart(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -57237,6 +59599,64 @@ func (ec *executionContext) _RecoveryCodesPayload(ctx context.Context, sel ast.S
 			out.Values[i] = graphql.MarshalString("RecoveryCodesPayload")
 		case "codes":
 			out.Values[i] = ec._RecoveryCodesPayload_codes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var refusalImplementors = []string{"Refusal"}
+
+func (ec *executionContext) _Refusal(ctx context.Context, sel ast.SelectionSet, obj *problem.Problem) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, refusalImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Refusal")
+		case "code":
+			out.Values[i] = ec._Refusal_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._Refusal_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._Refusal_field(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "limit":
+			out.Values[i] = ec._Refusal_limit(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "reached":
+			out.Values[i] = ec._Refusal_reached(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -57702,6 +60122,44 @@ func (ec *executionContext) _ResourceGroup(ctx context.Context, sel ast.Selectio
 					}
 				}()
 				res = ec._ResourceGroup_permissions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "queue":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ResourceGroup_queue(ctx, field, obj)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -60138,10 +62596,43 @@ func (ec *executionContext) _Session(ctx context.Context, sel ast.SelectionSet, 
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "pending":
-			out.Values[i] = ec._Session_pending(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				atomic.AddUint32(&out.Invalids, 1)
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Session_pending(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
 			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "usage":
 			field := field
 
@@ -61409,6 +63900,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 	switch fields[0].Name {
 	case "agentChanged":
 		return ec._Subscription_agentChanged(ctx, fields[0])
+	case "queueChanged":
+		return ec._Subscription_queueChanged(ctx, fields[0])
 	case "sessionChanged":
 		return ec._Subscription_sessionChanged(ctx, fields[0])
 	case "kernelLogs":
@@ -61420,6 +63913,79 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
+}
+
+var suggestionImplementors = []string{"Suggestion"}
+
+func (ec *executionContext) _Suggestion(ctx context.Context, sel ast.SelectionSet, obj *scheduler.Suggestion) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, suggestionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Suggestion")
+		case "kind":
+			out.Values[i] = ec._Suggestion_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "text":
+			out.Values[i] = ec._Suggestion_text(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._Suggestion_field(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "from":
+			out.Values[i] = ec._Suggestion_from(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "to":
+			out.Values[i] = ec._Suggestion_to(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "slots":
+			out.Values[i] = ec._Suggestion_slots(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "resourceGroup":
+			out.Values[i] = ec._Suggestion_resourceGroup(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "session":
+			out.Values[i] = ec._Suggestion_session(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
 }
 
 var taskImplementors = []string{"Task", "Node"}
@@ -64593,6 +67159,33 @@ func (ec *executionContext) marshalNDroppedAgents2ᚕgithubᚗcomᚋberthhqᚋbe
 	return ret
 }
 
+func (ec *executionContext) marshalNDryRun2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚐDryRun(ctx context.Context, sel ast.SelectionSet, v *scheduler.DryRun) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DryRun(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDryRunVerdict2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚐVerdict(ctx context.Context, v any) (scheduler.Verdict, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := scheduler.Verdict(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDryRunVerdict2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚐVerdict(ctx context.Context, sel ast.SelectionSet, v scheduler.Verdict) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
 func (ec *executionContext) marshalNEffectiveLimit2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐEffectiveLimitᚄ(ctx context.Context, sel ast.SelectionSet, v []*policy.EffectiveLimit) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -65853,6 +68446,42 @@ func (ec *executionContext) unmarshalNPurgeUserInput2githubᚗcomᚋberthhqᚋbe
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNQueue2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐQueue(ctx context.Context, sel ast.SelectionSet, v *model.Queue) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Queue(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNQueueEntry2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐQueueEntryᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.QueueEntry) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNQueueEntry2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐQueueEntry(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNQueueEntry2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐQueueEntry(ctx context.Context, sel ast.SelectionSet, v *model.QueueEntry) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._QueueEntry(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNQueueOrder2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐOrder(ctx context.Context, v any) (resourcegroup.Order, error) {
 	var res resourcegroup.Order
 	err := res.UnmarshalGQL(v)
@@ -65917,6 +68546,32 @@ func (ec *executionContext) marshalNRecoveryCodesPayload2ᚖgithubᚗcomᚋberth
 		return graphql.Null
 	}
 	return ec._RecoveryCodesPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNRefusal2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋproblemᚐProblemᚄ(ctx context.Context, sel ast.SelectionSet, v []*problem.Problem) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNRefusal2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋproblemᚐProblem(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNRefusal2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋproblemᚐProblem(ctx context.Context, sel ast.SelectionSet, v *problem.Problem) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Refusal(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNRegenerateRecoveryCodesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐRegenerateRecoveryCodesInput(ctx context.Context, v any) (auth.RegenerateRecoveryCodesInput, error) {
@@ -66982,6 +69637,49 @@ func (ec *executionContext) marshalNStringMap2map(ctx context.Context, sel ast.S
 	return res
 }
 
+func (ec *executionContext) marshalNSuggestion2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚐSuggestionᚄ(ctx context.Context, sel ast.SelectionSet, v []*scheduler.Suggestion) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSuggestion2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚐSuggestion(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNSuggestion2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚐSuggestion(ctx context.Context, sel ast.SelectionSet, v *scheduler.Suggestion) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Suggestion(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNSuggestionKind2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚐSuggestionKind(ctx context.Context, v any) (scheduler.SuggestionKind, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := scheduler.SuggestionKind(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSuggestionKind2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚐSuggestionKind(ctx context.Context, sel ast.SelectionSet, v scheduler.SuggestionKind) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
 func (ec *executionContext) marshalNTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx context.Context, sel ast.SelectionSet, v *ent.Task) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -67179,6 +69877,11 @@ func (ec *executionContext) unmarshalNUpdateIdleCheckerInput2githubᚗcomᚋbert
 
 func (ec *executionContext) unmarshalNUpdateKeypairInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐUpdateKeypairInput(ctx context.Context, v any) (auth.UpdateKeypairInput, error) {
 	res, err := ec.unmarshalInputUpdateKeypairInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdatePendingSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐUpdatePendingSessionInput(ctx context.Context, v any) (session.UpdatePendingSessionInput, error) {
+	res, err := ec.unmarshalInputUpdatePendingSessionInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -68820,7 +71523,7 @@ func (ec *executionContext) marshalOPendingOrder2ᚖgithubᚗcomᚋberthhqᚋber
 	return ec._PendingOrder(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOPendingReport2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐPending(ctx context.Context, sel ast.SelectionSet, v *report.Pending) graphql.Marshaler {
+func (ec *executionContext) marshalOPendingReport2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐPendingReport(ctx context.Context, sel ast.SelectionSet, v *model.PendingReport) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/manager/scheduler"
 )
 
 // Server describes the manager to its clients.
@@ -47,4 +48,32 @@ type LogChunk struct {
 	Text       string
 	Offset     int64
 	NextOffset int64
+}
+
+// PendingReport is why a session waits, or would wait.
+type PendingReport struct {
+	*report.Pending
+	Session uuid.UUID         // zero in a dry run
+	Trial   *scheduler.DryRun // that it is of
+}
+
+// Queue is a page of what waits in a resource group.
+type Queue struct {
+	Entries    []*QueueEntry
+	TotalCount int
+	EndCursor  *string
+}
+
+// QueueEntry is a session that waits, as far as the viewer may know of it.
+type QueueEntry struct {
+	ID             uuid.UUID // zero when out of sight
+	Position       int
+	Mine           bool
+	Priority       int
+	WaitingSince   time.Time
+	Stage          string
+	Why            string
+	Holds          int
+	Order          *report.Ordering
+	EstimatedStart *time.Time
 }

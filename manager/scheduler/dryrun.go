@@ -6,8 +6,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/scheduler/plan"
+	"github.com/berthhq/berth/manager/session"
 )
 
 // Trial is the cluster of a moment, in which requests are tried that nobody
@@ -44,12 +47,104 @@ func (t *Trial) Run(r plan.Request, groups []uuid.UUID) Outcome {
 	if reached := plan.NewLedger(bare).Reached(&r); len(reached) > 0 {
 		return Outcome{Never: reached[0].String()}
 	}
-	with := *t.snap
-	with.Pending = append(slices.Clone(t.snap.Pending), r)
-	for _, d := range plan.Plan(&with) {
-		if d.SessionID == r.SessionID && !d.Placed() {
-			return Outcome{Waiting: d.Waiting.Summary}
-		}
+	decisions := plan.UpTo(t.with(r), r.SessionID)
+	if d := decisions[len(decisions)-1]; !d.Placed() {
+		return Outcome{Waiting: d.Waiting.Summary}
 	}
 	return Outcome{}
+}
+
+// with is the cluster with one more request.
+func (t *Trial) with(r plan.Request) *plan.Snapshot {
+	with := *t.snap
+	with.Pending = append(slices.Clone(t.snap.Pending), r)
+	return &with
+}
+
+// Verdict is what would become of a request.
+type Verdict string
+
+// The verdicts.
+const (
+	VerdictNow     Verdict = "now"
+	VerdictWaits   Verdict = "waits"
+	VerdictNever   Verdict = "never"   // it would be stored, and wait for ever
+	VerdictRefused Verdict = "refused" // it would not even be stored
+)
+
+// DryRun tells what would become of a session, without making it.
+type DryRun struct {
+	Verdict       Verdict
+	Refusals      []*problem.Problem // why it would be refused, or could never start
+	ResourceGroup *uuid.UUID         // nil when it would be refused
+	Agents        []uuid.UUID        // on which it would start
+	Pending       *report.Pending    // why it would wait
+	Ahead         []*Place           // who would be before it
+	Suggestions   []*Suggestion
+}
+
+func (d *DryRun) refuse(err error) {
+	p, _ := problem.From(err)
+	d.Refusals = append(d.Refusals, &p)
+}
+
+// DryRun checks a request as when it is made, and plans with it.
+func (a *Advisor) DryRun(ctx context.Context, in session.CreateSessionInput) (*DryRun, error) {
+	p, refused, err := a.sessions.Preview(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if len(refused) > 0 {
+		out := &DryRun{Verdict: VerdictRefused}
+		for _, err := range refused {
+			out.refuse(err)
+		}
+		return out, nil
+	}
+	trial, err := a.scheduler.Trial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := requestOf(p, trial.snap)
+	out := &DryRun{ResourceGroup: &p.Group}
+	for _, never := range plan.CanEver(trial.snap, r) {
+		out.Verdict = VerdictNever
+		out.refuse(problem.Invalid(never.Field, "%s", never.Reason).WithLimit(never.Limit))
+	}
+	if out.Verdict != "" {
+		return out, nil
+	}
+	v := &view{snap: trial.with(*r), queues: map[uuid.UUID][]*Place{}, places: map[uuid.UUID]*Place{}}
+	decisions := plan.UpTo(v.snap, r.SessionID)
+	if d := decisions[len(decisions)-1]; d.Placed() {
+		out.Verdict = VerdictNow
+		for _, k := range d.Assignments {
+			if !slices.Contains(out.Agents, k.AgentID) {
+				out.Agents = append(out.Agents, k.AgentID)
+			}
+		}
+		return out, nil
+	}
+	v.fill(decisions)
+	out.Verdict, out.Pending, out.Ahead = VerdictWaits, v.places[r.SessionID].Pending, v.places[r.SessionID].Ahead()
+	out.Suggestions, err = a.suggest(ctx, v.snap, r.SessionID, p)
+	return out, err
+}
+
+// requestOf is the request that a session would be.
+func requestOf(p *session.Preview, snap *plan.Snapshot) *plan.Request {
+	r := &plan.Request{
+		SessionID: uuid.New(), Owner: p.Owner, Project: p.Project, Domain: p.Domain, Group: p.Group, Priority: p.Priority,
+		Created: snap.Now, After: p.After, Architecture: p.Architecture, Volumes: p.Volumes, Agents: p.Agents, Strict: p.Strict,
+	}
+	for range p.Kernels {
+		r.Kernels = append(r.Kernels, plan.KernelRequest{ID: uuid.New(), Slots: p.Slots})
+	}
+	if p.Keypair != nil {
+		r.Keypair = *p.Keypair
+	}
+	if p.StartsAt != nil {
+		r.StartsAt = *p.StartsAt
+	}
+	return r
 }

@@ -10,9 +10,9 @@ const embedded = () => null;
 
 /** Objects without an id: the cache keeps them inside their parent. */
 const withoutId = [
-  "AgentPlugin", "AgentProbe", "DeviceHolder", "DroppedAgents", "EffectiveLimit", "EventStep", "File", "FileList", "FileResult", "ImportResult",
-  "KernelStats", "LimitReached", "LogChunk", "LoginProvider", "Metric", "NearestFit", "PendingReport", "PresetFit",
-  "ResourceGroupAccess", "ResourceGroupAccessList", "RolePermission", "ScanResult", "Server", "ShareHolder", "SignUpOffer", "UploadTarget", "UsageEntry", "UserAccount", "Viewer",
+  "AgentPlugin", "AgentProbe", "DeviceHolder", "DroppedAgents", "DryRun", "EffectiveLimit", "EventStep", "File", "FileList", "FileResult", "ImportResult",
+  "KernelStats", "LimitReached", "LogChunk", "LoginProvider", "Metric", "NearestFit", "PendingOrder", "PendingReport", "PendingStanding", "PresetFit", "Queue", "QueueEntry", "Refusal",
+  "ResourceGroupAccess", "ResourceGroupAccessList", "RolePermission", "ScanResult", "Server", "ShareHolder", "Suggestion", "SignUpOffer", "UploadTarget", "UsageEntry", "UserAccount", "Viewer",
 ];
 
 const cache = cacheExchange({

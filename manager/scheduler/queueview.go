@@ -1,0 +1,168 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	entsession "github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/scheduler/plan"
+	"github.com/berthhq/berth/manager/session"
+)
+
+// Advisor answers what people ask of the queues: who is before whom and why,
+// what would become of a request, and what would start at once. It plans on what
+// it last read, for all who ask, and commits nothing.
+type Advisor struct {
+	scheduler *Scheduler
+	client    *ent.Client
+	sessions  Sessions
+
+	mu    sync.Mutex
+	last  *view
+	begun time.Time // it was read
+	until time.Time // it is recent enough
+}
+
+// Sessions checks requests as when they are made.
+type Sessions interface {
+	Preview(context.Context, session.CreateSessionInput) (*session.Preview, []error, error)
+	Groups(ctx context.Context, of *session.Preview) ([]uuid.UUID, error)
+}
+
+// NewAdvisor returns an Advisor.
+func NewAdvisor(s *Scheduler, client *ent.Client, sessions Sessions) *Advisor {
+	return &Advisor{scheduler: s, client: client, sessions: sessions}
+}
+
+const (
+	// viewAge is how old a view may be. It is older where reading takes long, so
+	// that those who look use a tenth of the time of one core at most.
+	viewAge  = time.Second
+	viewCost = 10
+)
+
+// view is what a pass would decide at a moment.
+type view struct {
+	snap   *plan.Snapshot // nil when nothing waits
+	queues map[uuid.UUID][]*Place
+	places map[uuid.UUID]*Place // by session
+}
+
+// Place is that of a session in the queue of its group.
+type Place struct {
+	Session  uuid.UUID
+	Position int // from 1
+	Priority int
+	Since    time.Time
+	Pending  *report.Pending // nil when it starts at the next pass
+
+	at []*Place // the queue
+}
+
+// Ahead lists those before a place.
+func (p *Place) Ahead() []*Place { return p.at[:p.Position-1] }
+
+// view returns what is known, or reads it. Who comes while it is read waits for
+// that, rather than reading too.
+func (a *Advisor) view(ctx context.Context) (*view, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.last != nil && time.Now().Before(a.until) {
+		return a.last, nil
+	}
+	begun := time.Now()
+	v, err := a.read(viewer.SystemContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	a.last, a.begun, a.until = v, begun, time.Now().Add(max(viewAge, viewCost*time.Since(begun)))
+	return v, nil
+}
+
+// Await returns once what is known, or what will be read, is of after a moment;
+// false when ctx ends before.
+func (a *Advisor) Await(ctx context.Context, since time.Time) bool {
+	a.mu.Lock()
+	wait := time.Duration(0)
+	if a.last != nil && !a.begun.After(since) {
+		wait = time.Until(a.until)
+	}
+	a.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(wait):
+		return true
+	}
+}
+
+func (a *Advisor) read(ctx context.Context) (*view, error) {
+	v := &view{queues: map[uuid.UUID][]*Place{}, places: map[uuid.UUID]*Place{}}
+	some, err := a.client.Session.Query().Where(entsession.StatusEQ(lifecycle.Pending)).Exist(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for pending sessions: %w", err)
+	}
+	if !some {
+		return v, nil
+	}
+	trial, err := a.scheduler.Trial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v.snap = trial.snap
+	v.fill(plan.Plan(v.snap))
+	return v, nil
+}
+
+// fill makes the queues of decisions in their order.
+func (v *view) fill(decisions []plan.Decision) {
+	requests := make(map[uuid.UUID]*plan.Request, len(v.snap.Pending))
+	for i := range v.snap.Pending {
+		requests[v.snap.Pending[i].SessionID] = &v.snap.Pending[i]
+	}
+	for i := range decisions {
+		d := &decisions[i]
+		r := requests[d.SessionID]
+		p := &Place{Session: r.SessionID, Priority: r.Priority, Since: r.Created, Pending: d.Waiting}
+		v.queues[r.Group] = append(v.queues[r.Group], p)
+		p.Position = len(v.queues[r.Group])
+		v.places[p.Session] = p
+	}
+	for _, queue := range v.queues {
+		for _, p := range queue {
+			p.at = queue
+		}
+	}
+}
+
+// Queue lists what waits in a group, in the order of the next pass.
+func (a *Advisor) Queue(ctx context.Context, group uuid.UUID) ([]*Place, error) {
+	v, err := a.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v.queues[group], nil
+}
+
+// Places finds those of the sessions that wait.
+func (a *Advisor) Places(ctx context.Context, sessions []uuid.UUID) (map[uuid.UUID]*Place, error) {
+	v, err := a.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[uuid.UUID]*Place{}
+	for _, id := range sessions {
+		if p := v.places[id]; p != nil {
+			out[id] = p
+		}
+	}
+	return out, nil
+}
