@@ -63,7 +63,7 @@ func (s *Scheduler) place(ctx context.Context, tx *ent.Tx, epoch int64, batch []
 	for _, d := range batch {
 		w := byID[d.SessionID]
 		r := s.requests[d.SessionID]
-		if w == nil || len(ledger.Reached(r)) > 0 {
+		if w == nil || changed(w, r) || len(ledger.Reached(r)) > 0 {
 			continue
 		}
 		ledger.Charge(r)
@@ -73,6 +73,12 @@ func (s *Scheduler) place(ctx context.Context, tx *ent.Tx, epoch int64, batch []
 		return nil, err
 	}
 	return places, verify(ctx, tx, touched)
+}
+
+// changed tells whether a session asks for something else than was decided on.
+func changed(w *ent.Session, r *plan.Request) bool {
+	return w.ResourceGroupID != r.Group || w.StrictAgents != r.Strict ||
+		len(r.Kernels) == 1 && !maps.Equal(w.Slots, r.Kernels[0].Slots)
 }
 
 // tell publishes what was placed: every session, and every agent once.
