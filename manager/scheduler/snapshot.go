@@ -130,6 +130,7 @@ func (s *Scheduler) readPending(ctx context.Context, snap *plan.Snapshot) error 
 		r := plan.Request{
 			SessionID: w.ID, Owner: w.OwnerID, Project: w.ProjectID, Domain: w.DomainID, Group: w.ResourceGroupID,
 			Priority: w.Priority, Created: w.CreatedAt, Architecture: w.Edges.Image.Architecture, Strict: w.StrictAgents,
+			AvoidAgents: w.AvoidAgents,
 		}
 		if w.KeypairID != nil {
 			r.Keypair = *w.KeypairID
