@@ -139,7 +139,9 @@ func (s *Scheduler) readPast(ctx context.Context, now time.Time, lookback time.D
 	err := s.client.Allocation.Query().
 		Where(allocation.Or(allocation.FreedAtIsNil(), allocation.FreedAtGT(now.Add(-lookback)))).
 		Modify(byHolder(func(s *sql.Selector) []string {
-			begin, end := s.C(allocation.FieldCreatedAt), "COALESCE("+s.C(allocation.FieldFreedAt)+", now())"
+			// Our clock wrote when they began; the database's may differ.
+			begin := s.C(allocation.FieldCreatedAt)
+			end := fmt.Sprintf("COALESCE(%s, '%s'::timestamptz)", s.C(allocation.FieldFreedAt), now.UTC().Format(time.RFC3339Nano))
 			s.GroupBy("date_trunc('day', "+begin+")", "date_trunc('day', "+end+")")
 			return []string{
 				sql.As("MIN("+begin+")", "from"), sql.As("MAX("+end+")", "to"),
