@@ -275,9 +275,12 @@ func visibleShare(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 }
 
 // boundHere is the rule of idle checkers' bindings: those that may bind sessions
-// of the viewer.
+// of the viewer, and for a domain admin those of the domain.
 func boundHere(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
-	return sql.Or(
+	projects := sql.Table("projects")
+	administered := sql.Select(projects.C("id")).From(projects)
+	administered.Where(inDomain(v, administered))
+	return sql.Or(sql.In(s.C("project_id"), administered),
 		sql.EQ(s.C("domain_id"), v.Domain), sql.In(s.C("project_id"), ids(v.Projects)...), sql.In(s.C("resource_group_id"), openGroups(v)),
 		sql.And(sql.IsNull(s.C("domain_id")), sql.IsNull(s.C("project_id")), sql.IsNull(s.C("resource_group_id"))),
 	)

@@ -99,6 +99,9 @@ func Move(ctx context.Context, tx *ent.Tx, s *ent.Session, m move) error {
 	} else {
 		u.ClearRetryAt()
 	}
+	if s.Status == lifecycle.Running {
+		u.ClearIdle()
+	}
 	if m.reason != nil {
 		u.SetTerminationReason(*m.reason)
 	}
