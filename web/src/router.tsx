@@ -65,6 +65,13 @@ const oneSession = createRoute({
   validateSearch: (search): { tab?: string } => ({ tab: text(search.tab) }),
 });
 
+const queue = createRoute({
+  getParentRoute: () => frame,
+  path: "/queue",
+  component: lazyRouteComponent(() => import("./pages/Queue"), "Queue"),
+  validateSearch: (search): { group?: string } => ({ group: text(search.group) }),
+});
+
 const data = createRoute({
   getParentRoute: () => frame,
   path: "/data",
@@ -257,6 +264,7 @@ export const router = createRouter({
       home,
       sessions,
       oneSession,
+      queue,
       data,
       folder,
       cluster,

@@ -34,6 +34,7 @@ const SessionsChanged = graphql(`
 const places = [
   { to: "/", label: "Home", key: "g h" },
   { to: "/sessions", label: "Sessions", key: "g s" },
+  { to: "/queue", label: "Queue", key: "g q" },
   { to: "/data", label: "Data", key: "g d" },
   { to: "/cluster", label: "Cluster", key: "g c" },
   { to: "/admin", label: "Admin", key: "g a" },

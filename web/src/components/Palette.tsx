@@ -36,7 +36,7 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
 
   const entries: Entry[] = [
     { label: t("Launch a session"), kind: t("action"), run: () => launch() },
-    ...["Home", "Sessions", "Data", "Cluster"].map((p) => ({ label: t(p), kind: t("page"), run: go(p === "Home" ? "/" : `/${p.toLowerCase()}`) })),
+    ...["Home", "Sessions", "Queue", "Data", "Cluster"].map((p) => ({ label: t(p), kind: t("page"), run: go(p === "Home" ? "/" : `/${p.toLowerCase()}`) })),
     ...groups.flatMap((g) => g.pages.filter((p) => p.for(viewer))).map((p) => ({ label: `${t("Admin")}: ${t(p.label)}`, kind: t("page"), run: go(p.to) })),
     ...account.map((p) => ({ label: `${t("Account")}: ${t(p.label)}`, kind: t("page"), run: go(p.to) })),
     ...(data?.sessions.edges ?? []).flatMap((e) =>

@@ -14,7 +14,7 @@ import { t } from "../i18n";
 
 const AgentParts = graphql(`
   fragment AgentParts on Agent {
-    id name status schedulable version architecture lastSeenAt
+    id name status schedulable cordonReason drainDeadline drainAction drained sessionsLeft version architecture lastSeenAt
     resourceGroup { id name }
     devices {
       id deviceId plugin vendor model capacity health healthMessage allocatable rejectReasons

@@ -12,7 +12,8 @@ import { Config } from "../components/session/Config";
 import { Events } from "../components/session/Events";
 import { Logs } from "../components/session/Logs";
 import { Metrics } from "../components/session/Metrics";
-import { Pending } from "../components/session/Pending";
+import { Pending } from "../components/session/pending/Pending";
+import { PendingParts } from "../components/session/pending/report";
 import { Terminate } from "../components/session/Terminate";
 import { Timeline } from "../components/session/Timeline";
 import { ended } from "../components/session/timeline";
@@ -37,15 +38,11 @@ const SessionParts = graphql(`
       allocations { id slot amount freedAt device { id deviceId model } }
     }
     history { id at phase fromStatus toStatus result attempt code message steps { name startedAt endedAt ok message } }
-    pending {
-      position decidedAt summary agents
-      dropped { check slot count }
-      limits { scope policy what used requested limit }
-      nearest { agent slot requested free }
-    }
+    pending { ...PendingParts }
+    permissions
     usage { slot slotSeconds }
   }
-`);
+`, [PendingParts]);
 
 const SessionQuery = graphql(
   `query Session($id: ID!) { node(id: $id) { ...SessionParts } }`,
@@ -124,7 +121,7 @@ function Detail({ session }: { session: SessionDetail }) {
       <section className="panel pad scroll-x" aria-label={t("Timeline")} tabIndex={0}>
         <Timeline session={session} now={now} />
       </section>
-      {session.pending && session.status === "pending" ? <Pending report={session.pending} now={now} /> : null}
+      {session.pending && session.status === "pending" ? <Pending session={session.id} report={session.pending} may={session.permissions.includes("update")} now={now} /> : null}
       <Tabs value={tab} keepMounted={false} onChange={(value) => void navigate({ search: { tab: value ?? undefined }, replace: true })}>
         <Tabs.List aria-label={t("Parts of the session")}>
           <Tabs.Tab value="terminal">{t("Terminal")}</Tabs.Tab>

@@ -4,14 +4,14 @@ import { useNow } from "../../hooks/useNow";
 import { t } from "../../i18n";
 import { Status } from "../Status";
 import { amount, duration, slotName } from "../format";
+import { Cordon, type Cordoned } from "./Cordon";
 import { Cell, type DeviceView, Pool, describe, sick } from "./Cell";
 import { mainSlot, segments } from "./segments";
 
-export interface AgentView {
+export interface AgentView extends Cordoned {
   id: string;
   name: string;
   status: string;
-  schedulable: boolean;
   version: string;
   architecture: string;
   lastSeenAt: string;
@@ -34,7 +34,7 @@ export const accelerators = (agent: AgentView) =>
 
 export function AgentCard({ agent }: { agent: AgentView }) {
   const [opened, setOpened] = useState<string | null>(null);
-  const now = useNow(agent.status !== "alive", 5000);
+  const now = useNow(agent.status !== "alive" || agent.drainDeadline !== null, 5000);
   const device = agent.devices.find((d) => d.id === opened);
   const troubled = agent.plugins.filter((p) => p.state !== "running");
   const cells = accelerators(agent);
@@ -43,7 +43,7 @@ export function AgentCard({ agent }: { agent: AgentView }) {
       <div className="row">
         <h2 id={`agent-${agent.id}`}>{agent.name}</h2>
         <Status status={agent.status} />
-        {agent.schedulable ? null : <span className="tone-wait">{t("closed to new sessions")}</span>}
+        <Cordon agent={agent} now={now} />
         <span className="push dim">
           {agent.resourceGroup.name} · {agent.architecture}
         </span>

@@ -1,9 +1,11 @@
 import { Button, Select, TextInput } from "@mantine/core";
 import { useState } from "react";
+import { useSubscription } from "urql";
 import { graphql } from "../../api/graphql";
 import { Cli, Empty, FailureNote } from "../../components/Note";
-import { Status } from "../../components/Status";
-import { slotsLine, when } from "../../components/format";
+import { AgentsTable } from "../../components/admin/agents/AgentsTable";
+import { AgentFields } from "../../components/admin/agents/agent";
+import { when } from "../../components/format";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { useViewer } from "../../hooks/useViewer";
@@ -12,14 +14,12 @@ import { t } from "../../i18n";
 const AgentsQuery = graphql(`
   query Agents {
     agents(first: 100, orderBy: [{ field: NAME, direction: ASC }]) {
-      edges { node { id name status schedulable version address lastSeenAt capacity occupied resourceGroup { id name } probes { name ok detail } } }
+      edges { node { ...AgentFields } }
     }
     resourceGroups(first: 100) { edges { node { id name } } }
   }
-`);
-const UpdateAgent = graphql(`
-  mutation UpdateAgent($input: UpdateAgentInput!) { updateAgent(input: $input) { agent { id schedulable resourceGroup { id name } } } }
-`);
+`, [AgentFields]);
+const AgentChanged = graphql(`subscription AgentCordons { agentChanged { ...AgentFields } }`, [AgentFields]);
 const CreateJoinToken = graphql(`
   mutation CreateJoinToken($input: CreateJoinTokenInput!) { createJoinToken(input: $input) { command expiresAt } }
 `);
@@ -30,7 +30,7 @@ const CreateGroup = graphql(`
 export function Agents() {
   const superadmin = useViewer().user.role === "superadmin";
   const { data, failure, refetch } = useLiveQuery({ query: AgentsQuery });
-  const update = useAction(UpdateAgent, true);
+  useSubscription({ query: AgentChanged });
   const join = useAction(CreateJoinToken, true);
   const group = useAction(CreateGroup, true);
   const [role, setRole] = useState<"agent" | "storage">("agent");
@@ -73,55 +73,8 @@ export function Agents() {
           </div>
         ) : null}
       </section>
-      <div className="panel scroll-x">
-        {data && agents.length === 0 ? <Empty title={t("No agent has joined yet")} /> : (
-          <table className="grid">
-            <thead>
-              <tr>
-                <th>{t("Agent")}</th>
-                <th>{t("Status")}</th>
-                <th>{t("Held of all")}</th>
-                <th>{t("Resource group")}</th>
-                <th>{t("Host checks")}</th>
-                <th>{t("Last seen")}</th>
-                <th><span className="dim">{t("Actions")}</span></th>
-              </tr>
-            </thead>
-            <tbody>
-              {agents.map((a) => {
-                const bad = a.probes.filter((p) => !p.ok);
-                return (
-                  <tr key={a.id}>
-                    <td>
-                      <b>{a.name}</b> <span className="dim">{a.version}</span>
-                    </td>
-                    <td>
-                      <Status status={a.status} /> {a.schedulable ? null : <span className="tone-wait">{t("closed")}</span>}
-                    </td>
-                    <td>
-                      {slotsLine(a.occupied) || t("nothing")} <span className="dim">/ {slotsLine(a.capacity)}</span>
-                    </td>
-                    <td>
-                      <Select aria-label={t("Resource group of {{name}}", { name: a.name })} w={140} value={a.resourceGroup.id} data={groups} disabled={!superadmin}
-                        onChange={(resourceGroup) => void update.run({ input: { id: a.id, resourceGroup } })} />
-                    </td>
-                    <td title={bad.map((p) => `${p.name}: ${p.detail}`).join("\n")}>
-                      {bad.length === 0 ? t("all good") : <span className="tone-wait">{bad.map((p) => p.name).join(", ")}</span>}
-                    </td>
-                    <td className="dim nowrap">{when(a.lastSeenAt)}</td>
-                    <td style={{ width: 1 }}>
-                      <Button variant="default" size="compact-xs" disabled={!superadmin} aria-label={a.schedulable ? t("Close {{name}}", { name: a.name }) : t("Open {{name}}", { name: a.name })}
-                        onClick={() => void update.run({ input: { id: a.id, schedulable: !a.schedulable } })}>
-                        {a.schedulable ? t("Close") : t("Open")}
-                      </Button>
-                    </td>
-                  </tr>
-                );
-              })}
-            </tbody>
-          </table>
-        )}
-      </div>
+      {data && agents.length === 0 ? <div className="panel"><Empty title={t("No agent has joined yet")} /></div> : null}
+      {agents.length > 0 ? <AgentsTable agents={agents} groups={groups} may={superadmin} /> : null}
     </>
   );
 }

@@ -10,7 +10,7 @@ import { GroupGrants } from "./GroupGrants";
 import { GroupShares } from "./Shares";
 import { WhoMay } from "./WhoMay";
 import { printTime } from "./amounts";
-import { type Group, holdText, openTo, orders, sessionTypes, splits, strategies } from "./group";
+import { type Group, holdText, lostPolicies, openTo, orders, sessionTypes, splits, strategies } from "./group";
 
 const DeleteGroup = graphql(`mutation DeleteGroup($input: DeleteResourceGroupInput!) { deleteResourceGroup(input: $input) { id } }`);
 
@@ -58,6 +58,12 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
           ) : null}
           <dt>{t("Hold agents for the first")}</dt>
           <dd>{t(...holdText(group.holdAfter))}</dd>
+          <dt>{t("Sessions of a lost agent")}</dt>
+          <dd>{lostPolicies.filter((p) => p.value === group.lostPolicy).map((p) => t(p.label))}{group.lostPolicy === "wait" ? null : `, ${t("after {{time}}", { time: printTime(group.lostAfter) })}`}</dd>
+          <dt>{t("Attempts to start")}</dt>
+          <dd>{group.maxAttempts}</dd>
+          <dt>{t("Waits for at most")}</dt>
+          <dd>{group.pendingTimeout === 0 ? t("for ever") : printTime(group.pendingTimeout)}</dd>
           <dt>{t("Agents")}</dt>
           <dd>{group.agents.totalCount > 0 ? <Link to="/admin/agents">{group.agents.totalCount}</Link> : t("none: nothing can start in it")}</dd>
         </dl>

@@ -1,6 +1,6 @@
-import { Select, Switch, TextInput } from "@mantine/core";
+import { NumberInput, Select, Switch, TextInput } from "@mantine/core";
 import { t } from "../../../i18n";
-import { orders, splits, strategies } from "./group";
+import { lostPolicies, orders, splits, strategies } from "./group";
 import type { GroupDraft } from "./groupdraft";
 
 interface Props {
@@ -38,6 +38,15 @@ export function GroupScheduling({ draft, wrong, onChange }: Props) {
         ) : null}
         <Switch label={t("Hold agents for the first in the queue")} description={t("Otherwise smaller sessions may pass it for ever")} checked={draft.hold} onChange={(e) => onChange({ hold: e.currentTarget.checked })} />
         {draft.hold ? <div className="pairs">{time("holdAfter", t("It may be passed for"), t("Such as 10min; 0 for never."))}</div> : null}
+      </fieldset>
+      <fieldset className="legendless stack small">
+        <legend>{t("When something goes wrong")}</legend>
+        <Pick label={t("Sessions of a lost agent")} choices={lostPolicies} value={draft.lostPolicy} onChange={(lostPolicy) => onChange({ lostPolicy })} />
+        <div className="pairs">
+          {draft.lostPolicy === "wait" ? null : time("lostAfter", t("An agent is lost after"), t("Until then it may come back."))}
+          <NumberInput label={t("Attempts to start")} description={t("Then a session is given up.")} min={1} max={100} value={draft.maxAttempts} error={wrong.maxAttempts} onChange={(maxAttempts) => onChange({ maxAttempts })} />
+          {time("pendingTimeout", t("Waits for at most"), t("Then it is cancelled; 0 for never."))}
+        </div>
       </fieldset>
     </>
   );

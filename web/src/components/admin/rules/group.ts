@@ -2,7 +2,7 @@ import { type ResultOf, graphql } from "../../../api/graphql";
 
 export const GroupFields = graphql(`
   fragment GroupFields on ResourceGroup {
-    id name description active public sessionTypes strategy split order holdAfter halfLife lookback permissions
+    id name description active public sessionTypes strategy split order holdAfter halfLife lookback lostPolicy lostAfter maxAttempts pendingTimeout permissions
     agents(first: 1) { totalCount }
     grants { id domain { id name } project { id name } user { id email } keypairID keypair { id accessKey } }
   }
@@ -29,6 +29,13 @@ export const splits = [
   { value: "fill", label: "Fill devices", help: "Whole devices in full, and the rest from one more." },
   { value: "evenly", label: "Evenly", help: "The same from each of as few devices as have room." },
   { value: "none", label: "Whole devices only", help: "Whole devices in full, and never a rest." },
+] as const;
+
+/** What becomes of sessions on an agent that is lost. */
+export const lostPolicies = [
+  { value: "wait", label: "Wait for it", help: "Sessions wait until it is back or somebody ends them." },
+  { value: "fail", label: "End them", help: "Sessions end as failed." },
+  { value: "reschedule", label: "Start them anew", help: "Sessions start anew on other agents; what was in their containers is lost." },
 ] as const;
 
 /** Who comes first among sessions of one priority. */

@@ -8,7 +8,7 @@ it("starts a new group from what the server starts from", () => {
 });
 
 it("shows times as people read them, and reads them so", () => {
-  expect(draftOf(null).times).toMatchObject({ holdAfter: "10 min", halfLife: "7 d", lookback: "28 d" });
+  expect(draftOf(null).times).toMatchObject({ holdAfter: "10 min", halfLife: "7 d", lookback: "28 d", lostAfter: "5 min", pendingTimeout: "0 s" });
   const draft = { ...draftOf(null), hold: false };
   expect(readDraft(draft).input.holdAfter).toBe(-1);
   expect(readDraft({ ...draft, times: { ...draft.times, halfLife: "1d 12h" } }).input.halfLife).toBe(129_600);

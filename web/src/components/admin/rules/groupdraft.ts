@@ -6,15 +6,18 @@ const times = {
   holdAfter: { usual: 600, least: 0, most: 30 * 86_400 },
   halfLife: { usual: 7 * 86_400, least: 60, most: 365 * 86_400 },
   lookback: { usual: 28 * 86_400, least: 60, most: 365 * 86_400 },
+  lostAfter: { usual: 300, least: 0, most: 30 * 86_400 },
+  pendingTimeout: { usual: 0, least: 0, most: 365 * 86_400 },
 } as const;
 type Time = keyof typeof times;
 
 /** A group as it is typed; times are texts such as 10 min. */
-export interface GroupDraft extends Pick<Group, "name" | "description" | "active" | "public" | "strategy" | "split" | "order"> {
+export interface GroupDraft extends Pick<Group, "name" | "description" | "active" | "public" | "strategy" | "split" | "order" | "lostPolicy"> {
   sessionTypes: string[];
   /** Whether agents are ever held for the head of the queue. */
   hold: boolean;
   times: Record<Time, string>;
+  maxAttempts: number | string;
 }
 
 export function draftOf(group: Group | null): GroupDraft {
@@ -23,7 +26,7 @@ export function draftOf(group: Group | null): GroupDraft {
     name: group?.name ?? "", description: group?.description ?? "", active: group?.active ?? true,
     // A new group is closed until somebody is named: opening it to all is a choice.
     public: group?.public ?? false, sessionTypes: [...(group?.sessionTypes ?? sessionTypes.map((s) => s.value))],
-    strategy: group?.strategy ?? "pack", split: group?.split ?? "fill", order: group?.order ?? "fifo", hold: (group?.holdAfter ?? 0) >= 0,
+    strategy: group?.strategy ?? "pack", split: group?.split ?? "fill", order: group?.order ?? "fifo", lostPolicy: group?.lostPolicy ?? "wait", maxAttempts: group?.maxAttempts ?? 3, hold: (group?.holdAfter ?? 0) >= 0,
     times: Object.fromEntries((Object.keys(times) as Time[]).map((time) => [time, printTime(seconds(time))])) as Record<Time, string>,
   };
 }
@@ -32,6 +35,8 @@ export function draftOf(group: Group | null): GroupDraft {
 export function readDraft(draft: GroupDraft) {
   const wrong: Record<string, [key: string, values?: Record<string, string>]> = {};
   if (draft.sessionTypes.length === 0) wrong.sessionTypes = ["At least one."];
+  const attempts = Number(draft.maxAttempts);
+  if (!Number.isInteger(attempts) || attempts < 1 || attempts > 100) wrong.maxAttempts = ["From {{least}} to {{most}}.", { least: "1", most: "100" }];
   const read = (time: Time) => {
     const { least, most, usual } = times[time];
     const n = parseTime(draft.times[time]);
@@ -43,6 +48,7 @@ export function readDraft(draft: GroupDraft) {
     name: draft.name.trim(), description: draft.description.trim(), public: draft.public, sessionTypes: draft.sessionTypes,
     strategy: draft.strategy, split: draft.split, order: draft.order,
     holdAfter: draft.hold ? read("holdAfter") : -1, halfLife: read("halfLife"), lookback: read("lookback"),
+    lostPolicy: draft.lostPolicy, lostAfter: read("lostAfter"), maxAttempts: attempts, pendingTimeout: read("pendingTimeout"),
   };
   return { input, wrong };
 }

@@ -36,6 +36,14 @@ export function checkWords(check: string, slot: string): string {
       return "closed to new sessions or not alive";
     case "architecture":
       return "another processor architecture than the image";
+    case "volume_missing":
+      return "does not reach the volume of a folder";
+    case "group":
+      return "kept off by its session group";
+    case "counters":
+      return "in the way of others on the same hardware";
+    case "reserved":
+      return "held for a session before it";
     case "slot_missing":
       return `no ${what} at all`;
     case "cpu":

@@ -1,0 +1,72 @@
+import { Button, Select } from "@mantine/core";
+import { useState } from "react";
+import { graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { useNow } from "../../../hooks/useNow";
+import { t } from "../../../i18n";
+import { Status } from "../../Status";
+import { Cordon } from "../../device/Cordon";
+import { slotsLine, when } from "../../format";
+import type { Option } from "../Filter";
+import { type Column, Table } from "../Table";
+import { CordonDialog } from "./CordonDialog";
+import { DrainDialog } from "./DrainDialog";
+import { type AgentRow, AgentFields, UpdateAgent } from "./agent";
+
+const Undrain = graphql(`
+  mutation UndrainAgent($input: UndrainAgentInput!) { undrainAgent(input: $input) { agent { ...AgentFields } } }
+`, [AgentFields]);
+
+interface Props {
+  agents: AgentRow[];
+  groups: Option[];
+  /** Whether the viewer may change them. */
+  may: boolean;
+}
+
+export function AgentsTable({ agents, groups, may }: Props) {
+  const update = useAction(UpdateAgent, true);
+  const undrain = useAction(Undrain, true);
+  const [closing, setClosing] = useState<AgentRow | null>(null);
+  const [draining, setDraining] = useState<AgentRow | null>(null);
+  const now = useNow(agents.some((a) => a.drainDeadline && !a.drained), 5000);
+  const bad = (a: AgentRow) => a.probes.filter((p) => !p.ok);
+  const columns: Column<AgentRow>[] = [
+    { head: t("Agent"), cell: (a) => <><b>{a.name}</b> <span className="dim">{a.version}</span></> },
+    { head: t("Status"), cell: (a) => <div className="stack small"><Status status={a.status} /><Cordon agent={a} now={now} /></div> },
+    { head: t("Held of all"), cell: (a) => <>{slotsLine(a.occupied) || t("nothing")} <span className="dim">/ {slotsLine(a.capacity)}</span></> },
+    {
+      head: t("Resource group"),
+      cell: (a) => (
+        <Select aria-label={t("Resource group of {{name}}", { name: a.name })} w={140} value={a.resourceGroup.id} data={groups} disabled={!may}
+          onChange={(resourceGroup) => void update.run({ input: { id: a.id, resourceGroup } })} />
+      ),
+    },
+    { head: t("Host checks"), wide: true, cell: (a) => <span title={bad(a).map((p) => `${p.name}: ${p.detail}`).join("\n")}>{bad(a).length === 0 ? t("all good") : <span className="tone-wait">{bad(a).map((p) => p.name).join(", ")}</span>}</span> },
+    { head: t("Last seen"), wide: true, cell: (a) => <span className="dim nowrap">{when(a.lastSeenAt)}</span> },
+  ];
+  if (may) {
+    columns.push({
+      head: t("Actions"),
+      cell: (a) => (
+        <div className="row" style={{ flexWrap: "nowrap" }}>
+          {a.schedulable ? <Button variant="default" size="compact-xs" aria-label={t("Close {{name}}", { name: a.name })} onClick={() => setClosing(a)}>{t("Close")}</Button> : null}
+          {a.schedulable || a.drainDeadline ? null : (
+            <Button variant="default" size="compact-xs" loading={update.busy} aria-label={t("Open {{name}}", { name: a.name })} onClick={() => void update.run({ input: { id: a.id, schedulable: true } })}>{t("Open")}</Button>
+          )}
+          {a.drainDeadline ? <Button variant="default" size="compact-xs" loading={undrain.busy} aria-label={t("End the drain of {{name}}", { name: a.name })} onClick={() => void undrain.run({ input: { id: a.id } })}>{t("End the drain")}</Button> : null}
+          <Button variant="default" size="compact-xs" aria-label={a.drainDeadline ? t("Change the drain of {{name}}", { name: a.name }) : t("Drain {{name}}", { name: a.name })} onClick={() => setDraining(a)}>
+            {a.drainDeadline ? t("Change") : t("Drain")}
+          </Button>
+        </div>
+      ),
+    });
+  }
+  return (
+    <>
+      <Table label={t("Agents")} rows={agents} columns={columns} />
+      {closing ? <CordonDialog agent={closing} onClose={() => setClosing(null)} /> : null}
+      {draining ? <DrainDialog agent={draining} onClose={() => setDraining(null)} /> : null}
+    </>
+  );
+}

@@ -1,0 +1,25 @@
+import { TextInput } from "@mantine/core";
+import { useState } from "react";
+import { useAction } from "../../../hooks/useAction";
+import { t } from "../../../i18n";
+import { FormDialog } from "../Form";
+import { type AgentRow, UpdateAgent } from "./agent";
+
+/** Closes a machine to new sessions, with the reason that people read. */
+export function CordonDialog({ agent, onClose }: { agent: AgentRow; onClose: () => void }) {
+  const { run, busy, failure } = useAction(UpdateAgent);
+  const [reason, setReason] = useState("");
+  async function submit() {
+    if (await run({ input: { id: agent.id, schedulable: false, cordonReason: reason.trim() } })) onClose();
+  }
+  return (
+    <FormDialog title={t("Close {{name}} to new sessions", { name: agent.name })} submit={t("Close it")} onClose={onClose} onSubmit={() => void submit()} busy={busy} failure={failure} fields={["cordonReason"]}>
+      {(wrong) => (
+        <>
+          <p>{t("What runs on it goes on.")}</p>
+          <TextInput label={t("Reason")} data-autofocus description={t("Everybody who sees the agent can read it.")} maxLength={200} value={reason} error={wrong.cordonReason} onChange={(e) => setReason(e.currentTarget.value)} />
+        </>
+      )}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,42 @@
+import { SegmentedControl, TextInput } from "@mantine/core";
+import { useState } from "react";
+import { graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { t } from "../../../i18n";
+import { FormDialog } from "../Form";
+import { parseTime } from "../rules/amounts";
+import { type AgentRow, AgentFields, drainActions } from "./agent";
+
+const Drain = graphql(`
+  mutation DrainAgent($input: DrainAgentInput!) { drainAgent(input: $input) { agent { ...AgentFields } } }
+`, [AgentFields]);
+
+/** Empties a machine: nothing new lands on it, and at a deadline what is left moves or ends. */
+export function DrainDialog({ agent, onClose }: { agent: AgentRow; onClose: () => void }) {
+  const { run, busy, failure } = useAction(Drain);
+  const [after, setAfter] = useState("1 h");
+  const [action, setAction] = useState(agent.drainAction ?? "reschedule");
+  const [reason, setReason] = useState(agent.cordonReason);
+  const seconds = parseTime(after);
+  async function submit() {
+    if (seconds !== null && (await run({ input: { id: agent.id, after: seconds, action, reason: reason.trim() } }))) onClose();
+  }
+  return (
+    <FormDialog title={t("Drain {{name}}", { name: agent.name })} submit={t("Drain")} onClose={onClose} onSubmit={() => void submit()} busy={busy} failure={failure}
+      disabled={seconds === null} danger={action === "terminate"} fields={["after", "deadline", "action", "reason"]}>
+      {(wrong) => (
+        <>
+          <p>{t("Nothing new starts on it from now on, and the owners of its sessions are told. {{count}} sessions are on it.", { count: agent.sessionsLeft })}</p>
+          <TextInput label={t("Time until the deadline")} required data-autofocus description={t("Such as 30min, 2h or 1d; 0 for at once.")} value={after}
+            error={wrong.after ?? wrong.deadline ?? (seconds === null ? t("A time such as 10min, 12h or 7d.") : undefined)} onChange={(e) => setAfter(e.currentTarget.value)} />
+          <fieldset className="legendless">
+            <legend>{t("What is left at the deadline")}</legend>
+            <SegmentedControl aria-label={t("What is left at the deadline")} value={action} onChange={(v) => setAction(v as typeof action)} data={drainActions.map((a) => ({ value: a.value, label: t(a.label) }))} />
+            <p className="dim">{drainActions.filter((a) => a.value === action).map((a) => t(a.help))}</p>
+          </fieldset>
+          <TextInput label={t("Reason")} description={t("Owners of sessions on it can read it.")} maxLength={200} value={reason} error={wrong.reason} onChange={(e) => setReason(e.currentTarget.value)} />
+        </>
+      )}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,19 @@
+import { type ResultOf, graphql } from "../../../api/graphql";
+
+export const AgentFields = graphql(`
+  fragment AgentFields on Agent {
+    id name status schedulable cordonReason drainDeadline drainAction drained sessionsLeft
+    version address lastSeenAt capacity occupied resourceGroup { id name } probes { name ok detail }
+  }
+`);
+export type AgentRow = ResultOf<typeof AgentFields>;
+
+export const UpdateAgent = graphql(`
+  mutation UpdateAgent($input: UpdateAgentInput!) { updateAgent(input: $input) { agent { ...AgentFields } } }
+`, [AgentFields]);
+
+/** What becomes of sessions that are still there at the deadline of a drain. */
+export const drainActions = [
+  { value: "reschedule", label: "Start anew elsewhere", help: "They wait for another place; what was in their containers is lost." },
+  { value: "terminate", label: "End", help: "They end." },
+] as const;

@@ -1,0 +1,53 @@
+import { t } from "../../../i18n";
+import { amount, slotName } from "../../format";
+import { checkWords, funnel } from "./funnel";
+import type { Report } from "./report";
+
+/** Which agents dropped out and what the nearest one lacks; which limits are reached. */
+export function Funnel({ report }: { report: Pick<Report, "agents" | "dropped" | "nearest" | "limits"> }) {
+  const { nearest } = report;
+  const steps = funnel(report.agents, report.dropped);
+  const part = (n: number) => `${(100 * n) / Math.max(1, report.agents)}%`;
+  return (
+    <>
+      {steps.length > 0 ? (
+        <ol className="funnel" aria-label={t("Agents left after each check")}>
+          <li>
+            <span>{t("Agents in the group")}</span>
+            <span className="track" aria-hidden="true">
+              <span className="left" style={{ width: "100%" }} />
+            </span>
+            <b>{report.agents}</b>
+          </li>
+          {steps.map((s) => (
+            <li key={`${s.check} ${s.slot}`}>
+              <span>
+                <b>−{s.count}</b> {t(checkWords(s.check, s.slot))}
+              </span>
+              <span className="track" aria-hidden="true">
+                <span className="left" style={{ width: part(s.left) }} />
+                <span className="gone" style={{ width: part(s.before - s.left) }} />
+              </span>
+              <b>{s.left}</b>
+            </li>
+          ))}
+        </ol>
+      ) : null}
+      {nearest ? (
+        <p>
+          {t("Nearest: {{agent}} has {{free}} {{slot}} free, {{requested}} asked for.", {
+            agent: nearest.agent, free: amount(nearest.slot, nearest.free), slot: slotName(nearest.slot), requested: amount(nearest.slot, nearest.requested),
+          })}
+        </p>
+      ) : null}
+      {report.limits.map((l) => (
+        <p key={`${l.scope} ${l.holder} ${l.what}`}>
+          {t("Limit of the {{scope}} {{holder}} (policy {{policy}}): {{used}} of {{limit}} {{what}} used, {{requested}} more asked for.", {
+            scope: t(l.scope), holder: l.holder, policy: l.policy, used: amount(l.what, l.used), limit: amount(l.what, l.limit),
+            what: l.what === "sessions" ? t("sessions") : slotName(l.what), requested: amount(l.what, l.requested),
+          })}
+        </p>
+      ))}
+    </>
+  );
+}

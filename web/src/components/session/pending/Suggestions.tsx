@@ -1,0 +1,72 @@
+import { Button } from "@mantine/core";
+import { useEffect, useRef, useState } from "react";
+import { type ResultOf, graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { useLiveQuery } from "../../../hooks/useLiveQuery";
+import { t } from "../../../i18n";
+import { Confirm } from "../../Confirm";
+
+const SuggestionsQuery = graphql(`
+  query Suggestions($id: ID!) {
+    node(id: $id) { id ... on Session { pending { suggestions { kind text field from to slots resourceGroup session } } } }
+  }
+`);
+const Change = graphql(`
+  mutation UpdatePending($input: UpdatePendingSessionInput!) { updatePendingSession(input: $input) { session { id version status slots resourceGroup { id name } } } }
+`);
+const End = graphql(`
+  mutation EndForAnother($input: TerminateSessionInput!) { terminateSession(input: $input) { session { id version status } } }
+`);
+
+type Part = Extract<NonNullable<ResultOf<typeof SuggestionsQuery>["node"]>, { pending: unknown }>;
+export type Suggestion = NonNullable<Part["pending"]>["suggestions"][number];
+
+interface Props {
+  session: string;
+  /** Changes with the reason of the wait: then they are searched anew. */
+  stamp: string;
+  may: boolean;
+}
+
+/** What would let a session start at once, each with a button that does it. */
+export function Suggestions({ session, stamp, may }: Props) {
+  const { data, fetching, refetch } = useLiveQuery({ query: SuggestionsQuery, variables: { id: session }, requestPolicy: "network-only" });
+  const seen = useRef(stamp);
+  useEffect(() => {
+    if (seen.current === stamp) return;
+    seen.current = stamp;
+    refetch();
+  });
+  const change = useAction(Change, true);
+  const end = useAction(End, true);
+  const [ending, setEnding] = useState<Suggestion | null>(null);
+  const list = data?.node && "pending" in data.node ? (data.node.pending?.suggestions ?? []) : [];
+  if (list.length === 0) return fetching ? <p className="dim">{t("Looking for what would let it start…")}</p> : null;
+
+  async function apply(s: Suggestion) {
+    if (s.kind === "end_session") return setEnding(s);
+    const input = s.kind === "slots" ? { slots: s.slots } : s.kind === "resource_group" ? { resourceGroup: s.resourceGroup } : { strictAgents: false };
+    if (await change.run({ input: { id: session, ...input } })) refetch();
+  }
+  return (
+    <div>
+      <h3>{t("It would start at once")}</h3>
+      <ul className="rows suggestions" aria-label={t("It would start at once")}>
+        {list.map((s) => (
+          <li key={`${s.kind} ${s.field} ${s.to} ${s.session}`}>
+            <span>{s.text}</span>
+            {may ? (
+              <Button className="push" variant="light" size="compact-sm" loading={change.busy} aria-label={`${t("Do it")}: ${s.text}`} onClick={() => void apply(s)}>
+                {t("Do it")}
+              </Button>
+            ) : null}
+          </li>
+        ))}
+      </ul>
+      <Confirm opened={ending !== null} title={t("End the other session?")} action={t("End")} busy={end.busy} failure={end.failure} onClose={() => setEnding(null)}
+        onConfirm={async () => { if (ending?.session && (await end.run({ input: { id: ending.session } }))) setEnding(null); }}>
+        {ending?.text} {t("What it has not saved in a folder is lost.")}
+      </Confirm>
+    </div>
+  );
+}

@@ -1,0 +1,106 @@
+import { Select } from "@mantine/core";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { useSubscription } from "urql";
+import { fromGraphQL } from "../api/errors";
+import { type ResultOf, graphql } from "../api/graphql";
+import { Empty, FailureNote } from "../components/Note";
+import { duration, slotsLine, when } from "../components/format";
+import { stageWords } from "../components/session/pending/report";
+import { useNow } from "../hooks/useNow";
+import { useViewer } from "../hooks/useViewer";
+import { t } from "../i18n";
+
+const QueueChanged = graphql(`
+  subscription QueueChanged($resourceGroup: ID!, $first: Int!) {
+    queueChanged(resourceGroup: $resourceGroup, first: $first) {
+      totalCount
+      entries { position mine priority waitingSince stage why holds estimatedStart session { id name slots owner { id email } } }
+    }
+  }
+`);
+type Queued = ResultOf<typeof QueueChanged>["queueChanged"]["entries"][number];
+
+/** As many as one page of a queue holds. */
+const first = 100;
+
+/** Who waits in a resource group, in the order in which they are looked at. */
+export function Queue() {
+  const { group: asked } = useSearch({ from: "/frame/queue" });
+  const navigate = useNavigate({ from: "/queue" });
+  const groups = useViewer().resourceGroups;
+  const group = groups.find((g) => g.id === asked) ?? groups[0];
+  const [onlyMine, setOnlyMine] = useState(false);
+  const [{ data, error, fetching }] = useSubscription({ query: QueueChanged, variables: { resourceGroup: group?.id ?? "", first }, pause: !group });
+  const queue = group ? data?.queueChanged : null;
+  const entries = (queue?.entries ?? []).filter((e) => e.mine || !onlyMine);
+  const now = useNow(entries.length > 0);
+  return (
+    <>
+      <div className="page-head">
+        <h1>{t("Queue")}</h1>
+        <span className="dim">{queue ? t("{{count}} sessions wait", { count: queue.totalCount }) : null}</span>
+        <div className="push row">
+          <button type="button" className="chip" aria-pressed={onlyMine} onClick={() => setOnlyMine(!onlyMine)}>{t("Only mine")}</button>
+          <Select aria-label={t("Resource group")} w={200} allowDeselect={false} data={groups.map((g) => ({ value: g.id, label: g.name }))} value={group?.id ?? null}
+            onChange={(id) => void navigate({ search: { group: id ?? undefined }, replace: true })} />
+        </div>
+      </div>
+      <FailureNote failure={error ? fromGraphQL(error) : null} what={t("The queue could not be read")} />
+      {entries.length > 0 ? <Entries entries={entries} now={now} /> : null}
+      {entries.length === 0 && !error ? (
+        <div className="panel">
+          {!group ? <Empty title={t("No resource group is open to you")} /> : fetching && !queue ? <p className="empty dim">{t("Loading…")}</p> : (
+            <Empty title={onlyMine ? t("None of yours waits in {{group}}", { group: group.name }) : t("Nothing waits in {{group}}", { group: group.name })}>
+              <span>{t("What is asked for now is looked at next.")}</span>
+            </Empty>
+          )}
+        </div>
+      ) : null}
+      {queue && queue.totalCount > queue.entries.length ? <p className="dim">{t("and {{count}} more", { count: queue.totalCount - queue.entries.length })}</p> : null}
+    </>
+  );
+}
+
+function Entries({ entries, now }: { entries: readonly Queued[]; now: number }) {
+  return (
+    <div className="panel scroll-x" role="region" aria-label={t("Queue")} tabIndex={0}>
+      <table className="grid" aria-label={t("Queue")}>
+        <thead>
+          <tr>
+            <th scope="col" className="num">{t("Place")}</th>
+            <th scope="col">{t("Session")}</th>
+            <th scope="col">{t("Owner")}</th>
+            <th scope="col" className="num">{t("Priority")}</th>
+            <th scope="col" className="num">{t("Waits for")}</th>
+            <th scope="col">{t("Why")}</th>
+            <th scope="col">{t("Starts at the latest")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {entries.map((e) => (
+            <tr key={e.position} aria-selected={e.mine || undefined}>
+              <td className="num">{e.position}</td>
+              <td>
+                {e.session ? (
+                  <>
+                    <Link to="/sessions/$id" params={{ id: e.session.id }}><b>{e.session.name}</b></Link>
+                    <div className="dim nowrap">{slotsLine(e.session.slots)}</div>
+                  </>
+                ) : <span className="dim">{t("of somebody else")}</span>}
+              </td>
+              <td className="clip">{e.mine ? t("you") : (e.session?.owner?.email ?? <span className="dim">–</span>)}</td>
+              <td className="num">{e.priority}</td>
+              <td className="num nowrap" title={when(e.waitingSince)}>{duration(now - Date.parse(e.waitingSince))}</td>
+              <td className="prosy">
+                {e.why || t(stageWords[e.stage] ?? e.stage)}
+                {e.holds > 0 ? <span className="tone-wait"> · {t("{{count}} agents are held for it", { count: e.holds })}</span> : null}
+              </td>
+              <td className="nowrap">{e.estimatedStart ? <span title={when(e.estimatedStart)}>{t("in {{time}}", { time: duration(Date.parse(e.estimatedStart) - now) })}</span> : <span className="dim">–</span>}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
