@@ -46,6 +46,8 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	wg.Go(func() { s.forgetOld(ctx, epoch) })
 	wg.Go(func() { s.endOverdue(ctx, epoch) })
 	wg.Go(func() { s.followUp(ctx, epoch) })
+	wg.Go(func() { s.followDrains(ctx, epoch) })
+	wg.Go(func() { s.cancelWaitedOut(ctx, epoch) })
 	tick := time.NewTicker(passEvery)
 	defer tick.Stop()
 	s.pass(ctx)
