@@ -26,12 +26,15 @@ const (
 	Vfolder Topic = "vfolder"
 	Login   Topic = "login"   // a credential was revoked
 	Task    Topic = "task"    // a durable task waits, moved on or ended
-	Pending Topic = "pending" // the scheduler should look; without ID
+	Pending Topic = "pending" // what all sessions are scheduled by has changed; without ID
 	Policy  Topic = "policy"  // what a resource policy limits has changed; without ID
 	// Lagged marks a hole: events of any topic were lost here, so a subscriber
 	// reads again what it shows. Every subscriber gets it, whatever it asked for.
 	Lagged Topic = "lagged"
 )
+
+// BySamples marks events that only bring new samples of what an entity uses.
+const BySamples = "samples"
 
 // Event says that an entity changed.
 type Event struct {

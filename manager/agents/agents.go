@@ -221,7 +221,7 @@ func (s *Service) watch(ctx context.Context, c *conn, lead *leadership) error {
 			lead.observer.ObservePull(ctx, id, e.Pull)
 		case *agentpb.Event_Stats:
 			s.stats.Record(ctx, id, e.Stats)
-			s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
+			s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id, By: event.BySamples})
 		case *agentpb.Event_Heartbeat:
 			if err := s.seen(ctx, id); err != nil {
 				return err

@@ -30,15 +30,25 @@ type charge struct {
 	amount         string
 }
 
-// charges is one statement, so that all of it is of one moment.
-var charges = `
-WITH bound AS (SELECT s.* FROM sessions s WHERE s.terminated_at IS NULL AND
-  (s.domain_id = ANY($1::text[]::uuid[]) OR s.project_id = ANY($2::text[]::uuid[]) OR s.owner_id = ANY($3::text[]::uuid[])))
+// What counts is read in one statement, so that all of it is of one moment: what
+// sessions hold, what those ask for that wait, or both.
+var (
+	held   = `WITH bound AS (` + bound + ` AND s.status <> 'pending')` + heldBy
+	queued = `WITH bound AS (` + bound + ` AND s.status = 'pending')` + queuedBy
+	either = `WITH bound AS (` + bound + `)` + heldBy + ` UNION ALL` + queuedBy
+)
+
+const bound = `SELECT s.id, s.domain_id, s.project_id, s.owner_id, s.resource_group_id, s.status FROM sessions s WHERE s.terminated_at IS NULL AND
+  (s.domain_id = ANY($1::text[]::uuid[]) OR s.project_id = ANY($2::text[]::uuid[]) OR s.owner_id = ANY($3::text[]::uuid[]))`
+
+var heldBy = `
 SELECT s.domain_id, s.project_id, s.owner_id, s.resource_group_id, 'slots', a.slot, sum(a.amount)::bigint::text
   FROM bound s JOIN allocations a ON a.session_id = s.id AND a.freed_at IS NULL GROUP BY 1, 2, 3, 4, 6
 UNION ALL SELECT s.domain_id, s.project_id, s.owner_id, s.resource_group_id, 'sessions', '', count(*)::text
-  FROM bound s WHERE s.status IN (` + occupying() + `) GROUP BY 1, 2, 3, 4
-UNION ALL SELECT s.domain_id, s.project_id, s.owner_id, s.resource_group_id, 'pending', '', count(*)::text
+  FROM bound s WHERE s.status IN (` + occupying() + `) GROUP BY 1, 2, 3, 4`
+
+const queuedBy = `
+SELECT s.domain_id, s.project_id, s.owner_id, s.resource_group_id, 'pending', '', count(*)::text
   FROM bound s WHERE s.status = 'pending' GROUP BY 1, 2, 3, 4
 UNION ALL SELECT s.domain_id, s.project_id, s.owner_id, s.resource_group_id, 'pending slots', e.key, trim_scale(sum(e.value::numeric))::text
   FROM bound s JOIN kernels k ON k.session_id = s.id, jsonb_each_text(k.slots) e WHERE s.status = 'pending' GROUP BY 1, 2, 3, 4, 6`
@@ -51,8 +61,22 @@ func occupying() string {
 	return strings.Join(list, ", ")
 }
 
-// Usage sums what counts towards the limits, in one statement.
+// Usage sums what counts towards the limits.
 func (s *Service) Usage(ctx context.Context, q Querier, limits []Limit) (*Usage, error) {
+	return usageOf(ctx, q, either, limits)
+}
+
+// Held is Usage by sessions that hold something.
+func (s *Service) Held(ctx context.Context, q Querier, limits []Limit) (*Usage, error) {
+	return usageOf(ctx, q, held, limits)
+}
+
+// Queued is Usage by sessions that wait.
+func (s *Service) Queued(ctx context.Context, q Querier, limits []Limit) (*Usage, error) {
+	return usageOf(ctx, q, queued, limits)
+}
+
+func usageOf(ctx context.Context, q Querier, charges string, limits []Limit) (*Usage, error) {
 	u := &Usage{map[uuid.UUID][]charge{}, map[uuid.UUID][]charge{}, map[uuid.UUID][]charge{}}
 	if len(limits) == 0 {
 		return u, nil

@@ -5,40 +5,62 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
-	"entgo.io/ent/dialect/sql"
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/allocation"
-	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	msession "github.com/berthhq/berth/manager/session"
-	"github.com/berthhq/berth/manager/stats"
 	"github.com/berthhq/berth/manager/store"
 )
 
 // commit places a batch in one transaction. It is refused as a whole when the
 // epoch is no longer ours; a session that was cancelled meanwhile is left out,
-// and so is one that limits as they are now do not admit any more. Only the
-// holder of the epoch adds to what is used, so nobody passes a limit meanwhile.
-func (s *Scheduler) commit(ctx context.Context, epoch int64, batch []plan.Decision) error {
+// and so is one that limits as they are now do not admit any more, or whose
+// agents take nothing new. Only the holder of the epoch adds to what is used, so
+// nobody passes a limit meanwhile.
+func (t *term) commit(ctx context.Context, batch []plan.Decision) error {
 	var places []msession.Place
-	err := store.InTx(ctx, s.client, func(tx *ent.Tx) (err error) {
-		places, err = s.place(ctx, tx, epoch, batch)
+	err := store.InTx(ctx, t.client, func(tx *ent.Tx) (err error) {
+		places, err = t.place(ctx, tx, batch)
 		return err
 	})
-	if err == nil {
-		s.tell(ctx, places)
+	if err != nil {
+		return err
 	}
-	return err
+	done := map[uuid.UUID]bool{}
+	now := time.Now().UTC()
+	for _, p := range places {
+		var holds []hold
+		for _, k := range p.Kernels {
+			for _, h := range k.Holds {
+				holds = append(holds, hold{k.Agent, h.Device, h.Slot, h.Amount, now})
+			}
+		}
+		done[p.Session.ID] = true
+		t.model.placed(p.Session.ID, holds)
+	}
+	if t.repairing {
+		maps.Copy(t.touched, done)
+	}
+	for _, d := range batch {
+		if !done[d.SessionID] {
+			t.sessions[d.SessionID] = true
+			t.model.leftOut(d)
+		}
+	}
+	t.tell(ctx, places)
+	return nil
 }
 
 // place writes what of a batch may still start, and returns it.
-func (s *Scheduler) place(ctx context.Context, tx *ent.Tx, epoch int64, batch []plan.Decision) ([]msession.Place, error) {
-	if err := msession.Fence(ctx, tx, epoch); err != nil {
+func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]msession.Place, error) {
+	if err := msession.Fence(ctx, tx, t.epoch); err != nil {
 		return nil, err
 	}
 	ids := make([]uuid.UUID, len(batch))
@@ -53,26 +75,36 @@ func (s *Scheduler) place(ctx context.Context, tx *ent.Tx, epoch int64, batch []
 	for _, w := range still {
 		byID[w.ID] = w
 	}
-	limits, err := s.readLimits(ctx, tx)
+	homes, err := open(ctx, tx, batch)
 	if err != nil {
 		return nil, err
 	}
-	ledger := plan.NewLedger(limits)
+	ledger, err := t.ledger(ctx, tx, batch)
+	if err != nil {
+		return nil, err
+	}
 	touched := map[uuid.UUID]bool{}
 	var places []msession.Place
 	for _, d := range batch {
 		w := byID[d.SessionID]
-		r := s.requests[d.SessionID]
-		if w == nil || changed(w, r) || len(ledger.Reached(r)) > 0 {
+		r := &t.model.live[d.SessionID].request
+		shut := slices.ContainsFunc(d.Assignments, func(a plan.Assignment) bool { return homes[a.AgentID] != r.Group })
+		if w == nil || changed(w, r) || shut || len(ledger.Reached(r)) > 0 {
+			for _, a := range d.Assignments {
+				t.agents[a.AgentID] = t.agents[a.AgentID] || shut
+			}
 			continue
 		}
 		ledger.Charge(r)
 		places = append(places, msession.Place{Session: w, Kernels: placements(d, touched)})
 	}
+	if len(places) == 0 {
+		return nil, nil
+	}
 	if err := msession.Schedule(ctx, tx, places); err != nil {
 		return nil, err
 	}
-	return places, verify(ctx, tx, touched)
+	return places, verify(ctx, tx, slices.Collect(maps.Keys(touched)))
 }
 
 // changed tells whether a session asks for something else than was decided on.
@@ -81,17 +113,69 @@ func changed(w *ent.Session, r *plan.Request) bool {
 		len(r.Kernels) == 1 && !maps.Equal(w.Slots, r.Kernels[0].Slots)
 }
 
+// open tells the groups of those agents of a batch that take new sessions.
+func open(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (map[uuid.UUID]uuid.UUID, error) {
+	ids := map[string]bool{}
+	for _, d := range batch {
+		for _, a := range d.Assignments {
+			ids[a.AgentID.String()] = true
+		}
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT id, resource_group_id FROM agents WHERE id = ANY($1::text[]::uuid[]) AND schedulable AND status = 'alive'`,
+		slices.Collect(maps.Keys(ids)))
+	if err != nil {
+		return nil, fmt.Errorf("read agents: %w", err)
+	}
+	defer rows.Close()
+	homes := map[uuid.UUID]uuid.UUID{}
+	for rows.Next() {
+		var id, group uuid.UUID
+		if err := rows.Scan(&id, &group); err != nil {
+			return nil, fmt.Errorf("read agents: %w", err)
+		}
+		homes[id] = group
+	}
+	return homes, rows.Err()
+}
+
+// ledger has the limits that bind what is in a batch, and what is used of them.
+func (t *term) ledger(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (plan.Ledger, error) {
+	limits, err := t.policies.All(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	counted := map[uuid.UUID]bool{}
+	for _, d := range batch {
+		r := &t.model.live[d.SessionID].request
+		counted[r.Domain], counted[r.Project], counted[r.Owner] = true, true, true
+	}
+	limits = slices.DeleteFunc(limits, func(l policy.Limit) bool { return !counted[l.ScopeID] && !counted[l.Person] })
+	usage, err := t.policies.Held(ctx, tx, limits)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]plan.Limit, len(limits))
+	for i := range limits {
+		used, err := usage.Of(&limits[i])
+		if err != nil {
+			return nil, err
+		}
+		list[i] = planLimit(&limits[i], used)
+	}
+	return plan.NewLedger(list), nil
+}
+
 // tell publishes what was placed: every session, and every agent once.
-func (s *Scheduler) tell(ctx context.Context, places []msession.Place) {
+func (t *term) tell(ctx context.Context, places []msession.Place) {
 	agents := map[uuid.UUID]bool{}
 	for _, p := range places {
-		s.bus.Publish(ctx, event.Event{Topic: event.Session, ID: p.Session.ID})
+		t.bus.Publish(ctx, event.Event{Topic: event.Session, ID: p.Session.ID, By: by})
 		for _, k := range p.Kernels {
 			agents[k.Agent] = true
 		}
 	}
 	for id := range agents {
-		s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
+		t.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id, By: by})
 	}
 }
 
@@ -110,24 +194,34 @@ func placements(d plan.Decision, touched map[uuid.UUID]bool) []msession.Placemen
 
 // verify compares the sums on every device of the batch with its capacity, in
 // the transaction: whatever the planner believed, no device is given twice.
-func verify(ctx context.Context, tx *ent.Tx, touched map[uuid.UUID]bool) error {
-	ids := slices.Collect(maps.Keys(touched))
-	q := tx.Device.Query().Where(func(s *sql.Selector) { s.Where(store.In(s.C(device.FieldID), ids)) })
-	q.Select(device.FieldID, device.FieldDeviceID, device.FieldCapacity)
-	devices, err := q.All(ctx)
-	if err != nil {
-		return fmt.Errorf("read devices: %w", err)
+func verify(ctx context.Context, tx *ent.Tx, devices []uuid.UUID) error {
+	ids := make([]string, len(devices))
+	for i, id := range devices {
+		ids[i] = id.String()
 	}
-	used, err := stats.Occupied(ctx, tx.Client(), allocation.FieldDeviceID, ids)
+	rows, err := tx.QueryContext(ctx, `SELECT d.device_id, d.capacity::text, a.slot, sum(a.amount)::bigint FROM allocations a JOIN devices d ON d.id = a.device_id
+WHERE a.device_id = ANY($1::text[]::uuid[]) AND a.freed_at IS NULL GROUP BY d.id, a.slot`, ids)
 	if err != nil {
-		return err
+		return fmt.Errorf("sum what devices hold: %w", err)
 	}
-	for _, d := range devices {
-		for slot, amount := range used[d.ID] {
-			if amount > d.Capacity[slot] {
-				return fmt.Errorf("device %s would hold %d of %d %s: %w", d.DeviceID, amount, d.Capacity[slot], slot, errdefs.ErrAborted)
+	defer rows.Close()
+	known := map[string]resource.Slots{} // devices are alike
+	for rows.Next() {
+		var device, text, slot string
+		var amount int64
+		if err := rows.Scan(&device, &text, &slot, &amount); err != nil {
+			return fmt.Errorf("sum what devices hold: %w", err)
+		}
+		capacity := known[text]
+		if capacity == nil {
+			if err := capacity.UnmarshalJSON([]byte(text)); err != nil {
+				return fmt.Errorf("capacity of device %s: %w", device, err)
 			}
+			known[text] = capacity
+		}
+		if amount > capacity[slot] {
+			return fmt.Errorf("device %s would hold %d of %d %s: %w", device, amount, capacity[slot], slot, errdefs.ErrAborted)
 		}
 	}
-	return nil
+	return rows.Err()
 }

@@ -14,12 +14,13 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/identity/identitytest"
+	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
 // decided is a bed with n waiting sessions of a whole core, and what is decided
 // about them on one agent of four cores.
-func decided(t *testing.T, n int) (*bed, []uuid.UUID, []plan.Decision) {
+func decided(t *testing.T, n int) (*bed, *scheduler.Term, []uuid.UUID, []plan.Decision) {
 	t.Helper()
 	client, db := identitytest.Store(t)
 	b := newBed(t, client, db)
@@ -32,11 +33,12 @@ func decided(t *testing.T, n int) (*bed, []uuid.UUID, []plan.Decision) {
 		}
 		ids = append(ids, id)
 	}
-	all, err := b.scheduler.Decide(b.system(t))
+	term := b.scheduler.Begin(b.system(t), b.epoch)
+	all, err := term.Decide(b.system(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b, ids, all
+	return b, term, ids, all
 }
 
 // untouched fails unless nothing is held and every session waits.
@@ -55,11 +57,11 @@ func (b *bed) untouched(t *testing.T) {
 }
 
 func TestCommitPlacesTheBatch(t *testing.T) {
-	b, ids, all := decided(t, 3)
+	b, term, ids, all := decided(t, 3)
 	ctx := b.system(t)
 	gone := ids[1] // cancelled between the decision and the commit
 	b.Client.Session.UpdateOneID(gone).SetStatus(lifecycle.Cancelled).ExecX(ctx)
-	if err := b.scheduler.Commit(ctx, b.epoch, all); err != nil {
+	if err := term.Commit(ctx, b.epoch, all); err != nil {
 		t.Fatal(err)
 	}
 	for i, id := range ids {
@@ -112,8 +114,8 @@ func TestCommitIsRefusedAsAWhole(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, _, all := decided(t, 3)
-			err := b.scheduler.Commit(b.system(t), bend(b, all), all)
+			b, term, _, all := decided(t, 3)
+			err := term.Commit(b.system(t), bend(b, all), all)
 			if err == nil {
 				t.Error("it is committed")
 			}
@@ -124,11 +126,11 @@ func TestCommitIsRefusedAsAWhole(t *testing.T) {
 
 // A limit that is lowered after the decision counts as it is at the commit.
 func TestCommitKeepsLimitsOfNow(t *testing.T) {
-	b, _, all := decided(t, 4)
+	b, term, _, all := decided(t, 4)
 	ctx := b.system(t)
 	pol := b.Client.ResourcePolicy.Create().SetName("two").SetTotalSlots(resource.Slots{resource.CPU: 2000}).SaveX(ctx)
 	b.Client.PolicyAttachment.Create().SetPolicy(pol).SetUser(b.A.Member).ExecX(ctx)
-	if err := b.scheduler.Commit(ctx, b.epoch, all); err != nil {
+	if err := term.Commit(ctx, b.epoch, all); err != nil {
 		t.Fatal(err)
 	}
 	var cpu int64
@@ -142,7 +144,7 @@ func TestCommitKeepsLimitsOfNow(t *testing.T) {
 
 // What does not fit is told once, with a history entry when the reason changes.
 func TestExplainBatch(t *testing.T) {
-	b, ids, all := decided(t, 6)
+	b, term, ids, all := decided(t, 6)
 	ctx := b.system(t)
 	var waits []plan.Decision
 	for _, d := range all {
@@ -153,14 +155,14 @@ func TestExplainBatch(t *testing.T) {
 	if len(waits) != 2 {
 		t.Fatalf("%d of 6 wait for four cores", len(waits))
 	}
-	if err := b.scheduler.Explain(ctx, b.epoch-1, waits); !errdefs.IsAborted(err) {
+	if err := term.Explain(ctx, b.epoch-1, waits); !errdefs.IsAborted(err) {
 		t.Errorf("under an epoch that is over: %v", err)
 	}
 	for range 2 {
-		if err := b.scheduler.Explain(ctx, b.epoch, waits); err != nil {
+		if err := term.Explain(ctx, b.epoch, waits); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.scheduler.Decide(ctx); err != nil { // it reads what was written
+		if _, err := term.Decide(ctx); err != nil { // it reads what was written
 			t.Fatal(err)
 		}
 	}

@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
-	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/session"
@@ -53,27 +51,4 @@ func (s *Scheduler) readDemand(ctx context.Context) ([]plan.Demand, error) {
 		list = append(list, d)
 	}
 	return list, nil
-}
-
-// readTurns tells when each agent got the last kernel that it still has.
-func (s *Scheduler) readTurns(ctx context.Context, snap *plan.Snapshot) error {
-	var rows []struct {
-		Agent uuid.UUID `json:"agent"`
-		Last  time.Time `json:"last"`
-	}
-	err := s.client.Allocation.Query().Where(allocation.FreedAtIsNil()).Modify(func(a *sql.Selector) {
-		a.Select(sql.As(a.C(allocation.FieldAgentID), "agent"), sql.As(sql.Max(a.C(allocation.FieldCreatedAt)), "last")).
-			GroupBy(a.C(allocation.FieldAgentID))
-	}).Scan(ctx, &rows)
-	if err != nil {
-		return err
-	}
-	last := make(map[uuid.UUID]time.Time, len(rows))
-	for _, r := range rows {
-		last[r.Agent] = r.Last
-	}
-	for i := range snap.Agents {
-		snap.Agents[i].LastUsed = last[snap.Agents[i].ID]
-	}
-	return nil
 }

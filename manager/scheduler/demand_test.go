@@ -7,11 +7,13 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/identitytest"
+	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
@@ -41,9 +43,9 @@ func TestDemandCountsRecentShapes(t *testing.T) {
 				SetDomainID(w.A.ID).SetProjectID(w.A.Project.ID).SetOwnerID(w.A.Member.ID).ExecX(ctx)
 		}
 	}
-	s := New(c, nil, nil, nil)
+	s := New(c, nil, policy.New(c, nil), nil)
 	read := func() ([]plan.Demand, error) { return s.readDemand(ctx) }
-	snap := &plan.Snapshot{Agents: []plan.Agent{{ID: busy.ID}, {ID: idle.ID}}}
+	snap := &plan.Snapshot{}
 	now, err := time.Now(), error(nil)
 	if snap.Demand, err = s.asked.get(now, read); err != nil {
 		t.Fatal(err)
@@ -56,11 +58,13 @@ func TestDemandCountsRecentShapes(t *testing.T) {
 	if diff := gocmp.Diff(want, snap.Demand); diff != "" {
 		t.Error(diff)
 	}
-	if err := s.readTurns(ctx, snap); err != nil {
+	m, err := s.read(ctx)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if snap.Agents[0].LastUsed.IsZero() || !snap.Agents[1].LastUsed.IsZero() {
-		t.Errorf("turns of the busy and the idle agent: %v, %v", snap.Agents[0].LastUsed, snap.Agents[1].LastUsed)
+	turn := func(id uuid.UUID) time.Time { return m.snap.Agents[m.agents[id]].LastUsed }
+	if turn(busy.ID).IsZero() || !turn(idle.ID).IsZero() {
+		t.Errorf("turns of the busy and the idle agent: %v, %v", turn(busy.ID), turn(idle.ID))
 	}
 
 	c.Allocation.Delete().ExecX(ctx)

@@ -24,11 +24,13 @@ type Outcome struct {
 	Waiting string
 }
 
-// Trial reads the cluster. The pass in progress, if any, is not disturbed.
+// Trial reads the cluster.
 func (s *Scheduler) Trial(ctx context.Context) (*Trial, error) {
-	apart := &Scheduler{client: s.client, policies: s.policies, log: s.log, past: s.past, asked: s.asked}
-	snap, err := apart.snapshot(viewer.SystemContext(ctx))
-	return &Trial{snap: snap}, err
+	m, err := s.read(viewer.SystemContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return &Trial{snap: m.snap}, nil
 }
 
 // Run tries one request, as the last of today's queue, in the group among these

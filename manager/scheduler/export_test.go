@@ -6,21 +6,41 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// Decide reads the cluster and plans, and commits nothing.
-func (s *Scheduler) Decide(ctx context.Context) ([]plan.Decision, error) {
-	snap, err := s.snapshot(ctx)
-	if err != nil {
+// Term is what a leader does, step by step.
+type Term struct{ t *term }
+
+// Begin begins to lead.
+func (s *Scheduler) Begin(ctx context.Context, epoch int64) *Term {
+	return &Term{s.newTerm(ctx, epoch)}
+}
+
+// Decide reads what has changed and plans, and commits nothing.
+func (t *Term) Decide(ctx context.Context) ([]plan.Decision, error) {
+	if err := t.t.look(ctx); err != nil {
 		return nil, err
 	}
-	return plan.Plan(snap), nil
+	change := t.t.model.take()
+	change.Review = true
+	return t.t.planner.Decide(t.t.model.snap, change), nil
 }
 
-// Commit is the commit of one batch.
-func (s *Scheduler) Commit(ctx context.Context, epoch int64, batch []plan.Decision) error {
-	return s.commit(ctx, epoch, batch)
+// Commit is the commit of one batch, under an epoch.
+func (t *Term) Commit(ctx context.Context, epoch int64, batch []plan.Decision) error {
+	t.t.epoch = epoch
+	return t.t.commit(ctx, batch)
 }
 
-// Explain stores why sessions wait.
-func (s *Scheduler) Explain(ctx context.Context, epoch int64, batch []plan.Decision) error {
-	return s.explain(ctx, epoch, batch)
+// Explain stores why sessions wait, under an epoch.
+func (t *Term) Explain(ctx context.Context, epoch int64, batch []plan.Decision) error {
+	t.t.told.epoch = epoch
+	t.t.told.offer(batch, t.t.model.live)
+	for {
+		waits, _ := t.t.told.next()
+		if len(waits) == 0 {
+			return nil
+		}
+		if err := t.t.told.explain(ctx, waits); err != nil {
+			return err
+		}
+	}
 }

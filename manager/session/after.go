@@ -106,10 +106,10 @@ func (s *Service) resolve(ctx context.Context, epoch int64, on ...uuid.UUID) err
 	if err != nil {
 		return fmt.Errorf("read dependencies: %w", err)
 	}
-	var done []uuid.UUID
+	var done, dependents []uuid.UUID
 	for _, d := range open {
 		if n := d.Edges.Needed; n != nil && succeeded(n) {
-			done = append(done, d.ID)
+			done, dependents = append(done, d.ID), append(dependents, d.SessionID)
 			continue
 		}
 		if err := s.cancelAfter(ctx, epoch, d); err != nil && !isAborted(err) {
@@ -122,7 +122,9 @@ func (s *Service) resolve(ctx context.Context, epoch int64, on ...uuid.UUID) err
 	if err := s.Client.SessionDependency.Update().Where(sessiondependency.IDIn(done...)).SetSatisfied(true).Exec(ctx); err != nil {
 		return fmt.Errorf("satisfy dependencies: %w", err)
 	}
-	s.freed(ctx)
+	for _, id := range dependents {
+		s.changed(ctx, id)
+	}
 	return nil
 }
 

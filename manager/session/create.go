@@ -56,7 +56,6 @@ func (s *Service) CreateSession(ctx context.Context, in CreateSessionInput) (*Se
 		return nil, err
 	}
 	s.changed(ctx, created.ID)
-	s.freed(ctx)
 	return &SessionPayload{Session: created}, nil
 }
 

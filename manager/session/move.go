@@ -184,8 +184,5 @@ func (s *Service) apply(ctx context.Context, epoch int64, sess *ent.Session, m m
 		return err
 	}
 	s.changed(ctx, sess.ID)
-	if m.to == lifecycle.Pending || m.to.Final() {
-		s.freed(ctx)
-	}
 	return nil
 }

@@ -37,6 +37,5 @@ func (s *Service) EndOwned(ctx context.Context, owner uuid.UUID, why string) (le
 		}
 		s.changed(ctx, sess.ID)
 	}
-	s.freed(ctx)
 	return live.Count(ctx)
 }

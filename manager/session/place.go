@@ -77,28 +77,38 @@ func Schedule(ctx context.Context, tx *ent.Tx, places []Place) error {
 		}
 	}
 	now := clock.Now()
-	err := exactly(ctx, tx, len(kernels), `UPDATE kernels k SET agent_id = w.agent, launch_epoch = k.launch_epoch + 1, status = $3
-FROM unnest($1::text[]::uuid[], $2::text[]::uuid[]) AS w(id, agent) WHERE k.id = w.id AND k.terminated_at IS NULL`,
-		kernels, agents, string(lifecycle.Scheduled))
-	if err != nil {
-		return fmt.Errorf("place kernels: %w", err)
-	}
-	err = exactly(ctx, tx, len(a.ids), `INSERT INTO allocations
+	// One statement: the sessions are held by the caller, so what it does not
+	// change was changed by nobody else.
+	row, err := tx.QueryContext(ctx, `WITH k AS (UPDATE kernels k SET agent_id = w.agent, launch_epoch = k.launch_epoch + 1, status = $3
+  FROM unnest($1::text[]::uuid[], $2::text[]::uuid[]) AS w(id, agent) WHERE k.id = w.id AND k.terminated_at IS NULL RETURNING 1),
+a AS (INSERT INTO allocations
   (id, created_at, domain_id, project_id, owner_id, session_id, kernel_id, agent_id, device_id, slot, amount)
-SELECT w.id, $2, w.domain, w.project, w.owner, w.session, w.kernel, w.agent, w.device, w.slot, w.amount
-FROM unnest($1::text[]::uuid[], $3::text[]::uuid[], $4::text[]::uuid[], $5::text[]::uuid[], $6::text[]::uuid[], $7::text[]::uuid[],
-  $8::text[]::uuid[], $9::text[]::uuid[], $10::text[], $11::bigint[])
-  AS w(id, domain, project, owner, session, kernel, agent, device, slot, amount)`,
-		a.ids, now, a.domains, a.projects, a.owners, a.sessions, a.kernels, a.agents, a.devices, a.slots, a.amounts)
+  SELECT w.id, $5::timestamptz, w.domain, w.project, w.owner, w.session, w.kernel, w.agent, w.device, w.slot, w.amount
+  FROM unnest($4::text[]::uuid[], $6::text[]::uuid[], $7::text[]::uuid[], $8::text[]::uuid[], $9::text[]::uuid[], $10::text[]::uuid[],
+    $11::text[]::uuid[], $12::text[]::uuid[], $13::text[], $14::bigint[])
+    AS w(id, domain, project, owner, session, kernel, agent, device, slot, amount) RETURNING 1),
+s AS (UPDATE sessions SET status = $3, version = version + 1, status_message = $15,
+  deadline_at = $16, scheduled_at = $5::timestamptz, pending = NULL, retry_at = NULL
+  WHERE id = ANY($17::text[]::uuid[]) AND status = $18 RETURNING 1)
+SELECT (SELECT count(*) FROM k), (SELECT count(*) FROM a), (SELECT count(*) FROM s)`,
+		kernels, agents, string(lifecycle.Scheduled),
+		a.ids, now, a.domains, a.projects, a.owners, a.sessions, a.kernels, a.agents, a.devices, a.slots, a.amounts,
+		placed, now.Add(lifecycle.Deadline(lifecycle.Scheduled)), sessions, string(lifecycle.Pending))
 	if err != nil {
-		return fmt.Errorf("allocate devices: %w", err)
+		return fmt.Errorf("place sessions: %w", err)
 	}
-	err = exactly(ctx, tx, len(sessions), `UPDATE sessions SET status = $2, version = version + 1, status_message = $3,
-  deadline_at = $4, scheduled_at = $5, pending = NULL, retry_at = NULL
-WHERE id = ANY($1::text[]::uuid[]) AND status = $6`,
-		sessions, string(lifecycle.Scheduled), placed, now.Add(lifecycle.Deadline(lifecycle.Scheduled)), now, string(lifecycle.Pending))
-	if err != nil {
-		return fmt.Errorf("move sessions to %s: %w", lifecycle.Scheduled, err)
+	defer row.Close()
+	var moved, held, left int
+	for row.Next() {
+		if err := row.Scan(&moved, &held, &left); err != nil {
+			return fmt.Errorf("place sessions: %w", err)
+		}
+	}
+	if err := row.Err(); err != nil {
+		return fmt.Errorf("place sessions: %w", err)
+	}
+	if moved != len(kernels) || held != len(a.ids) || left != len(sessions) {
+		return fmt.Errorf("place %d of %d kernels, %d of %d sessions: %w", moved, len(kernels), left, len(sessions), errdefs.ErrAborted)
 	}
 	return record(ctx, tx, history...)
 }
@@ -145,26 +155,29 @@ func exactly(ctx context.Context, tx *ent.Tx, n int, query string, args ...any) 
 
 // Wait is why a session waits, as it was decided now.
 type Wait struct {
-	Session *ent.Session // as it was read for the decision
+	Session uuid.UUID
+	Attempt int
 	Why     *report.Pending
+	News    bool // of another kind than before: an entry of the history
 }
 
 // Explain stores why sessions wait, in the caller's transaction, and leaves
-// out those that moved on. The first reason, and every change of its kind,
-// becomes an entry of the history.
+// out those that moved on.
 func Explain(ctx context.Context, tx *ent.Tx, waits []Wait) error {
 	byID := make(map[uuid.UUID]Wait, len(waits))
 	var ids, whys, summaries []string
 	for _, w := range waits {
 		why, err := json.Marshal(w.Why)
 		if err != nil {
-			return fmt.Errorf("explain session %s: %w", w.Session.ID, err)
+			return fmt.Errorf("explain session %s: %w", w.Session, err)
 		}
-		byID[w.Session.ID] = w
-		ids, whys, summaries = append(ids, w.Session.ID.String()), append(whys, string(why)), append(summaries, w.Why.Summary)
+		byID[w.Session] = w
+		ids, whys, summaries = append(ids, w.Session.String()), append(whys, string(why)), append(summaries, w.Why.Summary)
 	}
-	rows, err := tx.QueryContext(ctx, `UPDATE sessions s SET pending = w.why, status_message = w.summary, version = s.version + 1
-FROM unnest($1::text[]::uuid[], $2::text[]::jsonb[], $3::text[]) AS w(id, why, summary) WHERE s.id = w.id AND s.status = $4 RETURNING s.id`,
+	// They are held in the order in which LockPending holds them.
+	rows, err := tx.QueryContext(ctx, `WITH held AS (SELECT id FROM sessions WHERE id = ANY($1::text[]::uuid[]) AND status = $4 ORDER BY id FOR UPDATE)
+UPDATE sessions s SET pending = w.why, status_message = w.summary, version = s.version + 1
+FROM held, unnest($1::text[]::uuid[], $2::text[]::jsonb[], $3::text[]) AS w(id, why, summary) WHERE s.id = held.id AND w.id = held.id RETURNING s.id`,
 		ids, whys, summaries, string(lifecycle.Pending))
 	if err != nil {
 		return fmt.Errorf("explain sessions: %w", err)
@@ -177,12 +190,10 @@ FROM unnest($1::text[]::uuid[], $2::text[]::jsonb[], $3::text[]) AS w(id, why, s
 		if err := rows.Scan(&id); err != nil {
 			return fmt.Errorf("explain sessions: %w", err)
 		}
-		w := byID[id]
-		if w.Session.Pending != nil && w.Session.Pending.Summary == w.Why.Summary {
-			continue
+		if w := byID[id]; w.News {
+			history = append(history, entry{session: id, phase: "schedule", from: &pending, to: pending,
+				result: sessionevent.ResultRetry, attempt: w.Attempt, code: "waiting", message: w.Why.Summary})
 		}
-		history = append(history, entry{session: id, phase: "schedule", from: &pending, to: pending,
-			result: sessionevent.ResultRetry, attempt: w.Session.Attempt, code: "waiting", message: w.Why.Summary})
 	}
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("explain sessions: %w", err)

@@ -88,13 +88,8 @@ func New(cfg Config) *Service {
 	return &Service{Config: cfg, queue: newQueue(), observed: newObservations()}
 }
 
-// changed tells listeners, this manager's reconciler among them, that a
-// session has a new version. Call it after the transaction has committed.
+// changed tells listeners, this manager's reconciler and scheduler among them,
+// that a session has a new version. Call it after the transaction has committed.
 func (s *Service) changed(ctx context.Context, id uuid.UUID) {
 	s.Bus.Publish(ctx, event.Event{Topic: event.Session, ID: id})
-}
-
-// freed wakes the scheduler because something may fit now.
-func (s *Service) freed(ctx context.Context) {
-	s.Bus.Publish(ctx, event.Event{Topic: event.Pending})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
@@ -91,9 +92,15 @@ func (s *Service) DeleteSessionGroup(ctx context.Context, in DeleteSessionGroupI
 	if _, err := permit.Check(ctx, access.Delete, access.Session, on); err != nil {
 		return nil, err
 	}
+	members, err := g.QuerySessions().Where(session.TerminatedAtIsNil()).IDs(viewer.SystemContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("list sessions of session group %s: %w", g.ID, err)
+	}
 	if err := s.Client.SessionGroup.DeleteOne(g).Exec(ctx); err != nil && !ent.IsNotFound(err) {
 		return nil, fmt.Errorf("delete session group %s: %w", g.ID, err)
 	}
-	s.freed(ctx)
+	for _, member := range members { // they are placed on their own from now on
+		s.changed(ctx, member)
+	}
 	return &DeleteSessionGroupPayload{ID: g.ID}, nil
 }

@@ -35,7 +35,6 @@ func (s *Service) TerminateSession(ctx context.Context, in TerminateSessionInput
 			return nil, err
 		}
 		s.changed(ctx, sess.ID)
-		s.freed(ctx)
 		sess, err = s.Client.Session.Get(ctx, in.ID)
 		return &SessionPayload{Session: sess}, err
 	}

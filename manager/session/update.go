@@ -43,7 +43,6 @@ func (s *Service) UpdatePendingSession(ctx context.Context, in UpdatePendingSess
 		return nil, err
 	}
 	s.changed(ctx, sess.ID)
-	s.freed(ctx)
 	sess, err = s.Client.Session.Get(ctx, sess.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read session: %w", err)

@@ -1,0 +1,162 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/manager/scheduler/plan"
+	"github.com/berthhq/berth/manager/store"
+)
+
+// live is a session that waits or holds something.
+type live struct {
+	status  lifecycle.Status
+	attempt int
+	request plan.Request    // what it asks for; its kernels only while it waits
+	told    *report.Pending // why it waits, as its row says
+	holds   []hold
+}
+
+// hold is a live allocation.
+type hold struct {
+	agent, device uuid.UUID
+	slot          string
+	amount        int64
+	since         time.Time
+}
+
+// asks is what a waiting session asks for beside what its row says, as JSON, so
+// that one statement reads all of them.
+const asks = `CASE WHEN sessions.status = 'pending' THEN json_build_object(
+'architecture', (SELECT i.architecture FROM images i WHERE i.id = sessions.image_id),
+'kernels', (SELECT json_agg(json_build_object('id', k.id, 'slots', k.slots) ORDER BY k.index, k.id) FROM kernels k WHERE k.session_id = sessions.id),
+'agents', (SELECT json_agg(a.agent_id ORDER BY a.agent_id) FROM session_agents a WHERE a.session_id = sessions.id),
+'after', (SELECT json_agg(d.name ORDER BY d.id) FROM session_dependencies d WHERE d.session_id = sessions.id AND NOT d.satisfied),
+'volumes', (SELECT json_agg(v.name ORDER BY m.id) FROM session_mounts m JOIN vfolders f ON f.id = m.vfolder_id
+  JOIN quota_scopes q ON q.id = f.quota_scope_id JOIN volumes v ON v.id = q.volume_id WHERE m.session_id = sessions.id)
+)::text END`
+
+type asked struct {
+	Architecture string
+	Kernels      []plan.KernelRequest
+	Agents       []uuid.UUID
+	After        []string
+	Volumes      []string
+}
+
+// readLive reads the live sessions among ids, or all of them, and what they hold;
+// but for those that wait and have held nothing as far as is known.
+func (s *Scheduler) readLive(ctx context.Context, ids []uuid.UUID, known map[uuid.UUID]*live) (map[uuid.UUID]*live, error) {
+	q := s.client.Session.Query().Where(session.TerminatedAtIsNil())
+	if ids != nil {
+		q.Where(func(s *sql.Selector) { s.Where(store.In(s.C(session.FieldID), ids)) })
+	}
+	q.Select(session.FieldID, session.FieldStatus, session.FieldAttempt, session.FieldOwnerID, session.FieldProjectID, session.FieldDomainID,
+		session.FieldResourceGroupID, session.FieldKeypairID, session.FieldPriority, session.FieldCreatedAt, session.FieldRetryAt,
+		session.FieldStartsAt, session.FieldStrictAgents, session.FieldAvoidAgents, session.FieldPending)
+	q.Modify(func(s *sql.Selector) { s.AppendSelectExprAs(sql.Expr(asks), "asks") })
+	rows, err := q.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[uuid.UUID]*live, len(rows))
+	for _, row := range rows {
+		l := &live{status: row.Status, attempt: row.Attempt, told: row.Pending}
+		if l.request, err = rowRequest(row); err != nil {
+			return nil, fmt.Errorf("session %s: %w", row.ID, err)
+		}
+		all[row.ID] = l
+	}
+	if ids != nil {
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool {
+			return all[id] != nil && all[id].status == lifecycle.Pending && (known[id] == nil || len(known[id].holds) == 0)
+		})
+	}
+	return all, s.readHolds(ctx, ids, all)
+}
+
+// rowRequest is what a session asks for.
+func rowRequest(row *ent.Session) (plan.Request, error) {
+	r := plan.Request{
+		SessionID: row.ID, Owner: row.OwnerID, Project: row.ProjectID, Domain: row.DomainID, Group: row.ResourceGroupID,
+		Priority: row.Priority, Created: row.CreatedAt, Strict: row.StrictAgents, AvoidAgents: row.AvoidAgents,
+	}
+	if row.KeypairID != nil {
+		r.Keypair = *row.KeypairID
+	}
+	if row.RetryAt != nil {
+		r.RetryAt = *row.RetryAt
+	}
+	if row.StartsAt != nil {
+		r.StartsAt = *row.StartsAt
+	}
+	value, err := row.Value("asks")
+	if err != nil || value == nil {
+		return r, err
+	}
+	text, ok := value.(string)
+	if !ok {
+		return r, fmt.Errorf("what it asks for is a %T", value)
+	}
+	var a asked
+	if err := json.Unmarshal([]byte(text), &a); err != nil {
+		return r, fmt.Errorf("what it asks for: %w", err)
+	}
+	r.Architecture, r.Kernels, r.Agents, r.After, r.Volumes = a.Architecture, a.Kernels, a.Agents, a.After, a.Volumes
+	return r, nil
+}
+
+// readHolds adds what the sessions among ids hold, or all, whatever became of them.
+func (s *Scheduler) readHolds(ctx context.Context, ids []uuid.UUID, to map[uuid.UUID]*live) error {
+	q := s.client.Allocation.Query().Where(allocation.FreedAtIsNil())
+	if ids != nil {
+		if len(ids) == 0 {
+			return nil
+		}
+		q.Where(func(s *sql.Selector) { s.Where(store.In(s.C(allocation.FieldSessionID), ids)) })
+	}
+	q.Select(allocation.FieldSessionID, allocation.FieldAgentID, allocation.FieldDeviceID, allocation.FieldSlot, allocation.FieldAmount,
+		allocation.FieldCreatedAt, allocation.FieldOwnerID, allocation.FieldProjectID, allocation.FieldDomainID)
+	rows, err := q.All(ctx)
+	if err != nil {
+		return fmt.Errorf("read what is held: %w", err)
+	}
+	for _, a := range rows {
+		l := to[a.SessionID]
+		if l == nil { // its session is over: that is somebody's mistake, and the device is in use all the same
+			l = &live{request: plan.Request{SessionID: a.SessionID, Owner: a.OwnerID, Project: a.ProjectID, Domain: a.DomainID}}
+			to[a.SessionID] = l
+		}
+		l.holds = append(l.holds, hold{a.AgentID, a.DeviceID, a.Slot, a.Amount, a.CreatedAt})
+	}
+	for _, l := range to {
+		l.sort()
+	}
+	return nil
+}
+
+// sort brings what is held in one order, whoever lists it.
+func (l *live) sort() {
+	slices.SortFunc(l.holds, func(a, b hold) int {
+		return cmp.Or(slices.Compare(a.device[:], b.device[:]), cmp.Compare(a.slot, b.slot), cmp.Compare(a.amount, b.amount), a.since.Compare(b.since))
+	})
+}
+
+// same tells whether the scheduler need not look again.
+func (l *live) same(o *live) bool {
+	return l.status == o.status && l.attempt == o.attempt && slices.EqualFunc(l.holds, o.holds, func(a, b hold) bool {
+		return a.agent == b.agent && a.device == b.device && a.slot == b.slot && a.amount == b.amount
+	})
+}

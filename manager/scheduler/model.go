@@ -1,0 +1,276 @@
+package scheduler
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/scheduler/plan"
+)
+
+// model is the cluster as a leader knows it: a snapshot that is kept up to date
+// with what he does and hears of. What it is told it notes, for the planner, in
+// change. Rows are the truth; a model that differs from them is repaired.
+type model struct {
+	snap    *plan.Snapshot
+	live    map[uuid.UUID]*live
+	limits  []policy.Limit // of which snap.Limits, in the same order, has what is used
+	change  plan.Change
+	pending map[uuid.UUID]int    // in snap.Pending
+	agents  map[uuid.UUID]int    // in snap.Agents
+	devices map[uuid.UUID][2]int // agent and device
+	bound   map[holderOf][]int   // limits that count what somebody holds
+}
+
+// holderOf is whose sessions a limit counts.
+type holderOf struct {
+	scope policy.Scope
+	id    uuid.UUID
+}
+
+func newModel(now time.Time) *model {
+	return &model{
+		snap: &plan.Snapshot{Now: now}, live: map[uuid.UUID]*live{},
+		pending: map[uuid.UUID]int{}, change: plan.Change{All: true},
+	}
+}
+
+// setAgents replaces the agents, with what is used of them.
+func (m *model) setAgents(list []plan.Agent) {
+	m.snap.Agents, m.change.All = list, true
+	m.agents, m.devices = make(map[uuid.UUID]int, len(list)), make(map[uuid.UUID][2]int, 4*len(list))
+	for i := range list {
+		a := &list[i]
+		m.agents[a.ID] = i
+		a.LastUsed = time.Time{}
+		for j := range a.Devices {
+			m.devices[a.Devices[j].ID] = [2]int{i, j}
+			a.Devices[j].Used = resource.Slots{}
+		}
+	}
+	for _, l := range m.live {
+		m.occupy(l, 1)
+	}
+}
+
+// putAgents takes over agents as they are now; of gone ones there is no row.
+func (m *model) putAgents(ids []uuid.UUID, rows []plan.Agent) {
+	now := make(map[uuid.UUID]*plan.Agent, len(rows))
+	for i := range rows {
+		now[rows[i].ID] = &rows[i]
+	}
+	differ := func(id uuid.UUID) bool {
+		i, known := m.agents[id]
+		a := now[id]
+		return known != (a != nil) || known && !sameAgent(&m.snap.Agents[i], a)
+	}
+	if !slices.ContainsFunc(ids, differ) {
+		return
+	}
+	list := slices.DeleteFunc(slices.Clone(m.snap.Agents), func(a plan.Agent) bool { return slices.Contains(ids, a.ID) })
+	m.setAgents(append(list, rows...))
+}
+
+// sameAgent compares all but what is used.
+func sameAgent(a, b *plan.Agent) bool {
+	bare := func(a *plan.Agent) plan.Agent {
+		c := *a
+		c.LastUsed, c.Devices = time.Time{}, slices.Clone(a.Devices)
+		for i := range c.Devices {
+			c.Devices[i].Used = nil
+		}
+		slices.SortFunc(c.Devices, func(a, b plan.Device) int { return slices.Compare(a.ID[:], b.ID[:]) })
+		return c
+	}
+	return reflect.DeepEqual(bare(a), bare(b))
+}
+
+// setLimits replaces the limits, with what is used of them.
+func (m *model) setLimits(list []policy.Limit) {
+	m.limits, m.snap.Limits, m.bound, m.change.All = list, make([]plan.Limit, len(list)), map[holderOf][]int{}, true
+	for i := range list {
+		l := &list[i]
+		m.snap.Limits[i] = planLimit(l, policy.Used{Slots: resource.Slots{}})
+		of := holderOf{l.Scope, l.ScopeID}
+		if l.Scope == policy.ScopeKeypair {
+			of.id = l.Person
+		}
+		m.bound[of] = append(m.bound[of], i)
+	}
+	for _, l := range m.live {
+		m.count(l, 1)
+	}
+}
+
+// put takes over a session as it is now, nil when it is over.
+func (m *model) put(id uuid.UUID, now *live) {
+	old := m.live[id]
+	if old != nil {
+		m.occupy(old, -1)
+		m.count(old, -1)
+	}
+	if now == nil {
+		delete(m.live, id)
+	} else {
+		m.live[id] = now
+		m.occupy(now, 1)
+		m.count(now, 1)
+	}
+	m.queue(id, now)
+}
+
+// queue puts a session in the queue, or takes it out.
+func (m *model) queue(id uuid.UUID, now *live) {
+	i, queued := m.pending[id]
+	waits := now != nil && now.status == lifecycle.Pending
+	switch {
+	case waits && queued:
+		if !reflect.DeepEqual(m.snap.Pending[i], now.request) {
+			m.snap.Pending[i] = now.request
+			m.change.New = append(m.change.New, now.request)
+		}
+	case waits:
+		m.pending[id] = len(m.snap.Pending)
+		m.snap.Pending = append(m.snap.Pending, now.request)
+		m.change.New = append(m.change.New, now.request)
+	case queued:
+		last := len(m.snap.Pending) - 1
+		m.snap.Pending[i] = m.snap.Pending[last]
+		m.pending[m.snap.Pending[i].SessionID] = i
+		m.snap.Pending = m.snap.Pending[:last]
+		delete(m.pending, id)
+		m.change.New = slices.DeleteFunc(m.change.New, func(r plan.Request) bool { return r.SessionID == id })
+		m.change.Gone = append(m.change.Gone, id)
+	}
+}
+
+// occupy adds what a session holds to what is used of devices, or takes it away.
+func (m *model) occupy(l *live, sign int64) {
+	for _, h := range l.holds {
+		at, known := m.devices[h.device]
+		if !known {
+			continue
+		}
+		a := &m.snap.Agents[at[0]]
+		used := a.Devices[at[1]].Used
+		if used[h.slot] += sign * h.amount; used[h.slot] == 0 {
+			delete(used, h.slot)
+		}
+		if sign > 0 && h.since.After(a.LastUsed) {
+			a.LastUsed = h.since
+		}
+		m.touch(a.ID)
+	}
+}
+
+func (m *model) touch(agent uuid.UUID) {
+	if n := len(m.change.Agents); n == 0 || m.change.Agents[n-1] != agent {
+		m.change.Agents = append(m.change.Agents, agent)
+	}
+}
+
+// count adds a session to what is used of limits, or takes it away.
+func (m *model) count(l *live, sign int64) {
+	if len(m.bound) == 0 || len(l.holds) == 0 && !slices.Contains(lifecycle.Occupying, l.status) {
+		return
+	}
+	for _, of := range []holderOf{
+		{policy.ScopeKeypair, l.request.Owner}, {policy.ScopeUser, l.request.Owner},
+		{policy.ScopeProject, l.request.Project}, {policy.ScopeDomain, l.request.Domain},
+	} {
+		for _, i := range m.bound[of] {
+			limit := &m.snap.Limits[i]
+			if limit.Group != uuid.Nil && limit.Group != l.request.Group || limit.Within != uuid.Nil && limit.Within != l.request.Project {
+				continue
+			}
+			for _, h := range l.holds {
+				if limit.Used[h.slot] += sign * h.amount; limit.Used[h.slot] == 0 {
+					delete(limit.Used, h.slot)
+				}
+			}
+			if slices.Contains(lifecycle.Occupying, l.status) {
+				limit.Sessions += int(sign)
+			}
+			m.change.Limits = true
+		}
+	}
+}
+
+// setSettings takes over what is the same for all sessions and agents.
+func (m *model) setSettings(now *plan.Snapshot) {
+	was := *m.snap
+	next := *now
+	next.Now, next.Agents, next.Pending, next.Limits, next.Holdings = was.Now, was.Agents, was.Pending, was.Limits, was.Holdings
+	was.Shares = next.Shares // orders look at them each time
+	m.change.All = m.change.All || !reflect.DeepEqual(was, next)
+	*m.snap = next
+}
+
+// placed takes over what the planner decided and the commit stored. It is no
+// news to the planner.
+func (m *model) placed(id uuid.UUID, holds []hold) {
+	now := *m.live[id]
+	now.status, now.told, now.request.Kernels = lifecycle.Scheduled, nil, nil
+	now.holds = append(slices.Clone(now.holds), holds...)
+	now.sort()
+	limits, gone := m.change.Limits, len(m.change.Gone)
+	m.put(id, &now)
+	m.change.Limits, m.change.Gone = limits, m.change.Gone[:gone]
+}
+
+// leftOut says that what was decided about a session did not come true.
+func (m *model) leftOut(d plan.Decision) {
+	for _, a := range d.Assignments {
+		m.touch(a.AgentID)
+	}
+	m.change.Limits = true
+	if i, waits := m.pending[d.SessionID]; waits {
+		m.change.New = append(m.change.New, m.snap.Pending[i])
+	}
+}
+
+// sums fills in what orders and strategies of the groups go by, where they do.
+func (m *model) sums() {
+	m.snap.Holdings = nil
+	for _, g := range m.snap.Groups {
+		if g.Order == plan.OrderDRF || g.Order == plan.OrderFairShare {
+			m.snap.Holdings = append(m.snap.Holdings, m.holdings(g.ID)...)
+		}
+	}
+}
+
+// holdings sums what live sessions have of the agents of a group.
+func (m *model) holdings(group uuid.UUID) []plan.Holding {
+	type holder struct{ domain, project, owner uuid.UUID }
+	sums := map[holder]resource.Slots{}
+	for _, l := range m.live {
+		for _, h := range l.holds {
+			at, known := m.devices[h.device]
+			if !known || m.snap.Agents[at[0]].Group != group {
+				continue
+			}
+			who := holder{l.request.Domain, l.request.Project, l.request.Owner}
+			if sums[who] == nil {
+				sums[who] = resource.Slots{}
+			}
+			sums[who][h.slot] += h.amount
+		}
+	}
+	list := make([]plan.Holding, 0, len(sums))
+	for who, slots := range sums {
+		list = append(list, plan.Holding{Group: group, Domain: who.domain, Project: who.project, Owner: who.owner, Slots: slots})
+	}
+	return list
+}
+
+// take returns what has changed since the last call.
+func (m *model) take() plan.Change {
+	c := m.change
+	m.change = plan.Change{}
+	return c
+}

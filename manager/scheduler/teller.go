@@ -1,0 +1,206 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/manager/scheduler/plan"
+	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/store"
+)
+
+const (
+	// tellBatch bounds the sessions that one transaction keeps from being placed.
+	tellBatch = 200
+	// tellShare is how many times as long as a batch takes is waited after one
+	// that only brings numbers up to date.
+	tellShare = 10
+	// tellAgain is the least time between two changes of one session's numbers.
+	tellAgain = 5 * time.Second
+)
+
+// teller stores why sessions wait, beside the passes. A reason of another kind is
+// stored at once; where only numbers or the position differ, that may take some
+// seconds. What it writes decides nothing.
+type teller struct {
+	*Scheduler
+	epoch int64
+	wake  chan struct{} // there are news
+
+	mu    sync.Mutex
+	waits map[uuid.UUID]*told
+	news  []uuid.UUID // of another kind than was told
+	stale []uuid.UUID // with other numbers
+}
+
+// told is what was said of a session and what is to be said.
+type told struct {
+	attempt  int
+	was, now *report.Pending
+	at       time.Time // when was was stored
+	queued   bool      // in news or stale
+}
+
+func newTeller(s *Scheduler, epoch int64) *teller {
+	return &teller{Scheduler: s, epoch: epoch, wake: make(chan struct{}, 1), waits: map[uuid.UUID]*told{}}
+}
+
+// offer takes what was decided. Of sessions that it hears of for the first time
+// the rows know what was told before.
+func (t *teller) offer(decisions []plan.Decision, live map[uuid.UUID]*live) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, d := range decisions {
+		w := t.waits[d.SessionID]
+		l := live[d.SessionID]
+		if d.Placed() || l == nil {
+			delete(t.waits, d.SessionID)
+			continue
+		}
+		if w == nil || w.attempt != l.attempt {
+			w = &told{attempt: l.attempt, was: l.told}
+			t.waits[d.SessionID] = w
+		}
+		w.now = d.Waiting
+		if w.queued {
+			continue
+		}
+		switch {
+		case w.was == nil || kindOf(w.was) != kindOf(w.now):
+			t.news = append(t.news, d.SessionID)
+		case !equal(w.was, w.now):
+			t.stale = append(t.stale, d.SessionID)
+		default:
+			continue
+		}
+		w.queued = true
+	}
+	if len(t.news) > 0 {
+		select {
+		case t.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// forget drops sessions that do not wait any more.
+func (t *teller) forget(ids []uuid.UUID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, id := range ids {
+		delete(t.waits, id)
+	}
+}
+
+// kindOf is a reason without its numbers.
+func kindOf(p *report.Pending) string {
+	var b strings.Builder
+	for _, l := range p.Limits {
+		fmt.Fprint(&b, l.Scope, l.Holder, l.ResourceGroup, l.WithinProject, l.Policy, l.What, l.Limit, ";")
+	}
+	for _, d := range p.Dropped {
+		fmt.Fprint(&b, d.Check, d.Slot, ";")
+	}
+	if b.Len() == 0 {
+		return p.Summary
+	}
+	return b.String()
+}
+
+// equal compares all but the time of the decision.
+func equal(a, b *report.Pending) bool {
+	x, y := *a, *b
+	x.DecidedAt, y.DecidedAt = time.Time{}, time.Time{}
+	return reflect.DeepEqual(x, y)
+}
+
+// run stores what is offered until ctx ends.
+func (t *teller) run(ctx context.Context) {
+	tick := time.NewTicker(tellAgain)
+	defer tick.Stop()
+	for {
+		batch, urgent := t.next()
+		if len(batch) == 0 {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.wake:
+			case <-tick.C:
+			}
+			continue
+		}
+		begun := time.Now()
+		if err := t.explain(ctx, batch); err != nil && ctx.Err() == nil {
+			t.log.Error("explain why sessions wait", "sessions", len(batch), "error", err)
+			urgent = false
+		}
+		if urgent {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.wake:
+		case <-time.After(max(tellShare*time.Since(begun), 50*time.Millisecond)):
+		}
+	}
+}
+
+// next takes a batch: what is of another kind first, then what is stale.
+func (t *teller) next() (batch []session.Wait, urgent bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	urgent = len(t.news) > 0
+	from := &t.stale
+	if urgent {
+		from = &t.news
+	}
+	for len(*from) > 0 && len(batch) < tellBatch {
+		id := (*from)[0]
+		w := t.waits[id]
+		if w != nil && !urgent && time.Since(w.at) < tellAgain {
+			break // those behind it came later
+		}
+		*from = (*from)[1:]
+		if w == nil || !w.queued {
+			continue
+		}
+		w.queued = false
+		batch = append(batch, session.Wait{Session: id, Attempt: w.attempt, Why: w.now, News: w.was == nil || kindOf(w.was) != kindOf(w.now)})
+		w.was, w.at = w.now, time.Now()
+	}
+	return batch, urgent
+}
+
+// explain stores why sessions wait. What could not be stored is told later.
+func (t *teller) explain(ctx context.Context, batch []session.Wait) error {
+	err := store.InTx(ctx, t.client, func(tx *ent.Tx) error {
+		if err := session.Fence(ctx, tx, t.epoch); err != nil {
+			return err
+		}
+		return session.Explain(ctx, tx, batch)
+	})
+	if err != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		for _, w := range batch {
+			if known := t.waits[w.Session]; known != nil {
+				known.was = nil
+			}
+		}
+		return err
+	}
+	for _, w := range batch {
+		t.bus.Publish(ctx, event.Event{Topic: event.Session, ID: w.Session, By: by})
+	}
+	return nil
+}

@@ -1,0 +1,257 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/scheduler/plan"
+)
+
+const (
+	// repairEvery is how often at least the rows are read anew and compared with
+	// what is known, for events that were lost; in a large cluster that is done
+	// repairShare times as rarely as it takes, and at least every repairMost.
+	repairEvery = 2 * time.Second
+	repairShare = 50
+	repairMost  = 30 * time.Second
+	// reviewEvery is the same for deciding on all that waits, though nothing says
+	// that it could start: the numbers in the reasons, and positions, grow old.
+	reviewEvery = 2 * time.Second
+	reviewShare = 100
+	reviewMost  = 30 * time.Second
+	// tickEvery is how often is looked whether the time has come for something.
+	tickEvery = 500 * time.Millisecond
+)
+
+// by marks the events of the scheduler, which it need not hear itself.
+const by = "scheduler"
+
+// term is the time that one leader schedules.
+type term struct {
+	*Scheduler
+	epoch   int64
+	news    *event.Gathering
+	model   *model
+	planner plan.Planner
+	told    *teller
+
+	sessions, agents map[uuid.UUID]bool // to be read again
+	settings         bool               // are to be read again
+
+	repaired, reviewed time.Time // when that is due
+	repair             chan repaired
+	repairing, lagged  bool               // lagged: events were lost while a repair reads
+	touched            map[uuid.UUID]bool // sessions and agents, while a repair reads
+}
+
+// repaired is the rows as they were read beside the passes.
+type repaired struct {
+	model *model
+	took  time.Duration
+	err   error
+}
+
+func (s *Scheduler) newTerm(ctx context.Context, epoch int64) *term {
+	return &term{
+		Scheduler: s, epoch: epoch, told: newTeller(s, epoch), repair: make(chan repaired, 1),
+		news:     s.bus.Gather(ctx, []event.Topic{event.Session, event.Agent, event.Pending, event.Policy}, by, event.BySamples),
+		sessions: map[uuid.UUID]bool{}, agents: map[uuid.UUID]bool{},
+	}
+}
+
+// run reads everything, and then decides whenever something has changed.
+func (t *term) run(ctx context.Context) {
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	defer func() {
+		if t.repairing {
+			<-t.repair
+		}
+	}()
+	for {
+		if err := t.pass(ctx); err != nil && ctx.Err() == nil {
+			t.log.Error("schedule", "error", err)
+			select { // what could not be done now can hardly be done at once
+			case <-ctx.Done():
+			case <-tick.C:
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.news.Wake():
+		case r := <-t.repair:
+			t.repairing = false
+			t.compare(ctx, r)
+		case <-tick.C:
+		}
+	}
+}
+
+// pass decides once over what has changed.
+func (t *term) pass(ctx context.Context) error {
+	if err := t.look(ctx); err != nil {
+		return err
+	}
+	t.beginRepair(ctx)
+	now := time.Now().UTC()
+	change := t.model.take()
+	change.Review = now.After(t.reviewed)
+	t.model.snap.Now = now
+	t.model.sums()
+	decisions := t.planner.Decide(t.model.snap, change)
+	if change.Review {
+		t.reviewed = time.Now().Add(min(max(reviewEvery, reviewShare*time.Since(now)), reviewMost))
+	}
+	t.told.forget(change.Gone)
+	var placed []plan.Decision
+	for _, d := range decisions {
+		if d.Placed() {
+			placed = append(placed, d)
+		}
+	}
+	for batch := range slices.Chunk(placed, maxBatch) {
+		if err := t.commit(ctx, batch); err != nil {
+			t.model.change.All, t.repaired = true, time.Time{}
+			return fmt.Errorf("commit %d placements: %w", len(batch), err)
+		}
+	}
+	t.told.offer(decisions, t.model.live)
+	return nil
+}
+
+// look takes over what has changed since the last pass.
+func (t *term) look(ctx context.Context) (err error) {
+	news := t.news.Take()
+	if t.model == nil {
+		t.model, err = t.read(ctx)
+		return err
+	}
+	if news.Lagged {
+		t.repaired, t.lagged = time.Time{}, t.repairing
+	}
+	t.dirty(t.sessions, news.Changed[event.Session])
+	t.dirty(t.agents, news.Changed[event.Agent])
+	for _, topic := range []event.Topic{event.Pending, event.Policy} {
+		if _, ok := news.Changed[topic]; ok {
+			t.settings = true
+		}
+	}
+	if t.settings {
+		if err := t.readAnew(ctx); err != nil {
+			return err
+		}
+		t.settings = false
+	}
+	if len(t.agents) > 0 {
+		ids := slices.Collect(maps.Keys(t.agents))
+		rows := &plan.Snapshot{}
+		if err := t.readAgents(ctx, rows, ids...); err != nil {
+			return fmt.Errorf("read agents: %w", err)
+		}
+		t.model.putAgents(ids, rows.Agents)
+		clear(t.agents)
+	}
+	if len(t.sessions) > 0 {
+		ids := slices.Collect(maps.Keys(t.sessions))
+		rows, err := t.readLive(ctx, ids, t.model.live)
+		if err != nil {
+			return fmt.Errorf("read sessions: %w", err)
+		}
+		for _, id := range ids {
+			t.model.put(id, rows[id])
+		}
+		clear(t.sessions)
+	}
+	return nil
+}
+
+func (t *term) dirty(set, ids map[uuid.UUID]bool) {
+	maps.Copy(set, ids)
+	if t.repairing {
+		maps.Copy(t.touched, ids)
+	}
+}
+
+// readAnew reads the settings and the limits.
+func (t *term) readAnew(ctx context.Context) error {
+	limits, err := t.policies.All(ctx, t.client)
+	if err != nil {
+		return err
+	}
+	settings := &plan.Snapshot{Now: time.Now().UTC(), Agents: t.model.snap.Agents}
+	if err := t.readSettings(ctx, settings); err != nil {
+		return err
+	}
+	t.adopt(settings, limits)
+	return nil
+}
+
+func (t *term) adopt(m *plan.Snapshot, limits []policy.Limit) {
+	if !reflect.DeepEqual(limits, t.model.limits) {
+		t.model.setLimits(limits)
+	}
+	t.model.setSettings(m)
+}
+
+// beginRepair reads everything beside the passes when it is time to.
+func (t *term) beginRepair(ctx context.Context) {
+	if t.repairing || time.Now().Before(t.repaired) {
+		return
+	}
+	t.repairing, t.touched = true, map[uuid.UUID]bool{}
+	go func() {
+		begun := time.Now()
+		m, err := t.read(ctx)
+		t.repair <- repaired{m, time.Since(begun), err}
+	}()
+}
+
+// compare reads again what was found to differ, but for what has changed while
+// everything was read: that is known better than by then.
+func (t *term) compare(ctx context.Context, r repaired) {
+	if t.repaired = time.Now().Add(min(max(repairEvery, repairShare*r.took), repairMost)); t.lagged {
+		t.repaired, t.lagged = time.Time{}, false
+	}
+	if r.err != nil {
+		if ctx.Err() == nil {
+			t.log.Error("read the cluster anew", "error", r.err)
+		}
+		return
+	}
+	missed := 0
+	look := func(set map[uuid.UUID]bool, id uuid.UUID, differs bool) {
+		if differs && !t.touched[id] {
+			set[id] = true
+			missed++
+		}
+	}
+	for id, l := range r.model.live {
+		known := t.model.live[id]
+		look(t.sessions, id, known == nil || !known.same(l) || !reflect.DeepEqual(known.request, l.request))
+	}
+	for id := range t.model.live {
+		look(t.sessions, id, r.model.live[id] == nil)
+	}
+	for i := range r.model.snap.Agents {
+		a := &r.model.snap.Agents[i]
+		j, known := t.model.agents[a.ID]
+		look(t.agents, a.ID, !known || !sameAgent(a, &t.model.snap.Agents[j]))
+	}
+	for id := range t.model.agents {
+		_, there := r.model.agents[id]
+		look(t.agents, id, !there)
+	}
+	t.adopt(r.model.snap, r.model.limits)
+	if missed > 0 {
+		t.log.Debug("changes that no event told of", "count", missed)
+	}
+}
