@@ -1,0 +1,78 @@
+package agents
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/internal/cluster"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/identity/identitytest"
+)
+
+// TestRecordKeepsTopology reports a device with a partition, and then reports
+// them without all that.
+func TestRecordKeepsTopology(t *testing.T) {
+	client, _ := identitytest.Store(t)
+	ctx := viewer.SystemContext(t.Context())
+	client.ResourceGroup.Create().SetName("default").ExecX(ctx)
+	s := New(client, event.New(nil, nil), nil, nil, slog.New(slog.DiscardHandler))
+	c := &conn{peer: &cluster.Peer{Name: "n"}}
+	node := int32(1)
+	r := &agentpb.Report{
+		Name: "n", Incarnation: "1",
+		Devices: []*agentpb.Device{
+			{Id: "x:0", Plugin: "x", Capacity: map[string]string{"x.device": "1"}, NumaNode: &node, PcieRoot: "pci0000:00", Groups: []string{"x:tray"}},
+			{
+				Id: "x:0/1", Plugin: "x", Capacity: map[string]string{"x.device:1g": "1"}, Parent: "x:0",
+				Consumes: []*agentpb.CounterUse{{Set: "x:0", Amounts: map[string]string{"slices": "1"}}},
+			},
+		},
+		Counters: []*agentpb.CounterSet{{Name: "x:0", Counters: map[string]string{"slices": "7"}}},
+		Links:    []*agentpb.Link{{A: "x:0", B: "x:0/1", Type: agentpb.Link_SAME_BOARD, Distance: 2, Gbps: 50, P2P: true}},
+	}
+	id, err := s.record(ctx, c, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string, want, got any) {
+		t.Helper()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+	}
+	a := client.Agent.GetX(ctx, id)
+	check("counters", report.Counters{"x:0": {"slices": 7}}, a.Counters)
+	check("links", []report.Link{{A: "x:0", B: "x:0/1", Type: "same_board", Distance: 2, GBps: 50, P2P: true}}, a.Links)
+	whole := client.Device.Query().Where(device.DeviceID("x:0")).OnlyX(ctx)
+	check("groups", []string{"x:tray"}, whole.Groups)
+	check("root", "pci0000:00", whole.PcieRoot)
+	check("node", 1, *whole.NumaNode)
+	part := client.Device.Query().Where(device.DeviceID("x:0/1")).OnlyX(ctx)
+	check("parent", "x:0", part.Parent)
+	check("consumes", []report.CounterUse{{Set: "x:0", Amounts: map[string]int64{"slices": 1}}}, part.Consumes)
+
+	r.Counters[0].Counters["slices"] = "some"
+	if _, err := s.record(ctx, c, r); !errdefs.IsInvalidArgument(err) {
+		t.Errorf("a counter that is no number: %v", err)
+	}
+	r.Counters, r.Links = nil, nil
+	for _, d := range r.Devices {
+		d.Parent, d.Consumes, d.Groups, d.PcieRoot, d.NumaNode = "", nil, nil, "", nil
+	}
+	if _, err := s.record(ctx, c, r); err != nil {
+		t.Fatal(err)
+	}
+	a = client.Agent.GetX(ctx, id)
+	check("no counters", report.Counters{}, a.Counters)
+	check("no links", []report.Link{}, a.Links)
+	part = client.Device.Query().Where(device.DeviceID("x:0/1")).OnlyX(ctx)
+	check("no parent", "", part.Parent)
+	check("no consumes", []report.CounterUse{}, part.Consumes)
+}
