@@ -270,7 +270,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	want := &report.Pending{
-		Position: 1, DecidedAt: noon, Agents: 1,
+		Stage: report.StageLimits, Position: 1, DecidedAt: noon, Agents: 1,
 		Summary: "The user's policy small allows 1 sessions; 1 in use and 1 asked for (and 2 more limits).",
 		Limits: []report.LimitReached{
 			{Scope: "user", Policy: "small", What: "sessions", Used: "1", Requested: "1", Limit: "1"},
