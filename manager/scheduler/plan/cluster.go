@@ -275,5 +275,5 @@ func (d *device) busy() bool {
 
 // idle tells whether all of the device can be taken.
 func (d *device) idle() bool {
-	return d.usable && !d.busy() && (d.pool == nil || d.pool.has(d.draws))
+	return d.usable && !d.busy() && (d.pool == nil || d.pool.has(d.draws, 1))
 }

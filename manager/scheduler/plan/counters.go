@@ -38,10 +38,11 @@ type draw struct {
 	amount  int64
 }
 
-// has tells whether the pool can stand the draws besides those that it stands.
-func (p *pool) has(draws []draw) bool {
+// has tells whether the pool can stand the draws so many times besides those that
+// it stands.
+func (p *pool) has(draws []draw, times int64) bool {
 	for _, w := range draws {
-		if n := &p.counters[w.counter]; w.amount > n.capacity-n.drawn {
+		if n := &p.counters[w.counter]; times*w.amount > n.capacity-n.drawn {
 			return p.off
 		}
 	}
@@ -61,8 +62,14 @@ func (p *pool) draw(draws []draw, sign int64) {
 	}
 }
 
-// blocked tells whether what others draw keeps a device from being used.
-func (d *device) blocked() bool { return !d.busy() && !d.pool.has(d.draws) }
+// blocked tells whether what others draw keeps a device from being used, or from
+// being used more where more is drawn than there is.
+func (d *device) blocked() bool {
+	if d.busy() {
+		return !d.pool.has(d.draws, 0)
+	}
+	return !d.pool.has(d.draws, 1)
+}
 
 // role is what of its draws tells a device from others of its kind: the names of
 // sets differ between devices that are alike, and only their order counts.
@@ -86,7 +93,7 @@ func (d *device) lost() (sum int64) {
 			continue
 		}
 		p.draw(d.draws, 1)
-		gone := !p.has(e.draws)
+		gone := !p.has(e.draws, 1)
 		p.draw(d.draws, -1)
 		if gone {
 			for _, w := range e.draws {
