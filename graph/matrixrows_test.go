@@ -66,6 +66,12 @@ var matrix = map[string]cell{
 		return vars{"image": f.startable().Reference, "project": f.project.ID, "slots": vars{"cpu": "1"}}
 	},
 	"terminateSession": func(f *fixture) vars { return vars{"id": f.session()} },
+	"createSessionGroup": func(f *fixture) vars {
+		return vars{"name": f.name(), "placement": "spread", "project": f.project.ID}
+	},
+	"deleteSessionGroup": func(f *fixture) vars {
+		return vars{"id": f.Client.SessionGroup.Create().SetName(f.name()).SetPlacement("spread").SetDomain(f.domain).SetProject(f.project).SetOwner(f.owner).SaveX(f.System(f.t)).ID}
+	},
 	"renameSession":    func(f *fixture) vars { return vars{"id": f.session(), "name": f.name() + "y"} },
 	"createVfolder":    func(f *fixture) vars { return vars{"name": f.name(), "project": f.project.ID, "volume": f.volume().ID} },
 	"renameVfolder":    func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "y"} },

@@ -79,7 +79,8 @@ func (s *seeder) round(i int) {
 
 func (s *seeder) session(owner *ent.User, p *ent.Project, img *ent.Image, f *ent.Vfolder, a *ent.Agent, devices []*ent.Device, name string) *ent.Session {
 	c, ctx := s.Client, s.ctx
-	x := c.Session.Create().SetName(name).SetType("batch").SetStatus(lifecycle.Running).SetSlots(resource.Slots{}).
+	together := c.SessionGroup.Create().SetName(name).SetPlacement("spread").SetDomainID(p.DomainID).SetProject(p).SetOwner(owner).SaveX(ctx)
+	x := c.Session.Create().SetName(name).SetSessionGroup(together).SetType("batch").SetStatus(lifecycle.Running).SetSlots(resource.Slots{}).
 		SetDomainID(p.DomainID).SetProject(p).SetOwner(owner).SetResourceGroup(s.Group).SetImage(img).
 		SetPending(&report.Pending{DecidedAt: time.Now(), Dropped: []report.DroppedAgents{{Check: "cpu"}}, Limits: []report.LimitReached{{What: "cpu"}}, Nearest: &report.NearestFit{}}).
 		SaveX(ctx)

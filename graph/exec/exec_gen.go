@@ -31,6 +31,7 @@ import (
 	"github.com/berthhq/berth/ent/rolegrant"
 	session1 "github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessiongroup"
 	task1 "github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	vfolder1 "github.com/berthhq/berth/ent/vfolder"
@@ -280,6 +281,10 @@ type ComplexityRoot struct {
 	}
 
 	DeleteSSHKeyPayload struct {
+		ID func(childComplexity int) int
+	}
+
+	DeleteSessionGroupPayload struct {
 		ID func(childComplexity int) int
 	}
 
@@ -734,6 +739,7 @@ type ComplexityRoot struct {
 		CreateRole              func(childComplexity int, input role.CreateRoleInput) int
 		CreateSSHKey            func(childComplexity int, input auth.CreateSSHKeyInput) int
 		CreateSession           func(childComplexity int, input session.CreateSessionInput) int
+		CreateSessionGroup      func(childComplexity int, input session.CreateSessionGroupInput) int
 		CreateUpload            func(childComplexity int, input vfolder.CreateUploadInput) int
 		CreateUser              func(childComplexity int, input identity.CreateUserInput) int
 		CreateVfolder           func(childComplexity int, input vfolder.CreateVfolderInput) int
@@ -746,6 +752,7 @@ type ComplexityRoot struct {
 		DeleteResourcePreset    func(childComplexity int, input preset.DeleteResourcePresetInput) int
 		DeleteRole              func(childComplexity int, input role.DeleteRoleInput) int
 		DeleteSSHKey            func(childComplexity int, input auth.DeleteSSHKeyInput) int
+		DeleteSessionGroup      func(childComplexity int, input session.DeleteSessionGroupInput) int
 		DeleteVfolder           func(childComplexity int, input vfolder.DeleteVfolderInput) int
 		DetachResourcePolicy    func(childComplexity int, input policy.DetachResourcePolicyInput) int
 		DisableTotp             func(childComplexity int, input auth.DisableTotpInput) int
@@ -926,6 +933,7 @@ type ComplexityRoot struct {
 		Roles               func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.RoleOrder, where *ent.RoleWhereInput) int
 		SSHKeys             func(childComplexity int) int
 		Server              func(childComplexity int) int
+		SessionGroups       func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionGroupOrder, where *ent.SessionGroupWhereInput) int
 		Sessions            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) int
 		SignUpOffer         func(childComplexity int) int
 		SlotTypes           func(childComplexity int) int
@@ -1020,29 +1028,32 @@ type ComplexityRoot struct {
 	}
 
 	ResourceGroup struct {
-		Active         func(childComplexity int) int
-		Agents         func(childComplexity int, after *entgql.Cursor[uuid.UUID], first *int, before *entgql.Cursor[uuid.UUID], last *int, orderBy []*ent.AgentOrder, where *ent.AgentWhereInput) int
-		CreatedAt      func(childComplexity int) int
-		Description    func(childComplexity int) int
-		Grants         func(childComplexity int) int
-		HalfLife       func(childComplexity int) int
-		HoldAfter      func(childComplexity int) int
-		ID             func(childComplexity int) int
-		Lookback       func(childComplexity int) int
-		LostAfter      func(childComplexity int) int
-		LostPolicy     func(childComplexity int) int
-		MaxAttempts    func(childComplexity int) int
-		Name           func(childComplexity int) int
-		Order          func(childComplexity int) int
-		PendingTimeout func(childComplexity int) int
-		Permissions    func(childComplexity int) int
-		Public         func(childComplexity int) int
-		Queue          func(childComplexity int, first *int, after *string) int
-		SessionTypes   func(childComplexity int) int
-		ShareHolders   func(childComplexity int) int
-		ShareWeights   func(childComplexity int) int
-		Split          func(childComplexity int) int
-		Strategy       func(childComplexity int) int
+		Active          func(childComplexity int) int
+		Agents          func(childComplexity int, after *entgql.Cursor[uuid.UUID], first *int, before *entgql.Cursor[uuid.UUID], last *int, orderBy []*ent.AgentOrder, where *ent.AgentWhereInput) int
+		CreatedAt       func(childComplexity int) int
+		Description     func(childComplexity int) int
+		Grants          func(childComplexity int) int
+		HalfLife        func(childComplexity int) int
+		HoldAfter       func(childComplexity int) int
+		ID              func(childComplexity int) int
+		Lookback        func(childComplexity int) int
+		LostAfter       func(childComplexity int) int
+		LostPolicy      func(childComplexity int) int
+		MaxAttempts     func(childComplexity int) int
+		Name            func(childComplexity int) int
+		Order           func(childComplexity int) int
+		PendingTimeout  func(childComplexity int) int
+		Permissions     func(childComplexity int) int
+		Preemption      func(childComplexity int) int
+		PreemptionAfter func(childComplexity int) int
+		PreemptionScope func(childComplexity int) int
+		Public          func(childComplexity int) int
+		Queue           func(childComplexity int, first *int, after *string) int
+		SessionTypes    func(childComplexity int) int
+		ShareHolders    func(childComplexity int) int
+		ShareWeights    func(childComplexity int) int
+		Split           func(childComplexity int) int
+		Strategy        func(childComplexity int) int
 	}
 
 	ResourceGroupAccess struct {
@@ -1223,6 +1234,7 @@ type ComplexityRoot struct {
 		Dependents        func(childComplexity int) int
 		DependsOn         func(childComplexity int) int
 		Domain            func(childComplexity int) int
+		EndsAt            func(childComplexity int) int
 		Environment       func(childComplexity int) int
 		ExitCode          func(childComplexity int) int
 		History           func(childComplexity int) int
@@ -1231,16 +1243,19 @@ type ComplexityRoot struct {
 		IdleExempt        func(childComplexity int) int
 		Image             func(childComplexity int) int
 		Kernels           func(childComplexity int) int
+		Lifetime          func(childComplexity int) int
 		Mounts            func(childComplexity int) int
 		Name              func(childComplexity int) int
 		Owner             func(childComplexity int) int
 		Pending           func(childComplexity int) int
 		Permissions       func(childComplexity int) int
+		Preemptible       func(childComplexity int) int
 		Priority          func(childComplexity int) int
 		Project           func(childComplexity int) int
 		ResourceGroup     func(childComplexity int) int
 		Result            func(childComplexity int) int
 		ScheduledAt       func(childComplexity int) int
+		SessionGroup      func(childComplexity int) int
 		Slots             func(childComplexity int) int
 		StartedAt         func(childComplexity int) int
 		StartsAt          func(childComplexity int) int
@@ -1284,6 +1299,33 @@ type ComplexityRoot struct {
 		Result     func(childComplexity int) int
 		Steps      func(childComplexity int) int
 		ToStatus   func(childComplexity int) int
+	}
+
+	SessionGroup struct {
+		CreatedAt func(childComplexity int) int
+		Domain    func(childComplexity int) int
+		ID        func(childComplexity int) int
+		Name      func(childComplexity int) int
+		Owner     func(childComplexity int) int
+		Placement func(childComplexity int) int
+		Project   func(childComplexity int) int
+		Sessions  func(childComplexity int, after *entgql.Cursor[uuid.UUID], first *int, before *entgql.Cursor[uuid.UUID], last *int, orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) int
+		Strict    func(childComplexity int) int
+	}
+
+	SessionGroupConnection struct {
+		Edges      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	SessionGroupEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	SessionGroupPayload struct {
+		SessionGroup func(childComplexity int) int
 	}
 
 	SessionIdle struct {
@@ -1663,6 +1705,8 @@ type MutationResolver interface {
 	CreateSession(ctx context.Context, input session.CreateSessionInput) (*session.SessionPayload, error)
 	TerminateSession(ctx context.Context, input session.TerminateSessionInput) (*session.SessionPayload, error)
 	RenameSession(ctx context.Context, input session.RenameSessionInput) (*session.SessionPayload, error)
+	CreateSessionGroup(ctx context.Context, input session.CreateSessionGroupInput) (*session.SessionGroupPayload, error)
+	DeleteSessionGroup(ctx context.Context, input session.DeleteSessionGroupInput) (*session.DeleteSessionGroupPayload, error)
 	SetShareWeight(ctx context.Context, input group.SetShareWeightInput) (*group.ShareWeightPayload, error)
 	RemoveShareWeight(ctx context.Context, input group.RemoveShareWeightInput) (*group.RemoveShareWeightPayload, error)
 	CreateInvitation(ctx context.Context, input signup.CreateInvitationInput) (*signup.InvitationPayload, error)
@@ -1724,6 +1768,7 @@ type QueryResolver interface {
 	DryRun(ctx context.Context, input session.CreateSessionInput) (*scheduler.DryRun, error)
 	Sessions(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) (*ent.SessionConnection, error)
 	Usage(ctx context.Context, where *stats.UsageWhereInput) ([]*stats.UsageEntry, error)
+	SessionGroups(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionGroupOrder, where *ent.SessionGroupWhereInput) (*ent.SessionGroupConnection, error)
 	SignUpOffer(ctx context.Context) (*signup.SignUpOffer, error)
 	Invitations(ctx context.Context) ([]*ent.Invitation, error)
 	Tasks(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.TaskOrder, where *ent.TaskWhereInput) (*ent.TaskConnection, error)
@@ -1761,6 +1806,8 @@ type RoleGrantResolver interface {
 	ScopeID(ctx context.Context, obj *ent.RoleGrant) (*uuid.UUID, error)
 }
 type SessionResolver interface {
+	EndsAt(ctx context.Context, obj *ent.Session) (*time.Time, error)
+
 	Pending(ctx context.Context, obj *ent.Session) (*model.PendingReport, error)
 	Usage(ctx context.Context, obj *ent.Session) ([]*stats.UsageEntry, error)
 
@@ -2417,6 +2464,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeleteSSHKeyPayload.ID(childComplexity), true
+
+	case "DeleteSessionGroupPayload.id":
+		if e.ComplexityRoot.DeleteSessionGroupPayload.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteSessionGroupPayload.ID(childComplexity), true
 
 	case "DetachResourcePolicyPayload.id":
 		if e.ComplexityRoot.DetachResourcePolicyPayload.ID == nil {
@@ -4303,6 +4357,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateSession(childComplexity, args["input"].(session.CreateSessionInput)), true
+	case "Mutation.createSessionGroup":
+		if e.ComplexityRoot.Mutation.CreateSessionGroup == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createSessionGroup_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateSessionGroup(childComplexity, args["input"].(session.CreateSessionGroupInput)), true
 	case "Mutation.createUpload":
 		if e.ComplexityRoot.Mutation.CreateUpload == nil {
 			break
@@ -4435,6 +4500,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteSSHKey(childComplexity, args["input"].(auth.DeleteSSHKeyInput)), true
+	case "Mutation.deleteSessionGroup":
+		if e.ComplexityRoot.Mutation.DeleteSessionGroup == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteSessionGroup_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteSessionGroup(childComplexity, args["input"].(session.DeleteSessionGroupInput)), true
 	case "Mutation.deleteVfolder":
 		if e.ComplexityRoot.Mutation.DeleteVfolder == nil {
 			break
@@ -5675,6 +5751,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Server(childComplexity), true
+	case "Query.sessionGroups":
+		if e.ComplexityRoot.Query.SessionGroups == nil {
+			break
+		}
+
+		args, err := ec.field_Query_sessionGroups_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.SessionGroups(childComplexity, args["first"].(*int), args["after"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["orderBy"].([]*ent.SessionGroupOrder), args["where"].(*ent.SessionGroupWhereInput)), true
 	case "Query.sessions":
 		if e.ComplexityRoot.Query.Sessions == nil {
 			break
@@ -6127,6 +6214,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourceGroup.Permissions(childComplexity), true
+	case "ResourceGroup.preemption":
+		if e.ComplexityRoot.ResourceGroup.Preemption == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.Preemption(childComplexity), true
+	case "ResourceGroup.preemptionAfter":
+		if e.ComplexityRoot.ResourceGroup.PreemptionAfter == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.PreemptionAfter(childComplexity), true
+	case "ResourceGroup.preemptionScope":
+		if e.ComplexityRoot.ResourceGroup.PreemptionScope == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.PreemptionScope(childComplexity), true
 	case "ResourceGroup.public":
 		if e.ComplexityRoot.ResourceGroup.Public == nil {
 			break
@@ -6800,6 +6905,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Session.Domain(childComplexity), true
+	case "Session.endsAt":
+		if e.ComplexityRoot.Session.EndsAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.EndsAt(childComplexity), true
 	case "Session.environment":
 		if e.ComplexityRoot.Session.Environment == nil {
 			break
@@ -6848,6 +6959,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Session.Kernels(childComplexity), true
+	case "Session.lifetime":
+		if e.ComplexityRoot.Session.Lifetime == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.Lifetime(childComplexity), true
 	case "Session.mounts":
 		if e.ComplexityRoot.Session.Mounts == nil {
 			break
@@ -6878,6 +6995,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Session.Permissions(childComplexity), true
+	case "Session.preemptible":
+		if e.ComplexityRoot.Session.Preemptible == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.Preemptible(childComplexity), true
 	case "Session.priority":
 		if e.ComplexityRoot.Session.Priority == nil {
 			break
@@ -6908,6 +7031,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Session.ScheduledAt(childComplexity), true
+	case "Session.sessionGroup":
+		if e.ComplexityRoot.Session.SessionGroup == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.SessionGroup(childComplexity), true
 	case "Session.slots":
 		if e.ComplexityRoot.Session.Slots == nil {
 			break
@@ -7098,6 +7227,105 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SessionEvent.ToStatus(childComplexity), true
+
+	case "SessionGroup.createdAt":
+		if e.ComplexityRoot.SessionGroup.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionGroup.CreatedAt(childComplexity), true
+	case "SessionGroup.domain":
+		if e.ComplexityRoot.SessionGroup.Domain == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionGroup.Domain(childComplexity), true
+	case "SessionGroup.id":
+		if e.ComplexityRoot.SessionGroup.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionGroup.ID(childComplexity), true
+	case "SessionGroup.name":
+		if e.ComplexityRoot.SessionGroup.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionGroup.Name(childComplexity), true
+	case "SessionGroup.owner":
+		if e.ComplexityRoot.SessionGroup.Owner == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionGroup.Owner(childComplexity), true
+	case "SessionGroup.placement":
+		if e.ComplexityRoot.SessionGroup.Placement == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionGroup.Placement(childComplexity), true
+	case "SessionGroup.project":
+		if e.ComplexityRoot.SessionGroup.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionGroup.Project(childComplexity), true
+	case "SessionGroup.sessions":
+		if e.ComplexityRoot.SessionGroup.Sessions == nil {
+			break
+		}
+
+		args, err := ec.field_SessionGroup_sessions_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.SessionGroup.Sessions(childComplexity, args["after"].(*entgql.Cursor[uuid.UUID]), args["first"].(*int), args["before"].(*entgql.Cursor[uuid.UUID]), args["last"].(*int), args["orderBy"].([]*ent.SessionOrder), args["where"].(*ent.SessionWhereInput)), true
+	case "SessionGroup.strict":
+		if e.ComplexityRoot.SessionGroup.Strict == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionGroup.Strict(childComplexity), true
+
+	case "SessionGroupConnection.edges":
+		if e.ComplexityRoot.SessionGroupConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionGroupConnection.Edges(childComplexity), true
+	case "SessionGroupConnection.pageInfo":
+		if e.ComplexityRoot.SessionGroupConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionGroupConnection.PageInfo(childComplexity), true
+	case "SessionGroupConnection.totalCount":
+		if e.ComplexityRoot.SessionGroupConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionGroupConnection.TotalCount(childComplexity), true
+
+	case "SessionGroupEdge.cursor":
+		if e.ComplexityRoot.SessionGroupEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionGroupEdge.Cursor(childComplexity), true
+	case "SessionGroupEdge.node":
+		if e.ComplexityRoot.SessionGroupEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionGroupEdge.Node(childComplexity), true
+
+	case "SessionGroupPayload.sessionGroup":
+		if e.ComplexityRoot.SessionGroupPayload.SessionGroup == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionGroupPayload.SessionGroup(childComplexity), true
 
 	case "SessionIdle.checker":
 		if e.ComplexityRoot.SessionIdle.Checker == nil {
@@ -8123,6 +8351,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputCreateResourcePresetInput,
 		ec.unmarshalInputCreateRoleInput,
 		ec.unmarshalInputCreateSSHKeyInput,
+		ec.unmarshalInputCreateSessionGroupInput,
 		ec.unmarshalInputCreateSessionInput,
 		ec.unmarshalInputCreateUploadInput,
 		ec.unmarshalInputCreateUserInput,
@@ -8136,6 +8365,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDeleteResourcePresetInput,
 		ec.unmarshalInputDeleteRoleInput,
 		ec.unmarshalInputDeleteSSHKeyInput,
+		ec.unmarshalInputDeleteSessionGroupInput,
 		ec.unmarshalInputDeleteVfolderInput,
 		ec.unmarshalInputDetachResourcePolicyInput,
 		ec.unmarshalInputDeviceOrder,
@@ -8192,6 +8422,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputRoleWhereInput,
 		ec.unmarshalInputRotateKeypairInput,
 		ec.unmarshalInputScanRegistryInput,
+		ec.unmarshalInputSessionGroupOrder,
+		ec.unmarshalInputSessionGroupWhereInput,
 		ec.unmarshalInputSessionOrder,
 		ec.unmarshalInputSessionWhereInput,
 		ec.unmarshalInputSetMembershipInput,
@@ -8593,6 +8825,12 @@ type ResourceGroup implements Node @allow(to: USER) {
   order: QueueOrder!
   "Seconds after which the head of the queue is no longer passed by those that fit now; -1 is never."
   holdAfter: Int!
+  "What becomes of preemptible sessions when one of a higher priority has no room otherwise."
+  preemption: Preemption!
+  "Whose sessions make room for a session."
+  preemptionScope: PreemptionScope!
+  "Seconds that a session runs before it may be preempted."
+  preemptionAfter: Int!
   "Seconds after which usage counts half for fair share."
   halfLife: Int!
   "Seconds after which usage is forgotten by fair share."
@@ -8619,6 +8857,26 @@ enum DeviceSplit {
   evenly
   "Idle devices in full, and never a rest."
   none
+}
+
+enum Preemption {
+  "They go on."
+  off
+  "They end."
+  terminate
+  "They end, and wait for their turn again."
+  reschedule
+}
+
+enum PreemptionScope {
+  "Those of the same user."
+  user
+  "Those of the same project."
+  project
+  "Those of the same domain."
+  domain
+  "All of the resource group."
+  group
 }
 
 enum QueueOrder {
@@ -8790,6 +9048,12 @@ input CreateResourceGroupInput {
   halfLife: Int
   "Seconds, 60 to 31536000; default 2419200, four weeks."
   lookback: Int
+  "Default off."
+  preemption: Preemption
+  "Default user."
+  preemptionScope: PreemptionScope
+  "Seconds, 0 to 31536000; default 300."
+  preemptionAfter: Int
 }
 input UpdateResourceGroupInput {
   id: ID!
@@ -8807,6 +9071,10 @@ input UpdateResourceGroupInput {
   halfLife: Int
   "Seconds, 60 to 31536000."
   lookback: Int
+  preemption: Preemption
+  preemptionScope: PreemptionScope
+  "Seconds, 0 to 31536000."
+  preemptionAfter: Int
 }
 input DeleteResourceGroupInput { id: ID! }
 "Exactly one of domain, project, user and keypair."
@@ -10069,6 +10337,10 @@ enum TerminationReason {
   shutdown
   "A session that it was to start after did not succeed."
   dependency_failed
+  "It made room for a session of a higher priority."
+  preempted
+  "The lifetime that it was given is over."
+  lifetime
 }
 
 "What a user asked for: one or more kernels (containers) that live and end together."
@@ -10110,6 +10382,14 @@ type Session implements Node @allow(to: USER) {
   agents: [Agent!]!
   "True: on these agents or nowhere. False: on these first."
   strictAgents: Boolean!
+  "Seconds that it may run, if that was said."
+  lifetime: Int
+  "When its lifetime is over; a policy or an idle check may end it before."
+  endsAt: Time
+  "It may be ended for a session of a higher priority, where its resource group does that."
+  preemptible: Boolean!
+  "With which sessions it is placed."
+  sessionGroup: SessionGroup
   "What has to succeed before it starts."
   dependsOn: [SessionDependency!]!
   "What starts only after it has succeeded."
@@ -10269,7 +10549,7 @@ type PendingStanding @allow(to: USER) {
 }
 
 type DroppedAgents @allow(to: USER) {
-  "not_asked_for, not_schedulable, architecture, volume_missing, slot_missing, cpu, mem, slot_total, slot_contiguity, reserved."
+  "not_asked_for, not_schedulable, architecture, volume_missing, group (where its session group lets it not be), slot_missing, cpu, mem, slot_total, slot_contiguity, reserved."
   check: String!
   "Slot the check was about, if any."
   slot: String!
@@ -10385,6 +10665,12 @@ input CreateSessionInput {
   agents: [ID!]
   "True: on these agents or nowhere, for which one has to be allowed to change them. Default: on these first."
   strictAgents: Boolean
+  "Seconds that it may run, 60 to 31536000; others with less to do may then start before it is its turn. Default: for ever."
+  lifetime: Int
+  "True: it may be ended for a session of a higher priority, where its resource group does that."
+  preemptible: Boolean
+  "A session group of one's own in the project."
+  sessionGroup: ID
   "Size of /dev/shm in bytes; default 64 MiB."
   shmBytes: Int64
   "A second request with the same key returns the first one's session."
@@ -10420,6 +10706,67 @@ extend type Subscription {
   kernelLogs(kernel: ID!, follow: Boolean = true, offset: Int64, tailLines: Int): LogChunk! @allow(to: USER)
   "Samples of the session's kernels as they come."
   kernelStats(session: ID!): KernelStats! @allow(to: USER)
+}
+`, BuiltIn: false},
+	{Name: "../sessiongroup.graphql", Input: `"Sessions that are placed with regard to each other."
+type SessionGroup implements Node @allow(to: USER) {
+  id: ID!
+  name: String!
+  placement: SessionGroupPlacement!
+  "True: a session waits rather than be placed otherwise. False: it is placed so where that is possible."
+  strict: Boolean!
+  createdAt: Time!
+  "Null when out of sight, as are the two below."
+  owner: User
+  project: Project
+  domain: Domain
+  sessions(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [SessionOrder!], where: SessionWhereInput): SessionConnection!
+}
+
+enum SessionGroupPlacement {
+  "Each session on an agent that no other one of the group is on."
+  spread
+  "All sessions on as few agents as possible."
+  pack
+}
+
+type SessionGroupConnection @allow(to: USER) { edges: [SessionGroupEdge] pageInfo: PageInfo! totalCount: Int! }
+type SessionGroupEdge @allow(to: USER) { node: SessionGroup cursor: Cursor! }
+input SessionGroupOrder { direction: OrderDirection! = ASC field: SessionGroupOrderField! }
+enum SessionGroupOrderField { CREATED_AT NAME }
+input SessionGroupWhereInput {
+  not: SessionGroupWhereInput
+  and: [SessionGroupWhereInput!]
+  or: [SessionGroupWhereInput!]
+  id: ID
+  idIn: [ID!]
+  name: String
+  nameContainsFold: String
+  ownerID: ID
+  projectID: ID
+}
+
+extend type Query {
+  sessionGroups(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [SessionGroupOrder!], where: SessionGroupWhereInput): SessionGroupConnection! @allow(to: USER)
+}
+
+input CreateSessionGroupInput {
+  "1 to 64 characters; one's own groups have different ones."
+  name: String!
+  placement: SessionGroupPlacement!
+  "Default false."
+  strict: Boolean
+  "Default: the only project one is in."
+  project: ID
+}
+input DeleteSessionGroupInput { id: ID! }
+type SessionGroupPayload @allow(to: USER) { sessionGroup: SessionGroup! }
+type DeleteSessionGroupPayload @allow(to: USER) { id: ID! }
+
+extend type Mutation {
+  createSessionGroup(input: CreateSessionGroupInput!): SessionGroupPayload! @allow(to: USER, scope: sessions)
+  "Its sessions go on, and are placed by themselves."
+  deleteSessionGroup(input: DeleteSessionGroupInput!): DeleteSessionGroupPayload! @allow(to: USER, scope: sessions)
 }
 `, BuiltIn: false},
 	{Name: "../share.graphql", Input: `"""
@@ -11131,6 +11478,14 @@ func (ec *executionContext) childFields_DeleteSSHKeyPayload(ctx context.Context,
 		return ec.fieldContext_DeleteSSHKeyPayload_id(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteSSHKeyPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteSessionGroupPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteSessionGroupPayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteSessionGroupPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_DetachResourcePolicyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -12365,6 +12720,12 @@ func (ec *executionContext) childFields_ResourceGroup(ctx context.Context, field
 		return ec.fieldContext_ResourceGroup_order(ctx, field)
 	case "holdAfter":
 		return ec.fieldContext_ResourceGroup_holdAfter(ctx, field)
+	case "preemption":
+		return ec.fieldContext_ResourceGroup_preemption(ctx, field)
+	case "preemptionScope":
+		return ec.fieldContext_ResourceGroup_preemptionScope(ctx, field)
+	case "preemptionAfter":
+		return ec.fieldContext_ResourceGroup_preemptionAfter(ctx, field)
 	case "halfLife":
 		return ec.fieldContext_ResourceGroup_halfLife(ctx, field)
 	case "lookback":
@@ -12791,6 +13152,14 @@ func (ec *executionContext) childFields_Session(ctx context.Context, field graph
 		return ec.fieldContext_Session_agents(ctx, field)
 	case "strictAgents":
 		return ec.fieldContext_Session_strictAgents(ctx, field)
+	case "lifetime":
+		return ec.fieldContext_Session_lifetime(ctx, field)
+	case "endsAt":
+		return ec.fieldContext_Session_endsAt(ctx, field)
+	case "preemptible":
+		return ec.fieldContext_Session_preemptible(ctx, field)
+	case "sessionGroup":
+		return ec.fieldContext_Session_sessionGroup(ctx, field)
 	case "dependsOn":
 		return ec.fieldContext_Session_dependsOn(ctx, field)
 	case "dependents":
@@ -12873,6 +13242,60 @@ func (ec *executionContext) childFields_SessionEvent(ctx context.Context, field 
 		return ec.fieldContext_SessionEvent_steps(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SessionEvent", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionGroup(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_SessionGroup_id(ctx, field)
+	case "name":
+		return ec.fieldContext_SessionGroup_name(ctx, field)
+	case "placement":
+		return ec.fieldContext_SessionGroup_placement(ctx, field)
+	case "strict":
+		return ec.fieldContext_SessionGroup_strict(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_SessionGroup_createdAt(ctx, field)
+	case "owner":
+		return ec.fieldContext_SessionGroup_owner(ctx, field)
+	case "project":
+		return ec.fieldContext_SessionGroup_project(ctx, field)
+	case "domain":
+		return ec.fieldContext_SessionGroup_domain(ctx, field)
+	case "sessions":
+		return ec.fieldContext_SessionGroup_sessions(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionGroup", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionGroupConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_SessionGroupConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_SessionGroupConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_SessionGroupConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionGroupConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionGroupEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_SessionGroupEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_SessionGroupEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionGroupEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionGroupPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "sessionGroup":
+		return ec.fieldContext_SessionGroupPayload_sessionGroup(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionGroupPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_SessionIdle(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -13853,6 +14276,20 @@ func (ec *executionContext) field_Mutation_createRole_args(ctx context.Context, 
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_createSessionGroup_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (session.CreateSessionGroupInput, error) {
+			return ec.unmarshalNCreateSessionGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionGroupInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_createSession_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -14027,6 +14464,20 @@ func (ec *executionContext) field_Mutation_deleteRole_args(ctx context.Context, 
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (role.DeleteRoleInput, error) {
 			return ec.unmarshalNDeleteRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐDeleteRoleInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteSessionGroup_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (session.DeleteSessionGroupInput, error) {
+			return ec.unmarshalNDeleteSessionGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐDeleteSessionGroupInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -15847,6 +16298,60 @@ func (ec *executionContext) field_Query_roles_args(ctx context.Context, rawArgs 
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_sessionGroups_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.SessionGroupOrder, error) {
+			return ec.unmarshalOSessionGroupOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.SessionGroupWhereInput, error) {
+			return ec.unmarshalOSessionGroupWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_sessions_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -16172,6 +16677,60 @@ func (ec *executionContext) field_ResourcePreset_fit_args(ctx context.Context, r
 		return nil, err
 	}
 	args["resourceGroup"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_SessionGroup_sessions_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.SessionOrder, error) {
+			return ec.unmarshalOSessionOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.SessionWhereInput, error) {
+			return ec.unmarshalOSessionWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
 	return args, nil
 }
 
@@ -18794,6 +19353,29 @@ func (ec *executionContext) _DeleteSSHKeyPayload_id(ctx context.Context, field g
 }
 func (ec *executionContext) fieldContext_DeleteSSHKeyPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DeleteSSHKeyPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteSessionGroupPayload_id(ctx context.Context, field graphql.CollectedField, obj *session.DeleteSessionGroupPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteSessionGroupPayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteSessionGroupPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteSessionGroupPayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _DetachResourcePolicyPayload_id(ctx context.Context, field graphql.CollectedField, obj *policy.DetachResourcePolicyPayload) (ret graphql.Marshaler) {
@@ -28557,6 +29139,94 @@ func (ec *executionContext) fieldContext_Mutation_renameSession(ctx context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_createSessionGroup(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createSessionGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateSessionGroup(ctx, fc.Args["input"].(session.CreateSessionGroupInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *session.SessionGroupPayload) graphql.Marshaler {
+			return ec.marshalNSessionGroupPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐSessionGroupPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createSessionGroup(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionGroupPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createSessionGroup_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteSessionGroup(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteSessionGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteSessionGroup(ctx, fc.Args["input"].(session.DeleteSessionGroupInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *session.DeleteSessionGroupPayload) graphql.Marshaler {
+			return ec.marshalNDeleteSessionGroupPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐDeleteSessionGroupPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteSessionGroup(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteSessionGroupPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteSessionGroup_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_setShareWeight(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -32152,6 +32822,50 @@ func (ec *executionContext) fieldContext_Query_usage(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_sessionGroups(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_sessionGroups(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().SessionGroups(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.SessionGroupOrder), fc.Args["where"].(*ent.SessionGroupWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.SessionGroupConnection) graphql.Marshaler {
+			return ec.marshalNSessionGroupConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_sessionGroups(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionGroupConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_sessionGroups_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_signUpOffer(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -33812,6 +34526,75 @@ func (ec *executionContext) _ResourceGroup_holdAfter(ctx context.Context, field 
 	)
 }
 func (ec *executionContext) fieldContext_ResourceGroup_holdAfter(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceGroup_preemption(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_preemption(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Preemption, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v resourcegroup.Preemption) graphql.Marshaler {
+			return ec.marshalNPreemption2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemption(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_preemption(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type Preemption does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceGroup_preemptionScope(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_preemptionScope(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PreemptionScope, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v resourcegroup.PreemptionScope) graphql.Marshaler {
+			return ec.marshalNPreemptionScope2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemptionScope(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_preemptionScope(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type PreemptionScope does not have child fields"))
+}
+
+func (ec *executionContext) _ResourceGroup_preemptionAfter(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_preemptionAfter(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PreemptionAfter, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_preemptionAfter(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
@@ -37274,6 +38057,107 @@ func (ec *executionContext) fieldContext_Session_strictAgents(_ context.Context,
 	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _Session_lifetime(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_lifetime(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Lifetime, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Session_lifetime(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Session_endsAt(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_endsAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Session().EndsAt(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Session_endsAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Session", field, true, true, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Session_preemptible(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_preemptible(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Preemptible, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_preemptible(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Session_sessionGroup(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_sessionGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SessionGroup(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.SessionGroup) graphql.Marshaler {
+			return ec.marshalOSessionGroup2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroup(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Session_sessionGroup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Session",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionGroup(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Session_dependsOn(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -38021,6 +38905,435 @@ func (ec *executionContext) fieldContext_SessionEvent_steps(_ context.Context, f
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_EventStep(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionGroup_id(ctx context.Context, field graphql.CollectedField, obj *ent.SessionGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionGroup_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionGroup_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionGroup", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SessionGroup_name(ctx context.Context, field graphql.CollectedField, obj *ent.SessionGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionGroup_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionGroup_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionGroup", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SessionGroup_placement(ctx context.Context, field graphql.CollectedField, obj *ent.SessionGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionGroup_placement(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Placement, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v sessiongroup.Placement) graphql.Marshaler {
+			return ec.marshalNSessionGroupPlacement2githubᚗcomᚋberthhqᚋberthᚋentᚋsessiongroupᚐPlacement(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionGroup_placement(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionGroup", field, false, false, errors.New("field of type SessionGroupPlacement does not have child fields"))
+}
+
+func (ec *executionContext) _SessionGroup_strict(ctx context.Context, field graphql.CollectedField, obj *ent.SessionGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionGroup_strict(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Strict, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionGroup_strict(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionGroup", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SessionGroup_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.SessionGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionGroup_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionGroup_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionGroup", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _SessionGroup_owner(ctx context.Context, field graphql.CollectedField, obj *ent.SessionGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionGroup_owner(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Owner(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SessionGroup_owner(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionGroup",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionGroup_project(ctx context.Context, field graphql.CollectedField, obj *ent.SessionGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionGroup_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Project(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SessionGroup_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionGroup",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionGroup_domain(ctx context.Context, field graphql.CollectedField, obj *ent.SessionGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionGroup_domain(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Domain(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Domain) graphql.Marshaler {
+			return ec.marshalODomain2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomain(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SessionGroup_domain(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionGroup",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Domain(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionGroup_sessions(ctx context.Context, field graphql.CollectedField, obj *ent.SessionGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionGroup_sessions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.Sessions(ctx, fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["orderBy"].([]*ent.SessionOrder), fc.Args["where"].(*ent.SessionWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.SessionConnection) graphql.Marshaler {
+			return ec.marshalNSessionConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionGroup_sessions(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionGroup",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_SessionGroup_sessions_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionGroupConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.SessionGroupConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionGroupConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.SessionGroupEdge) graphql.Marshaler {
+			return ec.marshalOSessionGroupEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SessionGroupConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionGroupConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionGroupEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionGroupConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.SessionGroupConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionGroupConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.PageInfo[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionGroupConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionGroupConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionGroupConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.SessionGroupConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionGroupConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionGroupConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionGroupConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SessionGroupEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.SessionGroupEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionGroupEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.SessionGroup) graphql.Marshaler {
+			return ec.marshalOSessionGroup2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroup(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SessionGroupEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionGroupEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionGroup(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionGroupEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.SessionGroupEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionGroupEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionGroupEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionGroupEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _SessionGroupPayload_sessionGroup(ctx context.Context, field graphql.CollectedField, obj *session.SessionGroupPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionGroupPayload_sessionGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SessionGroup, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.SessionGroup) graphql.Marshaler {
+			return ec.marshalNSessionGroup2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroup(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionGroupPayload_sessionGroup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionGroupPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionGroup(ctx, field)
 		},
 	}
 	return fc, nil
@@ -44400,7 +45713,7 @@ func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.C
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "description", "public", "sessionTypes", "strategy", "order", "holdAfter", "split", "halfLife", "lookback", "lostPolicy", "lostAfter", "maxAttempts", "pendingTimeout"}
+	fieldsInOrder := [...]string{"name", "description", "public", "sessionTypes", "strategy", "order", "holdAfter", "split", "halfLife", "lookback", "preemption", "preemptionScope", "preemptionAfter", "lostPolicy", "lostAfter", "maxAttempts", "pendingTimeout"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -44477,6 +45790,27 @@ func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.C
 				return it, err
 			}
 			it.Lookback = data
+		case "preemption":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preemption"))
+			data, err := ec.unmarshalOPreemption2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemption(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Preemption = data
+		case "preemptionScope":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preemptionScope"))
+			data, err := ec.unmarshalOPreemptionScope2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemptionScope(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreemptionScope = data
+		case "preemptionAfter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preemptionAfter"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreemptionAfter = data
 		case "lostPolicy":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lostPolicy"))
 			data, err := ec.unmarshalOLostPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐLostPolicy(ctx, v)
@@ -44784,6 +46118,57 @@ func (ec *executionContext) unmarshalInputCreateSSHKeyInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputCreateSessionGroupInput(ctx context.Context, obj any) (session.CreateSessionGroupInput, error) {
+	var it session.CreateSessionGroupInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "placement", "strict", "project"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "placement":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("placement"))
+			data, err := ec.unmarshalNSessionGroupPlacement2githubᚗcomᚋberthhqᚋberthᚋentᚋsessiongroupᚐPlacement(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Placement = data
+		case "strict":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("strict"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Strict = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context, obj any) (session.CreateSessionInput, error) {
 	var it session.CreateSessionInput
 	if obj == nil {
@@ -44795,7 +46180,7 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "image", "type", "slots", "kernels", "command", "bootstrapScript", "environment", "mounts", "project", "resourceGroup", "priority", "startsAt", "dependsOn", "agents", "strictAgents", "shmBytes", "idempotencyKey"}
+	fieldsInOrder := [...]string{"name", "image", "type", "slots", "kernels", "command", "bootstrapScript", "environment", "mounts", "project", "resourceGroup", "priority", "startsAt", "dependsOn", "agents", "strictAgents", "lifetime", "preemptible", "sessionGroup", "shmBytes", "idempotencyKey"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -44914,6 +46299,27 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 				return it, err
 			}
 			it.StrictAgents = data
+		case "lifetime":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lifetime"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Lifetime = data
+		case "preemptible":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preemptible"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Preemptible = data
+		case "sessionGroup":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sessionGroup"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SessionGroup = data
 		case "shmBytes":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shmBytes"))
 			data, err := ec.unmarshalOInt642ᚖint64(ctx, v)
@@ -45342,6 +46748,36 @@ func (ec *executionContext) unmarshalInputDeleteRoleInput(ctx context.Context, o
 
 func (ec *executionContext) unmarshalInputDeleteSSHKeyInput(ctx context.Context, obj any) (auth.DeleteSSHKeyInput, error) {
 	var it auth.DeleteSSHKeyInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteSessionGroupInput(ctx context.Context, obj any) (session.DeleteSessionGroupInput, error) {
+	var it session.DeleteSessionGroupInput
 	if obj == nil {
 		return it, nil
 	}
@@ -48039,6 +49475,133 @@ func (ec *executionContext) unmarshalInputScanRegistryInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputSessionGroupOrder(ctx context.Context, obj any) (ent.SessionGroupOrder, error) {
+	var it ent.SessionGroupOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNSessionGroupOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSessionGroupWhereInput(ctx context.Context, obj any) (ent.SessionGroupWhereInput, error) {
+	var it ent.SessionGroupWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "ownerID", "projectID"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOSessionGroupWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOSessionGroupWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOSessionGroupWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
+		case "ownerID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ownerID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OwnerID = data
+		case "projectID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputSessionOrder(ctx context.Context, obj any) (ent.SessionOrder, error) {
 	var it ent.SessionOrder
 	if obj == nil {
@@ -49260,7 +50823,7 @@ func (ec *executionContext) unmarshalInputUpdateResourceGroupInput(ctx context.C
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "description", "active", "public", "sessionTypes", "strategy", "order", "holdAfter", "split", "halfLife", "lookback", "lostPolicy", "lostAfter", "maxAttempts", "pendingTimeout"}
+	fieldsInOrder := [...]string{"id", "name", "description", "active", "public", "sessionTypes", "strategy", "order", "holdAfter", "split", "halfLife", "lookback", "preemption", "preemptionScope", "preemptionAfter", "lostPolicy", "lostAfter", "maxAttempts", "pendingTimeout"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -49351,6 +50914,27 @@ func (ec *executionContext) unmarshalInputUpdateResourceGroupInput(ctx context.C
 				return it, err
 			}
 			it.Lookback = data
+		case "preemption":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preemption"))
+			data, err := ec.unmarshalOPreemption2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemption(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Preemption = data
+		case "preemptionScope":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preemptionScope"))
+			data, err := ec.unmarshalOPreemptionScope2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemptionScope(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreemptionScope = data
+		case "preemptionAfter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preemptionAfter"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreemptionAfter = data
 		case "lostPolicy":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lostPolicy"))
 			data, err := ec.unmarshalOLostPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐLostPolicy(ctx, v)
@@ -50176,6 +51760,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._SessionMount(ctx, sel, obj)
+	case *ent.SessionGroup:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._SessionGroup(ctx, sel, obj)
 	case *ent.SessionEvent:
 		if obj == nil {
 			return graphql.Null
@@ -52077,6 +53666,44 @@ func (ec *executionContext) _DeleteSSHKeyPayload(ctx context.Context, sel ast.Se
 			out.Values[i] = graphql.MarshalString("DeleteSSHKeyPayload")
 		case "id":
 			out.Values[i] = ec._DeleteSSHKeyPayload_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteSessionGroupPayloadImplementors = []string{"DeleteSessionGroupPayload"}
+
+func (ec *executionContext) _DeleteSessionGroupPayload(ctx context.Context, sel ast.SelectionSet, obj *session.DeleteSessionGroupPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteSessionGroupPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteSessionGroupPayload")
+		case "id":
+			out.Values[i] = ec._DeleteSessionGroupPayload_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -57002,6 +58629,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "createSessionGroup":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createSessionGroup(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteSessionGroup":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteSessionGroup(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "setShareWeight":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_setShareWeight(ctx, field)
@@ -59062,6 +60703,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "sessionGroups":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_sessionGroups(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "signUpOffer":
 			field := field
 
@@ -60036,6 +61699,21 @@ func (ec *executionContext) _ResourceGroup(ctx context.Context, sel ast.Selectio
 			}
 		case "holdAfter":
 			out.Values[i] = ec._ResourceGroup_holdAfter(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "preemption":
+			out.Values[i] = ec._ResourceGroup_preemption(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "preemptionScope":
+			out.Values[i] = ec._ResourceGroup_preemptionScope(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "preemptionAfter":
+			out.Values[i] = ec._ResourceGroup_preemptionAfter(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -62481,6 +64159,92 @@ func (ec *executionContext) _Session(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "lifetime":
+			out.Values[i] = ec._Session_lifetime(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "endsAt":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Session_endsAt(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "preemptible":
+			out.Values[i] = ec._Session_preemptible(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "sessionGroup":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Session_sessionGroup(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "dependsOn":
 			field := field
 
@@ -63014,6 +64778,345 @@ func (ec *executionContext) _SessionEvent(ctx context.Context, sel ast.Selection
 			}
 		case "steps":
 			out.Values[i] = ec._SessionEvent_steps(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var sessionGroupImplementors = []string{"SessionGroup", "Node"}
+
+func (ec *executionContext) _SessionGroup(ctx context.Context, sel ast.SelectionSet, obj *ent.SessionGroup) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionGroupImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SessionGroup")
+		case "id":
+			out.Values[i] = ec._SessionGroup_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "name":
+			out.Values[i] = ec._SessionGroup_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "placement":
+			out.Values[i] = ec._SessionGroup_placement(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "strict":
+			out.Values[i] = ec._SessionGroup_strict(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "createdAt":
+			out.Values[i] = ec._SessionGroup_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "owner":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._SessionGroup_owner(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "project":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._SessionGroup_project(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "domain":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._SessionGroup_domain(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "sessions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._SessionGroup_sessions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var sessionGroupConnectionImplementors = []string{"SessionGroupConnection"}
+
+func (ec *executionContext) _SessionGroupConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.SessionGroupConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionGroupConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SessionGroupConnection")
+		case "edges":
+			out.Values[i] = ec._SessionGroupConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._SessionGroupConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._SessionGroupConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var sessionGroupEdgeImplementors = []string{"SessionGroupEdge"}
+
+func (ec *executionContext) _SessionGroupEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.SessionGroupEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionGroupEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SessionGroupEdge")
+		case "node":
+			out.Values[i] = ec._SessionGroupEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._SessionGroupEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var sessionGroupPayloadImplementors = []string{"SessionGroupPayload"}
+
+func (ec *executionContext) _SessionGroupPayload(ctx context.Context, sel ast.SelectionSet, obj *session.SessionGroupPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionGroupPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SessionGroupPayload")
+		case "sessionGroup":
+			out.Values[i] = ec._SessionGroupPayload_sessionGroup(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -66760,6 +68863,11 @@ func (ec *executionContext) unmarshalNCreateSSHKeyInput2githubᚗcomᚋberthhq�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNCreateSessionGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionGroupInput(ctx context.Context, v any) (session.CreateSessionGroupInput, error) {
+	res, err := ec.unmarshalInputCreateSessionGroupInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNCreateSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionInput(ctx context.Context, v any) (session.CreateSessionInput, error) {
 	res, err := ec.unmarshalInputCreateSessionInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -66923,6 +69031,21 @@ func (ec *executionContext) marshalNDeleteSSHKeyPayload2ᚖgithubᚗcomᚋberthh
 		return graphql.Null
 	}
 	return ec._DeleteSSHKeyPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteSessionGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐDeleteSessionGroupInput(ctx context.Context, v any) (session.DeleteSessionGroupInput, error) {
+	res, err := ec.unmarshalInputDeleteSessionGroupInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteSessionGroupPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐDeleteSessionGroupPayload(ctx context.Context, sel ast.SelectionSet, v *session.DeleteSessionGroupPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteSessionGroupPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeleteVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteVfolderInput(ctx context.Context, v any) (vfolder.DeleteVfolderInput, error) {
@@ -68312,6 +70435,26 @@ func (ec *executionContext) marshalNPolicyAttachment2ᚖgithubᚗcomᚋberthhq�
 	return ec._PolicyAttachment(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNPreemption2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemption(ctx context.Context, v any) (resourcegroup.Preemption, error) {
+	var res resourcegroup.Preemption
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPreemption2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemption(ctx context.Context, sel ast.SelectionSet, v resourcegroup.Preemption) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNPreemptionScope2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemptionScope(ctx context.Context, v any) (resourcegroup.PreemptionScope, error) {
+	var res resourcegroup.PreemptionScope
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPreemptionScope2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemptionScope(ctx context.Context, sel ast.SelectionSet, v resourcegroup.PreemptionScope) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) marshalNPresetFit2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐPresetFit(ctx context.Context, sel ast.SelectionSet, v *preset.PresetFit) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -69311,6 +71454,72 @@ func (ec *executionContext) marshalNSessionEvent2ᚖgithubᚗcomᚋberthhqᚋber
 		return graphql.Null
 	}
 	return ec._SessionEvent(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSessionGroup2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroup(ctx context.Context, sel ast.SelectionSet, v *ent.SessionGroup) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SessionGroup(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSessionGroupConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupConnection(ctx context.Context, sel ast.SelectionSet, v *ent.SessionGroupConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SessionGroupConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNSessionGroupOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupOrder(ctx context.Context, v any) (*ent.SessionGroupOrder, error) {
+	res, err := ec.unmarshalInputSessionGroupOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNSessionGroupOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupOrderField(ctx context.Context, v any) (*ent.SessionGroupOrderField, error) {
+	var res = new(ent.SessionGroupOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSessionGroupOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.SessionGroupOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) marshalNSessionGroupPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐSessionGroupPayload(ctx context.Context, sel ast.SelectionSet, v *session.SessionGroupPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SessionGroupPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNSessionGroupPlacement2githubᚗcomᚋberthhqᚋberthᚋentᚋsessiongroupᚐPlacement(ctx context.Context, v any) (sessiongroup.Placement, error) {
+	var res sessiongroup.Placement
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSessionGroupPlacement2githubᚗcomᚋberthhqᚋberthᚋentᚋsessiongroupᚐPlacement(ctx context.Context, sel ast.SelectionSet, v sessiongroup.Placement) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNSessionGroupWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupWhereInput(ctx context.Context, v any) (*ent.SessionGroupWhereInput, error) {
+	res, err := ec.unmarshalInputSessionGroupWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNSessionMount2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionMountᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.SessionMount) graphql.Marshaler {
@@ -71553,6 +73762,38 @@ func (ec *executionContext) marshalOPolicyAttachment2ᚖgithubᚗcomᚋberthhq�
 	return ec._PolicyAttachment(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalOPreemption2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemption(ctx context.Context, v any) (*resourcegroup.Preemption, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(resourcegroup.Preemption)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOPreemption2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemption(ctx context.Context, sel ast.SelectionSet, v *resourcegroup.Preemption) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalOPreemptionScope2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemptionScope(ctx context.Context, v any) (*resourcegroup.PreemptionScope, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(resourcegroup.PreemptionScope)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOPreemptionScope2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemptionScope(ctx context.Context, sel ast.SelectionSet, v *resourcegroup.PreemptionScope) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
 func (ec *executionContext) marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx context.Context, sel ast.SelectionSet, v *ent.Project) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -71988,6 +74229,75 @@ func (ec *executionContext) marshalOSessionEdge2ᚖgithubᚗcomᚋberthhqᚋbert
 		return graphql.Null
 	}
 	return ec._SessionEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSessionGroup2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroup(ctx context.Context, sel ast.SelectionSet, v *ent.SessionGroup) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SessionGroup(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSessionGroupEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.SessionGroupEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOSessionGroupEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOSessionGroupEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupEdge(ctx context.Context, sel ast.SelectionSet, v *ent.SessionGroupEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SessionGroupEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOSessionGroupOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupOrderᚄ(ctx context.Context, v any) ([]*ent.SessionGroupOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.SessionGroupOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSessionGroupOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOSessionGroupWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupWhereInputᚄ(ctx context.Context, v any) ([]*ent.SessionGroupWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.SessionGroupWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSessionGroupWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOSessionGroupWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupWhereInput(ctx context.Context, v any) (*ent.SessionGroupWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputSessionGroupWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOSessionIdle2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐIdle(ctx context.Context, sel ast.SelectionSet, v *report.Idle) graphql.Marshaler {
