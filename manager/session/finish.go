@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/containerd/errdefs/pkg/errgrpc"
@@ -40,23 +41,31 @@ func (s step) exited(k *ent.Kernel) bool {
 }
 
 // awaitEnd looks whether the containers of a running session have ended. The
-// end of one is the end of the session.
+// end of one is the end of the session, unless it is another than the main one
+// of a batch session and has done its work.
 func (s step) awaitEnd(ctx context.Context) (bool, time.Duration, error) {
-	ended := 0
+	ended, decisive := 0, false
 	for _, k := range s.sess.Edges.Kernels {
 		if s.exited(k) {
 			ended++
+			decisive = decisive || k.Role == kernel.RoleMain || s.sess.Type != session.TypeBatch || s.failed(k)
 		}
 	}
 	switch {
-	case ended == 0:
-		return false, 0, nil
 	case ended == len(s.sess.Edges.Kernels):
 		return true, 0, s.finish(ctx, "")
+	case !decisive:
+		return false, 0, nil
 	}
 	why := s.verdict()
 	return true, 0, s.move(ctx, move{to: lifecycle.Terminating, phase: "run", reason: &why.reason,
 		code: string(why.reason), message: why.text, result: sessionevent.ResultInfo})
+}
+
+// failed tells whether a kernel's container ended otherwise than by doing its work.
+func (s step) failed(k *ent.Kernel) bool {
+	ob, ok := s.observed.current(k)
+	return ok && ob.Phase == agentpb.KernelState_EXITED && (ob.ExitCode != 0 || ob.Reason != completed)
 }
 
 // terminate asks the agents to end the containers and waits for the last.
@@ -143,21 +152,8 @@ var reasons = map[string]session.TerminationReason{
 
 func (s step) verdict() verdict {
 	v := verdict{reason: session.TerminationReasonKernelLost, outcome: session.ResultFailure, text: "its container is gone"}
-	for _, k := range s.sess.Edges.Kernels {
-		ob, ok := s.observed.current(k)
-		if k.Role != kernel.RoleMain || !ok || ob.Phase != agentpb.KernelState_EXITED {
-			continue
-		}
-		code := int(ob.ExitCode)
-		v.exit, v.text = &code, ob.Message
-		if r, ok := reasons[ob.Reason]; ok {
-			v.reason = r
-			break
-		}
-		v.reason, v.text = session.TerminationReasonFailed, fmt.Sprintf("exit code %d", code)
-		if code == 0 {
-			v.reason, v.outcome = session.TerminationReasonCompleted, session.ResultSuccess
-		}
+	if k := s.decider(); k != nil {
+		v = s.end(k)
 	}
 	if r := s.sess.TerminationReason; r != nil { // asked for before
 		v.reason, v.text = *r, s.sess.StatusMessage
@@ -168,6 +164,37 @@ func (s step) verdict() verdict {
 		if *r == session.TerminationReasonCompleted {
 			v.outcome = session.ResultSuccess
 		}
+	}
+	return v
+}
+
+// decider is the kernel whose end says how the session ended: the main one, or
+// while that runs the first that failed.
+func (s step) decider() (first *ent.Kernel) {
+	for _, k := range s.sess.Edges.Kernels {
+		switch {
+		case !s.exited(k):
+		case k.Role == kernel.RoleMain:
+			return k
+		case first == nil || s.failed(k) && !s.failed(first):
+			first = k
+		}
+	}
+	return first
+}
+
+// end says how a kernel ended.
+func (s step) end(k *ent.Kernel) verdict {
+	ob, _ := s.observed.current(k)
+	code := int(ob.ExitCode)
+	v := verdict{reason: session.TerminationReasonFailed, outcome: session.ResultFailure, exit: &code, text: fmt.Sprintf("exit code %d", code)}
+	if r, ok := reasons[ob.Reason]; ok {
+		v.reason, v.text = r, ob.Message
+	} else if code == 0 {
+		v.reason, v.outcome = session.TerminationReasonCompleted, session.ResultSuccess
+	}
+	if k.Role != kernel.RoleMain {
+		v.text = strings.TrimSuffix("container "+k.Hostname+" ended first: "+v.text, ": ")
 	}
 	return v
 }

@@ -60,7 +60,7 @@ func (c *container) Start(context.Context) error {
 		return err
 	}
 	c.started = true
-	verb := workload(c.spec.Args)
+	verb := c.own(workload(c.spec.Args))
 	if verb[0] == "alloc" && len(verb) > 1 {
 		if mib, _ := strconv.ParseInt(verb[1], 10, 64); c.spec.Resources.Memory > 0 && mib<<20 > c.spec.Resources.Memory {
 			c.oom++
@@ -111,6 +111,22 @@ func (c *container) Kill(ctx context.Context, s syscall.Signal) error {
 		return err
 	}
 	return c.main.Kill(ctx, s)
+}
+
+// own is what this kernel does of what all kernels of a session do: of "each 0 3"
+// the first exits with 0 and the second with 3, and what is no number runs on.
+func (c *container) own(verb []string) []string {
+	if verb[0] != "each" {
+		return verb
+	}
+	index, _ := strconv.Atoi(c.env["BERTH_KERNEL_INDEX"])
+	if index+1 >= len(verb) {
+		return []string{"run"}
+	}
+	if _, err := strconv.Atoi(verb[index+1]); err != nil {
+		return []string{"run"}
+	}
+	return []string{"exit", verb[index+1]}
 }
 
 func (c *container) Exec(_ context.Context, e runtime.ExecSpec) (runtime.Process, error) {
