@@ -40,7 +40,8 @@ type loop struct {
 
 // gate is one that waits for its turn.
 type gate struct {
-	step   int // in which it came
+	ctx    context.Context // of who does not wait any more once it has ended
+	step   int             // in which it came
 	key    string
 	detail string
 	open   chan struct{}
@@ -55,9 +56,12 @@ func newLoop(seed uint64, trace io.Writer) *loop {
 // enter waits for a turn. Key and detail tell those apart that came in the same
 // step, for the order in which they came is not the seed's. A detail may hold
 // what differs between two runs of one seed in one process: dates, and ids.
-func (l *loop) enter(key string, detail ...string) {
+func (l *loop) enter(key string, detail ...string) { l.enterFor(context.Background(), key, detail...) }
+
+// enterFor is enter for one who is told when ctx has ended, and then has no turn.
+func (l *loop) enterFor(ctx context.Context, key string, detail ...string) error {
 	l.mu.Lock()
-	g := &gate{l.steps, key, strings.Join(detail, " "), make(chan struct{})}
+	g := &gate{ctx, l.steps, key, strings.Join(detail, " "), make(chan struct{})}
 	l.gates = append(l.gates, g)
 	l.mu.Unlock()
 	select {
@@ -65,12 +69,16 @@ func (l *loop) enter(key string, detail ...string) {
 	default:
 	}
 	<-g.open
+	return ctx.Err()
 }
 
 // run gives turns until the deadline.
 func (l *loop) run(until time.Time) {
 	for {
 		synctest.Wait()
+		if l.dismiss() {
+			continue
+		}
 		if g := l.pick(); g != nil {
 			l.steps++
 			l.note(g.key, g.detail)
@@ -90,6 +98,21 @@ func (l *loop) run(until time.Time) {
 		}
 		end.Stop()
 	}
+}
+
+// dismiss lets those go who do not wait any more; that is no step.
+func (l *loop) dismiss() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := len(l.gates)
+	l.gates = slices.DeleteFunc(l.gates, func(g *gate) bool {
+		over := g.ctx.Err() != nil
+		if over {
+			close(g.open)
+		}
+		return over
+	})
+	return len(l.gates) < before
 }
 
 // pick takes one of those that wait, as the seed decides.
@@ -113,7 +136,7 @@ func (l *loop) pick() *gate {
 
 // note adds to the trace, whose sum two runs of one seed have in common.
 func (l *loop) note(what string, detail string) {
-	fmt.Fprintf(l.sum, "%d %d %s\n", l.steps, time.Since(l.begin), what)
+	fmt.Fprintf(l.sum, "%d %d %d %.40s\n", l.steps, time.Since(l.begin), len(what), what)
 	if l.trace != nil {
 		fmt.Fprintf(l.trace, "%6d %12s %s %s\n", l.steps, l.elapsed(), strings.ReplaceAll(what, "\n", " "), strings.ReplaceAll(detail, "\n", " "))
 	}

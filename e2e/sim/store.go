@@ -73,11 +73,11 @@ func (p *process) turn(ctx context.Context, key string, detail ...string) error 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p.w.enter(p.name+" "+key, detail...)
+	err := p.w.enterFor(ctx, p.name+" "+key, detail...)
 	if p.dead {
 		return errGone
 	}
-	return ctx.Err()
+	return err
 }
 
 // do carries out one statement as its fate has it.

@@ -43,7 +43,9 @@ func (s *stream) CloseSend() error {
 	t := s.t
 	t.w.play(func() {
 		what, detail := t.p.name+" opens "+t.m.name+" "+s.method, text(s.req)
-		t.w.enter(what, detail)
+		if t.w.enterFor(s.ctx, what, detail) != nil {
+			return
+		}
 		err := errBroken
 		if !t.p.dead {
 			err = t.trip(s.ctx, "arrives: "+what, detail, func() bool { return t.m.cut[t.p.index].to })

@@ -110,8 +110,7 @@ func (t *tunnel) wait(ctx context.Context, d time.Duration) error {
 
 func (t *tunnel) call(ctx context.Context, method string, req, reply any, _ *grpc.ClientConn, _ grpc.UnaryInvoker, _ ...grpc.CallOption) error {
 	w, what, detail := t.w, t.p.name+" calls "+t.m.name+" "+method, text(req)
-	w.enter(what, detail)
-	if t.p.dead {
+	if w.enterFor(ctx, what, detail) != nil || t.p.dead {
 		return errBroken
 	}
 	again := !w.calm && w.chance(w.mood.twice)
