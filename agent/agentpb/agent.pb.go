@@ -1893,12 +1893,13 @@ type KernelState struct {
 	Phase       KernelState_Phase      `protobuf:"varint,4,opt,name=phase,proto3,enum=berth.agent.v1.KernelState_Phase" json:"phase,omitempty"`
 	ExitCode    int32                  `protobuf:"varint,5,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"` // with EXITED: 128+n when ended by signal n
 	// With EXITED: completed, terminated, oom-killed, start-failed, not-found, lost
-	Reason        string  `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
-	Message       string  `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"` // for people
-	StartedUnixMs int64   `protobuf:"varint,8,opt,name=started_unix_ms,json=startedUnixMs,proto3" json:"started_unix_ms,omitempty"`
-	ExitedUnixMs  int64   `protobuf:"varint,9,opt,name=exited_unix_ms,json=exitedUnixMs,proto3" json:"exited_unix_ms,omitempty"`
-	ContainerId   string  `protobuf:"bytes,10,opt,name=container_id,json=containerId,proto3" json:"container_id,omitempty"`
-	Steps         []*Step `protobuf:"bytes,11,rep,name=steps,proto3" json:"steps,omitempty"` // what the agent did to start it, in order
+	Reason        string        `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	Message       string        `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"` // for people
+	StartedUnixMs int64         `protobuf:"varint,8,opt,name=started_unix_ms,json=startedUnixMs,proto3" json:"started_unix_ms,omitempty"`
+	ExitedUnixMs  int64         `protobuf:"varint,9,opt,name=exited_unix_ms,json=exitedUnixMs,proto3" json:"exited_unix_ms,omitempty"`
+	ContainerId   string        `protobuf:"bytes,10,opt,name=container_id,json=containerId,proto3" json:"container_id,omitempty"`
+	Steps         []*Step       `protobuf:"bytes,11,rep,name=steps,proto3" json:"steps,omitempty"`             // what the agent did to start it, in order
+	Allocations   []*Allocation `protobuf:"bytes,12,rep,name=allocations,proto3" json:"allocations,omitempty"` // what it holds of devices until it has EXITED
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2006,6 +2007,13 @@ func (x *KernelState) GetContainerId() string {
 func (x *KernelState) GetSteps() []*Step {
 	if x != nil {
 		return x.Steps
+	}
+	return nil
+}
+
+func (x *KernelState) GetAllocations() []*Allocation {
+	if x != nil {
+		return x.Allocations
 	}
 	return nil
 }
@@ -3227,7 +3235,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x04gids\x18\x16 \x03(\rR\x04gids\x1a>\n" +
 	"\x10EnvironmentEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdc\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9a\x04\n" +
 	"\vKernelState\x12\x1b\n" +
 	"\tkernel_id\x18\x01 \x01(\tR\bkernelId\x12\x1d\n" +
 	"\n" +
@@ -3241,7 +3249,8 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x0eexited_unix_ms\x18\t \x01(\x03R\fexitedUnixMs\x12!\n" +
 	"\fcontainer_id\x18\n" +
 	" \x01(\tR\vcontainerId\x12*\n" +
-	"\x05steps\x18\v \x03(\v2\x14.berth.agent.v1.StepR\x05steps\"I\n" +
+	"\x05steps\x18\v \x03(\v2\x14.berth.agent.v1.StepR\x05steps\x12<\n" +
+	"\vallocations\x18\f \x03(\v2\x1a.berth.agent.v1.AllocationR\vallocations\"I\n" +
 	"\x05Phase\x12\v\n" +
 	"\aUNKNOWN\x10\x00\x12\f\n" +
 	"\bCREATING\x10\x01\x12\v\n" +
@@ -3424,36 +3433,37 @@ var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	42, // 23: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
 	4,  // 24: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
 	23, // 25: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
-	30, // 26: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
-	31, // 27: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
-	43, // 28: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
-	31, // 29: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
-	34, // 30: berth.agent.v1.DialData.target:type_name -> berth.agent.v1.DialTarget
-	36, // 31: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
-	37, // 32: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
-	37, // 33: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
-	5,  // 34: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
-	6,  // 35: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
-	17, // 36: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
-	21, // 37: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
-	24, // 38: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
-	25, // 39: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
-	27, // 40: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
-	29, // 41: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
-	33, // 42: berth.agent.v1.Agent.Dial:input_type -> berth.agent.v1.DialData
-	7,  // 43: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
-	18, // 44: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
-	22, // 45: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
-	22, // 46: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
-	26, // 47: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
-	28, // 48: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
-	32, // 49: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
-	33, // 50: berth.agent.v1.Agent.Dial:output_type -> berth.agent.v1.DialData
-	43, // [43:51] is the sub-list for method output_type
-	35, // [35:43] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	19, // 26: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
+	30, // 27: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
+	31, // 28: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
+	43, // 29: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
+	31, // 30: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
+	34, // 31: berth.agent.v1.DialData.target:type_name -> berth.agent.v1.DialTarget
+	36, // 32: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
+	37, // 33: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
+	37, // 34: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
+	5,  // 35: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
+	6,  // 36: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
+	17, // 37: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
+	21, // 38: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
+	24, // 39: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
+	25, // 40: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
+	27, // 41: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
+	29, // 42: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
+	33, // 43: berth.agent.v1.Agent.Dial:input_type -> berth.agent.v1.DialData
+	7,  // 44: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
+	18, // 45: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
+	22, // 46: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
+	22, // 47: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
+	26, // 48: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
+	28, // 49: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
+	32, // 50: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
+	33, // 51: berth.agent.v1.Agent.Dial:output_type -> berth.agent.v1.DialData
+	44, // [44:52] is the sub-list for method output_type
+	36, // [36:44] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_agent_agentpb_agent_proto_init() }

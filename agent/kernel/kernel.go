@@ -36,6 +36,7 @@ type Kernel struct {
 }
 
 func (m *Manager) newKernel(rec record) *Kernel {
+	rec.state.Allocations = rec.request.Allocations
 	return &Kernel{
 		ID: rec.request.KernelId, m: m, rec: rec,
 		begun: make(chan struct{}), stopping: make(chan struct{}), nudge: make(chan struct{}, 1), done: make(chan struct{}),
