@@ -218,6 +218,12 @@ const resourceGroups = createRoute({
     project: text(search.project),
   }),
 });
+const idle = createRoute({
+  getParentRoute: () => admin,
+  path: "idle",
+  component: lazyRouteComponent(() => import("./pages/admin/Idle"), "Idle"),
+  validateSearch: (search): { open?: string } => ({ open: text(search.open) }),
+});
 const roles = createRoute({
   getParentRoute: () => admin,
   path: "roles",
@@ -269,7 +275,7 @@ export const router = createRouter({
       folder,
       cluster,
       account.addChildren([accountStart, profile, password, secondStep, logins, tokens, keypairs, sshKeys, limits, activity]),
-      admin.addChildren([adminStart, users, projects, domains, invitations, providers, tasks, policies, resourceGroups, roles, presets, volumes, images, agents, audit, retention]),
+      admin.addChildren([adminStart, users, projects, domains, invitations, providers, tasks, policies, resourceGroups, idle, roles, presets, volumes, images, agents, audit, retention]),
     ]),
   ]),
   defaultPreload: "intent",

@@ -10,9 +10,9 @@ const embedded = () => null;
 
 /** Objects without an id: the cache keeps them inside their parent. */
 const withoutId = [
-  "AgentPlugin", "AgentProbe", "DeviceHolder", "DroppedAgents", "DryRun", "EffectiveLimit", "EventStep", "File", "FileList", "FileResult", "ImportResult",
+  "AgentPlugin", "AgentProbe", "DeviceHolder", "DroppedAgents", "DryRun", "EffectiveLimit", "EventStep", "File", "FileList", "FileResult", "IdleDryRun", "IdleDryRunEnd", "IdleThreshold", "ImportResult",
   "KernelStats", "LimitReached", "LogChunk", "LoginProvider", "Metric", "NearestFit", "PendingOrder", "PendingReport", "PendingStanding", "PresetFit", "Queue", "QueueEntry", "Refusal",
-  "ResourceGroupAccess", "ResourceGroupAccessList", "RolePermission", "ScanResult", "Server", "ShareHolder", "Suggestion", "SignUpOffer", "UploadTarget", "UsageEntry", "UserAccount", "Viewer",
+  "ResourceGroupAccess", "ResourceGroupAccessList", "RolePermission", "ScanResult", "Server", "SessionIdle", "ShareHolder", "Suggestion", "SignUpOffer", "UploadTarget", "UsageEntry", "UserAccount", "Viewer",
 ];
 
 const cache = cacheExchange({

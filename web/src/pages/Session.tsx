@@ -10,6 +10,7 @@ import { duration } from "../components/format";
 import { lineOf } from "../components/launch/request";
 import { Config } from "../components/session/Config";
 import { Events } from "../components/session/Events";
+import { IdleNote, IdleParts } from "../components/session/Idle";
 import { Logs } from "../components/session/Logs";
 import { Metrics } from "../components/session/Metrics";
 import { Pending } from "../components/session/pending/Pending";
@@ -21,6 +22,7 @@ import { useAction } from "../hooks/useAction";
 import { useLaunch } from "../hooks/useLaunch";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useNow } from "../hooks/useNow";
+import { administers, useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
 import { Lost } from "./Lost";
 
@@ -40,9 +42,10 @@ const SessionParts = graphql(`
     history { id at phase fromStatus toStatus result attempt code message steps { name startedAt endedAt ok message } }
     pending { ...PendingParts }
     permissions
+    ...IdleParts
     usage { slot slotSeconds }
   }
-`, [PendingParts]);
+`, [IdleParts, PendingParts]);
 
 const SessionQuery = graphql(
   `query Session($id: ID!) { node(id: $id) { ...SessionParts } }`,
@@ -83,6 +86,7 @@ function Detail({ session }: { session: SessionDetail }) {
   const search = useSearch({ from: "/frame/sessions/$id" });
   const navigate = useNavigate({ from: "/sessions/$id" });
   const launch = useLaunch();
+  const viewer = useViewer();
   const [ending, ask] = useDisclosure(false);
   const over = ended(session.status);
   const now = useNow(!over);
@@ -122,6 +126,7 @@ function Detail({ session }: { session: SessionDetail }) {
         <Timeline session={session} now={now} />
       </section>
       {session.pending && session.status === "pending" ? <Pending session={session.id} report={session.pending} may={session.permissions.includes("update")} now={now} /> : null}
+      {session.status === "running" ? <IdleNote session={session} now={now} may={administers(viewer)} /> : null}
       <Tabs value={tab} keepMounted={false} onChange={(value) => void navigate({ search: { tab: value ?? undefined }, replace: true })}>
         <Tabs.List aria-label={t("Parts of the session")}>
           <Tabs.Tab value="terminal">{t("Terminal")}</Tabs.Tab>

@@ -4,6 +4,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { type VariablesOf, graphql } from "../api/graphql";
 import { Empty, FailureNote } from "../components/Note";
+import { IdleParts } from "../components/session/Idle";
 import { SessionTable } from "../components/session/SessionTable";
 import { Terminate } from "../components/session/Terminate";
 import { ended } from "../components/session/timeline";
@@ -23,11 +24,12 @@ const SessionsQuery = graphql(`
           id version name type status result exitCode slots createdAt startedAt terminatedAt
           image { id name }
           owner { id email }
+          ...IdleParts
         }
       }
     }
   }
-`);
+`, [IdleParts]);
 
 type Where = NonNullable<VariablesOf<typeof SessionsQuery>["where"]>;
 

@@ -40,6 +40,7 @@ export const groups: { label: string; pages: AdminPage[] }[] = [
     pages: [
       { to: "/admin/policies", label: "Policies", for: (v) => seesDomain(v) || holds(v, "resource_policy") },
       { to: "/admin/groups", label: "Resource groups", for: (v) => seesDomain(v) || holds(v, "resource_group") },
+      { to: "/admin/idle", label: "Idle checkers", for: (v) => seesDomain(v) || holds(v, "resource_group") },
       { to: "/admin/presets", label: "Presets", for: (v) => seesDomain(v) || holds(v, "resource_preset") },
       { to: "/admin/volumes", label: "Volumes", for: (v) => seesDomain(v) || holds(v, "volume") },
       { to: "/admin/roles", label: "Roles", for: (v) => seesAll(v) || holds(v, "role") },

@@ -18,8 +18,10 @@ import { Folders } from "./Folders";
 import { Places } from "./Places";
 import { Share } from "./Share";
 import { Tiles } from "./Tiles";
-import { type Wish, acceleratorSlots, byHand, byPreset, byRecent, check, inputOf, sizeOf, sizes, slotsOf } from "./request";
+import { type Wish, acceleratorSlots, byHand, byPreset, byRecent, check, inputOf, sizeOf, sizes, slotsOf, usual } from "./request";
 import { NoImage } from "./NoImage";
+import { Preview } from "./Preview";
+import { WhenAndWhere } from "./WhenAndWhere";
 import "./launch.css";
 
 const LaunchQuery = graphql(`
@@ -47,7 +49,10 @@ const CreateSession = graphql(`
   }
 `);
 
-const fields = ["image", "command", "name", "slots.cpu", "slots.mem", "slots", "mounts", "project", "resourceGroup"];
+const fields = [
+  "image", "command", "name", "slots.cpu", "slots.mem", "slots", "mounts", "project", "resourceGroup",
+  "startsAt", "dependsOn", "lifetime", "priority", "preemptible", "agents", "strictAgents", "sessionGroup",
+];
 
 export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish; onClose: () => void }) {
   const viewer = useViewer();
@@ -60,7 +65,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
   const [wish, setWish] = useState<Wish>({
     image: begin.image ?? "", mode: begin.command ? "batch" : "interactive", command: begin.command ?? "", name: "", ...sizeOf(begin.slots), preset: null,
     folders: begin.folder ? [{ id: begin.folder, readOnly: false }] : [],
-    project: viewer.projects[0]?.id ?? null, group: viewer.resourceGroups[0]?.id ?? null,
+    project: viewer.projects[0]?.id ?? null, group: viewer.resourceGroups[0]?.id ?? null, ...usual,
   });
   const set = (more: Partial<Wish>) => {
     // A changed request is another request, not a repetition.
@@ -78,7 +83,6 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
   const size = full.preset ? undefined : sizes.find((s) => s.cpu === full.cpu && s.mem === full.mem);
   const offered = useLiveQuery({ query: PresetsQuery, variables: { project: wish.project, group: wish.group } });
   const presets = offered.data?.resourcePresets ?? [];
-  const preset = presets.find((p) => p.id === full.preset?.id);
 
   const { field: refused, rest } = byField(failure, fields);
   const wrong = { ...refused, ...(tried ? check(full) : {}) };
@@ -137,9 +141,10 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
         <TextInput label={t("Name")} description={t("Made up when it is empty")} value={full.name} error={wrong.name && t(wrong.name)}
           onChange={(e) => set({ name: e.currentTarget.value })} />
         <Places viewer={viewer} wish={full} onChange={(place) => set({ ...place, preset: null })} wrong={wrong} />
+        <WhenAndWhere wish={full} agents={agents} wrong={wrong} onChange={set} />
         <FailureNote failure={rest} />
         <div className="sheet-foot row">
-          {preset ? <PresetFit fit={preset.fit} /> : <FitNote fit={data ? room(full.cpu, full.mem) : null} />}
+          <Preview wish={full} fit={data ? room(full.cpu, full.mem) : null} onChange={set} />
           <Button type="submit" size="sm" className="push" loading={busy} disabled={!full.image}>
             {t("Launch")}
           </Button>

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { type Wish, acceleratorSlots, byHand, byPreset, byRecent, check, inputOf, lineOf, marks, sizeOf, slotsOf } from "./request";
+import { type Wish, acceleratorSlots, byHand, byPreset, byRecent, check, inputOf, lineOf, marks, sizeOf, slotsOf, usual } from "./request";
 
 const wish: Wish = {
   image: "r/python:3", mode: "interactive", command: "", name: " ", cpu: 1, mem: 0.5, slot: "cuda.shares", share: 0, preset: null,
-  folders: [], project: null, group: null,
+  folders: [], project: null, group: null, ...usual,
 };
 
 describe("inputOf", () => {
@@ -18,6 +18,18 @@ describe("inputOf", () => {
     expect(sent.command).toEqual(["/bin/sh", "-c", "echo $HOME | wc"]);
     expect(sent.slots["cuda.shares"]).toBe("0.3");
     expect(sent.mounts).toEqual([{ vfolder: "f", readOnly: true }]);
+  });
+});
+
+describe("when and where", () => {
+  it("is sent where it is asked for", () => {
+    const sent = inputOf({ ...wish, mode: "batch", command: "true", startsAt: "2030-01-02T03:04", dependsOn: ["a"], lifetime: "1h 30min", priority: 20, preemptible: true, agents: ["n"], strict: true, sessionGroup: "g" }, "k");
+    expect(sent).toMatchObject({ startsAt: new Date("2030-01-02T03:04").toISOString(), dependsOn: ["a"], lifetime: 5400, priority: 20, preemptible: true, agents: ["n"], strictAgents: true, sessionGroup: "g" });
+  });
+  it("has no start for who waits at a terminal", () => expect(inputOf({ ...wish, startsAt: "2030-01-02T03:04" }, "k")).not.toHaveProperty("startsAt"));
+  it("is checked", () => {
+    expect(Object.keys(check({ ...wish, lifetime: "long", priority: 101 }))).toEqual(["lifetime", "priority"]);
+    expect(check({ ...wish, lifetime: "2h", priority: 0 })).toEqual({});
   });
 });
 

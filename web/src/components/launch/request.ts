@@ -1,3 +1,4 @@
+import { parseTime } from "../admin/rules/amounts";
 import { quote, trim } from "../format";
 
 export interface Size {
@@ -34,7 +35,23 @@ export interface Wish {
   folders: { id: string; readOnly: boolean }[];
   project: string | null;
   group: string | null;
+  /** As the box has it: the local time. */
+  startsAt: string;
+  dependsOn: string[];
+  /** A time such as 2h; empty for ever. */
+  lifetime: string;
+  priority: number | string;
+  preemptible: boolean;
+  agents: string[];
+  /** On these agents or nowhere. */
+  strict: boolean;
+  sessionGroup: string | null;
 }
+
+/** What a session gets that says nothing about when and where. */
+export const usual: Pick<Wish, "startsAt" | "dependsOn" | "lifetime" | "priority" | "preemptible" | "agents" | "strict" | "sessionGroup"> = {
+  startsAt: "", dependsOn: [], lifetime: "", priority: 10, preemptible: false, agents: [], strict: false, sessionGroup: null,
+};
 
 export const gib = 1024 ** 3;
 
@@ -83,6 +100,13 @@ export function inputOf(wish: Wish, idempotencyKey: string) {
     ...(wish.folders.length > 0 ? { mounts: wish.folders.map((f) => ({ vfolder: f.id, readOnly: f.readOnly })) } : {}),
     ...(wish.project ? { project: wish.project } : {}),
     ...(wish.group ? { resourceGroup: wish.group } : {}),
+    ...(wish.mode === "batch" && wish.startsAt ? { startsAt: new Date(wish.startsAt).toISOString() } : {}),
+    ...(wish.dependsOn.length > 0 ? { dependsOn: wish.dependsOn } : {}),
+    ...(wish.lifetime.trim() ? { lifetime: parseTime(wish.lifetime) } : {}),
+    ...(Number(wish.priority) === usual.priority ? {} : { priority: Number(wish.priority) }),
+    ...(wish.preemptible ? { preemptible: true } : {}),
+    ...(wish.agents.length > 0 ? { agents: wish.agents, strictAgents: wish.strict } : {}),
+    ...(wish.sessionGroup ? { sessionGroup: wish.sessionGroup } : {}),
   };
 }
 
@@ -95,6 +119,10 @@ export function check(wish: Wish): Record<string, string> {
   if (name && (name.length > 64)) wrong.name = "At most 64 characters.";
   if (!(wish.cpu > 0)) wrong["slots.cpu"] = "More than nothing.";
   if (!(wish.mem > 0)) wrong["slots.mem"] = "More than nothing.";
+  if (wish.mode === "batch" && wish.startsAt && Number.isNaN(Date.parse(wish.startsAt))) wrong.startsAt = "A day and a time.";
+  if (wish.lifetime.trim() && parseTime(wish.lifetime) === null) wrong.lifetime = "A time such as 30min, 12h or 2d, or nothing.";
+  const priority = Number(wish.priority);
+  if (wish.priority === "" || !Number.isInteger(priority) || priority < 0 || priority > 100) wrong.priority = "From 0 to 100.";
   return wrong;
 }
 

@@ -4,6 +4,7 @@ import { useNow } from "../../hooks/useNow";
 import { t } from "../../i18n";
 import { Status } from "../Status";
 import { duration, slotsLine, when } from "../format";
+import { IdleBadge, type IdleState } from "./Idle";
 import { ended } from "./timeline";
 
 export interface SessionRow {
@@ -19,6 +20,7 @@ export interface SessionRow {
   terminatedAt: string | null;
   image: { id: string; name: string };
   owner: { id: string; email: string } | null;
+  idle: IdleState;
 }
 
 interface Props {
@@ -70,7 +72,7 @@ export function SessionTable({ rows, picked, onPick, owners }: Props) {
                 <span className="dim">{r.type === "batch" ? t("batch") : null}</span>
               </td>
               <td>
-                <Status status={r.status} exitCode={r.exitCode} result={r.result} />
+                <Status status={r.status} exitCode={r.exitCode} result={r.result} /> {ended(r.status) ? null : <IdleBadge idle={r.idle} now={now} />}
               </td>
               <td className="clip">{r.image.name}</td>
               <td className="nowrap">{slotsLine(r.slots)}</td>

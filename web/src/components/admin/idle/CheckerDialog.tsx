@@ -1,0 +1,65 @@
+import { Checkbox, Select, Switch, TextInput } from "@mantine/core";
+import { useState } from "react";
+import { graphql } from "../../../api/graphql";
+import { useAction } from "../../../hooks/useAction";
+import { t } from "../../../i18n";
+import { FormDialog } from "../Form";
+import { sessionTypes } from "../rules/group";
+import { Thresholds } from "./Thresholds";
+import { Trial } from "./Trial";
+import { type Checker, CheckerFields, type Draft, type Time, checkerKinds, draftOf, kindOf, measures, readDraft } from "./checker";
+
+const Create = graphql(`
+  mutation CreateIdleChecker($input: CreateIdleCheckerInput!) { createIdleChecker(input: $input) { checker { ...CheckerFields } } }
+`, [CheckerFields]);
+const Update = graphql(`
+  mutation UpdateIdleChecker($input: UpdateIdleCheckerInput!) { updateIdleChecker(input: $input) { checker { ...CheckerFields } } }
+`, [CheckerFields]);
+
+export function CheckerDialog({ checker, onClose, onDone }: { checker: Checker | null; onClose: () => void; onDone: () => void }) {
+  const [draft, setDraft] = useState(() => draftOf(checker));
+  const create = useAction(Create);
+  const update = useAction(Update);
+  const { input, wrong } = readDraft(draft);
+  const typed = Object.fromEntries(Object.entries(wrong).map(([field, why]) => [field, t(...why)]));
+  const set = (more: Partial<Draft>) => setDraft({ ...draft, ...more });
+  const ready = draft.name.trim() !== "" && Object.keys(wrong).length === 0;
+
+  async function submit() {
+    if (!(checker ? await update.run({ input: { ...input, id: checker.id } }) : await create.run({ input: { ...input, kind: draft.kind } }))) return;
+    onDone();
+    onClose();
+  }
+  return (
+    <FormDialog title={checker ? t("Change {{name}}", { name: checker.name }) : t("New idle checker")} size="lg" onClose={onClose} onSubmit={() => void submit()} submit={checker ? t("Save") : t("Create")}
+      busy={create.busy || update.busy} failure={create.failure ?? update.failure} disabled={!ready} fields={Object.keys(input)}>
+      {(refused) => {
+        const time = (key: Time, label: string, help?: string) => (
+          <TextInput label={label} description={help} value={draft.times[key]} error={refused[key] ?? typed[key]} onChange={(e) => set({ times: { ...draft.times, [key]: e.currentTarget.value } })} />
+        );
+        return (
+          <>
+            <TextInput label={t("Name")} required data-autofocus value={draft.name} error={refused.name} onChange={(e) => set({ name: e.currentTarget.value })} />
+            <TextInput label={t("Description")} value={draft.description} error={refused.description} onChange={(e) => set({ description: e.currentTarget.value })} />
+            <Switch label={t("In force")} description={t("Where it is bound")} checked={draft.enabled} onChange={(e) => set({ enabled: e.currentTarget.checked })} />
+            <Select label={t("Ends sessions for")} allowDeselect={false} disabled={checker !== null} inputWrapperOrder={["label", "input", "description", "error"]} value={draft.kind}
+              data={checkerKinds.map((k) => ({ value: k.value, label: t(k.label) }))} description={t(kindOf(draft.kind).help)} onChange={(kind) => kind && set({ kind: kind as Draft["kind"] })} />
+            {measures(draft.kind) ? <Thresholds draft={draft} error={refused.thresholds ?? typed.thresholds} onChange={set} /> : null}
+            <div className="pairs">
+              {time("timeout", t(kindOf(draft.kind).timeout))}
+              {time("warning", t("Warned before"), t("The owner is told."))}
+              {time("grace", t("New sessions are left alone for"))}
+              {time("newUserGrace", t("New users are left alone for"))}
+            </div>
+            <Checkbox.Group label={t("Types of sessions")} value={draft.sessionTypes} error={refused.sessionTypes ?? typed.sessionTypes} onChange={(types) => set({ sessionTypes: types })}>
+              <div className="row" style={{ marginTop: 4 }}>
+                {sessionTypes.map((s) => <Checkbox key={s.value} value={s.value} label={t(s.label)} />)}
+              </div>
+            </Checkbox.Group>
+            {ready ? <Trial input={{ ...input, kind: draft.kind }} /> : null}
+          </>
+        );
+      }}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,86 @@
+import { type ResultOf, graphql } from "../../../api/graphql";
+import { parseTime, printTime } from "../rules/amounts";
+
+export const CheckerFields = graphql(`
+  fragment CheckerFields on IdleChecker {
+    id name description kind enabled timeout grace newUserGrace warning match sessionTypes
+    thresholds { slot percent }
+    bindings { id everywhere domain { id name } project { id name } resourceGroup { id name } }
+  }
+`);
+export type Checker = ResultOf<typeof CheckerFields>;
+export type Binding = Checker["bindings"][number];
+
+/** What a checker looks at. */
+export const checkerKinds = [
+  { value: "network", label: "No use over the network", help: "No terminal is open, no command runs and nothing moves on its ports.", timeout: "Time without use" },
+  { value: "utilization", label: "Little load", help: "It uses little of its slots on average.", timeout: "Window that is looked at" },
+  { value: "memory", label: "Empty accelerator memory", help: "The memory of its accelerators stays almost empty.", timeout: "Window that is looked at" },
+  { value: "lifetime", label: "Age", help: "It has run for long enough, used or not.", timeout: "Time that it may run" },
+] as const;
+
+export const kindOf = (kind: string) => checkerKinds.find((k) => k.value === kind) ?? checkerKinds[0];
+export const measures = (kind: string) => kind === "utilization" || kind === "memory";
+
+const times = {
+  timeout: { usual: "1 h", least: 60 },
+  grace: { usual: "0", least: 0 },
+  newUserGrace: { usual: "0", least: 0 },
+  warning: { usual: "5 min", least: 0 },
+} as const;
+export type Time = keyof typeof times;
+const year = 365 * 86_400;
+
+/** A checker as it is typed. */
+export interface Draft {
+  name: string;
+  description: string;
+  kind: Checker["kind"];
+  enabled: boolean;
+  times: Record<Time, string>;
+  match: Checker["match"];
+  thresholds: { slot: string; percent: number | string }[];
+  sessionTypes: string[];
+}
+
+export function draftOf(c: Checker | null): Draft {
+  const text = (time: Time) => (c ? printTime(c[time]) : times[time].usual);
+  return {
+    name: c?.name ?? "", description: c?.description ?? "", kind: c?.kind ?? "network", enabled: c?.enabled ?? true,
+    times: { timeout: text("timeout"), grace: text("grace"), newUserGrace: text("newUserGrace"), warning: text("warning") },
+    match: c?.match ?? "all", thresholds: c && c.thresholds.length > 0 ? c.thresholds.map((x) => ({ ...x })) : [{ slot: "cpu", percent: 5 }],
+    sessionTypes: [...(c?.sessionTypes ?? ["interactive"])],
+  };
+}
+
+/** What is sent, and what is wrong, as phrases to translate. */
+export function readDraft(draft: Draft) {
+  const wrong: Record<string, [key: string, values?: Record<string, string>]> = {};
+  const read = (time: Time, most: number) => {
+    const n = parseTime(draft.times[time]);
+    const { least } = times[time];
+    if (n === null) wrong[time] = ["A time such as 10min, 12h or 7d."];
+    else if (n < least || n > most) wrong[time] = ["From {{least}} to {{most}}.", { least: printTime(least), most: printTime(most) }];
+    return n ?? 0;
+  };
+  if (draft.sessionTypes.length === 0) wrong.sessionTypes = ["At least one."];
+  const thresholds = draft.thresholds.filter((x) => x.slot.trim()).map((x) => ({ slot: x.slot.trim(), percent: Number(x.percent) }));
+  if (measures(draft.kind) && thresholds.length === 0) wrong.thresholds = ["At least one."];
+  else if (measures(draft.kind) && thresholds.some((x) => !(x.percent >= 0 && x.percent <= 100))) wrong.thresholds = ["From {{least}} to {{most}}.", { least: "0 %", most: "100 %" }];
+  const timeout = read("timeout", year);
+  const input = {
+    name: draft.name.trim(), description: draft.description.trim(), enabled: draft.enabled,
+    timeout, grace: read("grace", year), newUserGrace: read("newUserGrace", year), warning: read("warning", wrong.timeout ? year : timeout),
+    match: draft.match, thresholds: measures(draft.kind) ? thresholds : [], sessionTypes: draft.sessionTypes,
+  };
+  return { input, wrong };
+}
+
+/** What a checker looks for, in a few words. */
+export function looksFor(c: Checker): [key: string, values: Record<string, string>] {
+  const time = printTime(c.timeout);
+  if (c.kind === "lifetime") return ["runs for {{time}}", { time }];
+  if (c.kind === "network") return ["unused for {{time}}", { time }];
+  const join = c.match === "all" ? " + " : " / ";
+  return ["{{slots}} over {{time}}", { slots: c.thresholds.map((x) => `${x.slot} ≤ ${x.percent} %`).join(join), time }];
+}

@@ -1,0 +1,66 @@
+import { Button, SegmentedControl, Select, Switch, TextInput } from "@mantine/core";
+import { useState } from "react";
+import { graphql } from "../../api/graphql";
+import { useAction } from "../../hooks/useAction";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { useViewer } from "../../hooks/useViewer";
+import { t } from "../../i18n";
+import { FormDialog } from "../admin/Form";
+import { nodesOf } from "../admin/usePages";
+
+const GroupsQuery = graphql(`
+  query SessionGroups($where: SessionGroupWhereInput) { sessionGroups(first: 100, where: $where, orderBy: [{ field: NAME, direction: ASC }]) { edges { node { id name placement strict } } } }
+`);
+const CreateGroup = graphql(`
+  mutation CreateSessionGroup($input: CreateSessionGroupInput!) { createSessionGroup(input: $input) { sessionGroup { id name placement strict } } }
+`);
+
+const words = { spread: "spread", pack: "together" } as const;
+
+interface Props {
+  project: string | null;
+  value: string | null;
+  error?: string;
+  onChange: (id: string | null) => void;
+}
+
+/** With which others a session is placed: apart from them or near them. */
+export function GroupOfSessions({ project, value, error, onChange }: Props) {
+  const viewer = useViewer();
+  const { data, refetch } = useLiveQuery({ query: GroupsQuery, variables: { where: { ownerID: viewer.user.id, ...(project ? { projectID: project } : {}) } } });
+  const [making, setMaking] = useState(false);
+  const groups = nodesOf(data?.sessionGroups);
+  return (
+    <div className="row" style={{ alignItems: "flex-end" }}>
+      <Select style={{ flex: 1 }} label={t("Placed with")} placeholder={t("by itself")} clearable clearButtonProps={{ "aria-label": t("Choose none") }} value={value} error={error} onChange={onChange}
+        data={groups.map((g) => ({ value: g.id, label: `${g.name} (${t(words[g.placement])}${g.strict ? `, ${t("strictly")}` : ""})` }))} />
+      <Button variant="default" onClick={() => setMaking(true)}>{t("New group")}</Button>
+      {making ? <NewGroup project={project} onClose={() => setMaking(false)} onMade={(id) => { refetch(); onChange(id); }} /> : null}
+    </div>
+  );
+}
+
+function NewGroup({ project, onClose, onMade }: { project: string | null; onClose: () => void; onMade: (id: string) => void }) {
+  const { run, busy, failure } = useAction(CreateGroup);
+  const [name, setName] = useState("");
+  const [placement, setPlacement] = useState<keyof typeof words>("spread");
+  const [strict, setStrict] = useState(false);
+  async function submit() {
+    const done = await run({ input: { name: name.trim(), placement, strict, ...(project ? { project } : {}) } });
+    if (!done) return;
+    onMade(done.createSessionGroup.sessionGroup.id);
+    onClose();
+  }
+  return (
+    <FormDialog title={t("New group of sessions")} submit={t("Create")} busy={busy} failure={failure} disabled={!name.trim()} onClose={onClose} onSubmit={() => void submit()} fields={["name", "placement", "strict", "project"]}>
+      {(wrong) => (
+        <>
+          <TextInput label={t("Name")} required data-autofocus maxLength={64} value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} />
+          <SegmentedControl aria-label={t("Placed")} value={placement} onChange={(v) => setPlacement(v as typeof placement)}
+            data={[{ value: "spread", label: t("Each on an agent of its own") }, { value: "pack", label: t("On as few agents as possible") }]} />
+          <Switch label={t("Strictly")} description={t("Otherwise only where that is possible at once")} checked={strict} onChange={(e) => setStrict(e.currentTarget.checked)} />
+        </>
+      )}
+    </FormDialog>
+  );
+}

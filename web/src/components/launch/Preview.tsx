@@ -1,0 +1,87 @@
+import { Button } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { useQuery } from "urql";
+import { fromGraphQL } from "../../api/errors";
+import { type ResultOf, type VariablesOf, graphql } from "../../api/graphql";
+import { useNow } from "../../hooks/useNow";
+import { t } from "../../i18n";
+import type { Fit } from "../device/fit";
+import { duration } from "../format";
+import { FitNote } from "./FitNote";
+import { type Wish, byHand, check, inputOf, sizeOf } from "./request";
+
+const DryRunQuery = graphql(`
+  query DryRun($input: CreateSessionInput!) {
+    dryRun(input: $input) {
+      verdict
+      refusals { code message field limit }
+      agents { id name }
+      resourceGroup { id name }
+      pending { position summary estimatedStart suggestions { kind text field to slots resourceGroup session } }
+    }
+  }
+`);
+type Trial = ResultOf<typeof DryRunQuery>["dryRun"];
+type Suggestion = NonNullable<Trial["pending"]>["suggestions"][number];
+
+interface Props {
+  wish: Wish;
+  /** What the page itself can tell, until the server has answered. */
+  fit: Fit | null;
+  onChange: (more: Partial<Wish>) => void;
+}
+
+/** Whether a session would start, tried at the server while one still chooses. */
+export function Preview({ wish, fit, onChange }: Props) {
+  const complete = Object.keys(check(wish)).length === 0;
+  const { idempotencyKey: _, ...input } = inputOf(wish, "");
+  const [asked] = useDebouncedValue(JSON.stringify(input), 400);
+  const [{ data, error, fetching }] = useQuery({ query: DryRunQuery, variables: { input: JSON.parse(asked) as VariablesOf<typeof DryRunQuery>["input"] }, pause: !complete, requestPolicy: "network-only" });
+  const trial = complete ? data?.dryRun : null;
+  const current = asked === JSON.stringify(input) && !fetching;
+  return (
+    <div className="stack small preview" role="status" aria-busy={!current} style={{ flex: 1, minWidth: 0, opacity: current ? 1 : 0.75 }}>
+      {error && complete ? <span className="tone-bad">{fromGraphQL(error).message}</span> : trial ? <Verdict trial={trial} onChange={onChange} /> : <FitNote fit={fit} />}
+    </div>
+  );
+}
+
+function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"] }) {
+  const now = useNow(Boolean(trial.pending?.estimatedStart), 5000);
+  if (trial.verdict === "now") return <span className="tone-ok">{trial.agents.length > 0 ? t("Starts now on {{agents}}", { agents: trial.agents.map((a) => a.name).join(", ") }) : t("Starts now")}</span>;
+  if (trial.verdict === "refused" || trial.verdict === "never") {
+    return (
+      <>
+        <b className="tone-bad">{trial.verdict === "never" ? t("It could never start") : t("It would be refused")}</b>
+        {trial.refusals.slice(0, 3).map((r) => <span key={r.message}>{r.message}</span>)}
+      </>
+    );
+  }
+  const start = trial.pending?.estimatedStart;
+  return (
+    <>
+      <span className="tone-wait">
+        {t("Waits")}: {trial.pending?.summary} {start ? t("It starts in {{time}} at the latest.", { time: duration(Date.parse(start) - now) }) : null}
+      </span>
+      <div className="row" style={{ gap: 6 }}>
+        {(trial.pending?.suggestions ?? []).filter((s) => s.kind !== "end_session").slice(0, 3).map((s) => (
+          <Button key={s.text} variant="light" size="compact-xs" onClick={() => onChange(changeOf(s))} title={s.text}>
+            {short(s)}
+          </Button>
+        ))}
+      </div>
+    </>
+  );
+}
+
+/** A suggestion as a change of what is asked for. */
+function changeOf(s: Suggestion): Partial<Wish> {
+  if (s.kind === "slots" && s.slots) return byHand(sizeOf(s.slots));
+  return s.kind === "resource_group" ? { group: s.resourceGroup } : { strict: false };
+}
+
+/** The same on a button. */
+function short(s: Suggestion): string {
+  if (s.kind === "slots") return t("{{to}} would start now", { to: s.field.replace(/^slots\./, "").replace(/\.(shares|device)$/, "") + ` ${s.to}` });
+  return s.kind === "resource_group" ? t("In {{to}} it would start now", { to: s.to }) : t("On any agent it would start now");
+}

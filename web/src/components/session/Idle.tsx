@@ -1,0 +1,49 @@
+import { Switch } from "@mantine/core";
+import { type ResultOf, graphql } from "../../api/graphql";
+import { useAction } from "../../hooks/useAction";
+import { t } from "../../i18n";
+import { duration, when } from "../format";
+
+export const IdleParts = graphql(`fragment IdleParts on Session { idleExempt idle { checker kind endsAt reason warnedAt } }`);
+type Parts = ResultOf<typeof IdleParts>;
+export type IdleState = Parts["idle"];
+
+const Exempt = graphql(`
+  mutation SetIdleExempt($input: SetSessionIdleExemptInput!) { setSessionIdleExempt(input: $input) { session { id version ...IdleParts } } }
+`, [IdleParts]);
+
+/** An end that is nearer than this shows in lists. */
+const near = 3600_000;
+
+/** That a session soon ends for being of no use, with the time that is left. */
+export function IdleBadge({ idle, now }: { idle: Parts["idle"]; now: number }) {
+  if (!idle) return null;
+  const left = Date.parse(idle.endsAt) - now;
+  if (left > near && !idle.warnedAt) return null;
+  return (
+    <span className="badge tone-wait" title={`${idle.checker}: ${idle.reason} ${when(idle.endsAt)}`}>
+      {left > 0 ? t("idle, ends in {{time}}", { time: duration(left) }) : t("idle, ends now")}
+    </span>
+  );
+}
+
+/** What would end a session next, and for those who may, the way to leave it alone. */
+export function IdleNote({ session, now, may }: { session: Parts & { id: string }; now: number; may: boolean }) {
+  const { run, busy } = useAction(Exempt, true);
+  const { idle, idleExempt } = session;
+  if (!idle && !idleExempt && !may) return null;
+  const left = idle ? Date.parse(idle.endsAt) - now : 0;
+  return (
+    <section className={`panel pad row idle${idle?.warnedAt ? " warned" : ""}`} aria-label={t("Idle check")}>
+      <span role={idle?.warnedAt ? "alert" : undefined}>
+        {idle ? (
+          <>
+            <b className={idle.warnedAt || left < near ? "tone-wait" : undefined} title={when(idle.endsAt)}>{left > 0 ? t("Ends in {{time}}", { time: duration(left) }) : t("Ends now")}</b>{" "}
+            {idle.reason} <span className="dim">{t("Check {{name}}.", { name: idle.checker })}{idle.kind === "lifetime" ? null : ` ${t("Use of it puts that off.")}`}</span>
+          </>
+        ) : idleExempt ? t("Idle checks leave it alone.") : <span className="dim">{t("No idle check would end it.")}</span>}
+      </span>
+      {may ? <Switch className="push" label={t("Exempt from idle checks")} checked={idleExempt} disabled={busy} onChange={(e) => void run({ input: { id: session.id, exempt: e.currentTarget.checked } })} /> : null}
+    </section>
+  );
+}
