@@ -81,7 +81,7 @@ func (q *queue) signal() {
 
 // next returns an id that nobody works on, or false when ctx has ended.
 func (q *queue) next(ctx context.Context) (uuid.UUID, bool) {
-	for {
+	for ctx.Err() == nil { // what is left is for the next term
 		q.mu.Lock()
 		if len(q.order) > 0 {
 			id := q.order[0]
@@ -96,10 +96,10 @@ func (q *queue) next(ctx context.Context) (uuid.UUID, bool) {
 		q.mu.Unlock()
 		select {
 		case <-ctx.Done():
-			return uuid.Nil, false
 		case <-q.wake:
 		}
 	}
+	return uuid.Nil, false
 }
 
 func (q *queue) done(id uuid.UUID) {
