@@ -17,7 +17,8 @@ func (a *app) policyCommand() *cobra.Command {
 		a.policyAttach(), a.policyDetach(), a.limitsCommand())
 	cmd.Long = `Work with resource policies. A policy binds where it is attached: to a domain, a
 project, a user or a keypair. All that are attached bind, and people hold as
-little as the strictest allows. Lowering a limit ends nothing that runs.`
+little as the strictest allows. Lowering a limit ends nothing that runs, unless
+it is on its lifetime or on the time without use.`
 	return alias(cmd, "policies")
 }
 
@@ -147,7 +148,7 @@ func policyFlags(cmd *cobra.Command, in *client.PolicyInput, there bool) {
 	}
 	sets(cmd, "pending-slots", "maxPendingSlots")
 	given(cmd, &in.MaxSessionLifetime, "lifetime", "longest `time` of a session, such as 12h or 7d"+tail, span)
-	given(cmd, &in.IdleTimeout, "idle", "longest `time` of a session without use, such as 1h (binds nothing yet)"+tail, span)
+	given(cmd, &in.IdleTimeout, "idle", "longest `time` of a session without use, 1m at least, such as 1h"+tail, span)
 	given(cmd, &in.MaxScopeBytes, "folders-size", "`size` of all folders on a volume, such as 100g"+tail, size)
 	sets(cmd, "lifetime", "maxSessionLifetime")
 	sets(cmd, "idle", "idleTimeout")
@@ -188,7 +189,8 @@ func (a *app) policyUpdate() *cobra.Command {
 			return a.table(p, func() *output.Table { return policyTable(*p) })
 		})
 	cmd.Long = `Change a resource policy at once for all whom it binds. What no flag names stays
-as it is; --slots replaces all amounts that were there. Nothing that runs ends.`
+as it is; --slots replaces all amounts that were there. What runs goes on, unless
+it is past its lifetime or the time without use.`
 	givenText(cmd, &in.Name, "name", "another `name`")
 	policyFlags(cmd, &in, true)
 	return cmd

@@ -70,6 +70,7 @@ func (a *app) describeSession(p output.Printer, d *client.SessionDetail) error {
 	}
 	s.fact("Started", a.moment(d.StartedAt))
 	s.fact("Ended", a.moment(d.TerminatedAt))
+	s.fact("Idle", a.idleText(d))
 	for _, k := range slices.Sorted(maps.Keys(d.Environment)) {
 		s.fact("Environment", k+"="+d.Environment[k])
 	}
@@ -141,6 +142,17 @@ func mountText(m client.Mount) string {
 		text += ", read-only"
 	}
 	return text
+}
+
+// idleText says what would end a session for being of no use.
+func (a *app) idleText(d *client.SessionDetail) string {
+	switch {
+	case d.IdleExempt:
+		return "exempt from idle checks"
+	case d.Idle == nil:
+		return ""
+	}
+	return fmt.Sprintf("%s ends it at %s, in %s: %s", d.Idle.Checker, clock(d.Idle.EndsAt), output.Duration(d.Idle.EndsAt.Sub(a.now())), d.Idle.Reason)
 }
 
 func (a *app) moment(t *time.Time) string {

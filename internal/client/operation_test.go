@@ -167,6 +167,8 @@ func TestInputsMatchSchema(t *testing.T) {
 		"CreateKeypairInput": CreateKeypairInput{}, "UpdateKeypairInput": UpdateKeypairInput{},
 		"UpdateResourcePolicyInput": PolicyInput{}, "AttachResourcePolicyInput": AttachInput{},
 		"CreateResourceGroupInput": CreateGroupInput{}, "UpdateResourceGroupInput": UpdateGroupInput{},
+		"CreateIdleCheckerInput": CreateIdleCheckerInput{}, "UpdateIdleCheckerInput": UpdateIdleCheckerInput{}, "IdleThresholdInput": IdleThreshold{},
+		"BindIdleCheckerInput": BindIdleInput{}, "UnbindIdleCheckerInput": BindIdleInput{},
 		"SetShareWeightInput":     ShareInput{},
 		"GrantResourceGroupInput": GroupHolder{}, "RevokeResourceGroupInput": GroupHolder{},
 		"CreateResourcePresetInput": CreatePresetInput{}, "UpdateResourcePresetInput": UpdatePresetInput{},

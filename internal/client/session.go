@@ -63,6 +63,8 @@ type SessionDetail struct {
 	History     []SessionEvent    `json:"history"`
 	Pending     *PendingReport    `json:"pending"`
 	Usage       []UsageEntry      `json:"usage"`
+	Idle        *SessionIdle      `json:"idle"`
+	IdleExempt  bool              `json:"idleExempt"`
 
 	StartsAt     *time.Time   `json:"startsAt"`
 	Agents       []Ref        `json:"agents"`
@@ -302,6 +304,7 @@ var showSession = define[struct {
       stats { at metrics { ...metricFields } }
     }
     mounts { id vfolder { id name } target subpath readOnly }
+    idle { checker kind endsAt reason warnedAt } idleExempt
     history {
       id at phase fromStatus toStatus result attempt code message
       steps { name startedAt endedAt ok message }

@@ -29,6 +29,9 @@ type Amounts struct {
 // unlimited in an update takes a limit away, because an absent value keeps it.
 const unlimited = -1
 
+// minIdleTimeout is what idle checks can tell, in seconds.
+const minIdleTimeout = 60
+
 // amount is one of Amounts.
 type amount struct {
 	column, field, what string
@@ -91,6 +94,9 @@ func checkAll(total, pending resource.Slots, a Amounts, least int) error {
 		if n := *one.n; n != nil && *n < least {
 			return below(one.field)
 		}
+	}
+	if n := a.IdleTimeout; n != nil && *n != unlimited && *n < minIdleTimeout {
+		return problem.Invalid("idleTimeout", "must be at least %d seconds", minIdleTimeout).WithLimit(fmt.Sprint(minIdleTimeout))
 	}
 	if n := a.MaxScopeBytes; n != nil && *n < int64(least) {
 		return below("maxScopeBytes")

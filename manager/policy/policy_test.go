@@ -45,6 +45,7 @@ func TestCreateAndUpdate(t *testing.T) {
 		{"no slot's name", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", TotalSlots: resource.Slots{"../x": 1}}, problem.CodeInvalidArgument, "totalSlots"},
 		{"negative sessions", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", Amounts: policy.Amounts{MaxSessions: p(-1)}}, problem.CodeInvalidArgument, "maxSessions"},
 		{"negative bytes", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", Amounts: policy.Amounts{MaxScopeBytes: p(int64(-1))}}, problem.CodeInvalidArgument, "maxScopeBytes"},
+		{"idle at once", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", Amounts: policy.Amounts{IdleTimeout: p(59)}}, problem.CodeInvalidArgument, "idleTimeout"},
 		{"all right", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", TotalSlots: resource.Slots{"cpu": 2000}, Amounts: policy.Amounts{MaxSessions: p(3)}}, "", ""},
 		{"twice", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p"}, problem.CodeAlreadyExists, "name"},
 	} {

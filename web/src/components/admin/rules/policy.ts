@@ -29,7 +29,7 @@ export const limits = [
 ] as const satisfies readonly { key: keyof Policy; label: string; kind: Kind; part: string }[];
 
 /** Limits on what the platform does not do yet: they are kept, and bind nothing so far. */
-export const dormant: ReadonlySet<string> = new Set(["idleTimeout", "maxReplicas", "maxSSHSessions", "maxCustomizedImages", "maxNetworks"]);
+export const dormant: ReadonlySet<string> = new Set(["maxReplicas", "maxSSHSessions", "maxCustomizedImages", "maxNetworks"]);
 
 export type LimitKey = (typeof limits)[number]["key"];
 

@@ -1,0 +1,346 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) idleCommand() *cobra.Command {
+	cmd := group("idle", "Work with idle checkers, which end sessions that are of no use any more",
+		a.idleList(), a.idleShow(), a.idleCreate(), a.idleUpdate(), a.idleDelete(), a.idleBind(true), a.idleBind(false),
+		a.idleDryRun(), a.idleExempt())
+	cmd.Long = `Work with idle checkers, which end sessions that are of no use any more. A
+checker is in force where it is bound: to a domain, a project, a resource group
+or everything. All that bind a session look at it, and the owner is warned
+before the first of them ends it. Try a checker out before you bind it.`
+	return cmd
+}
+
+func (a *app) idleList() *cobra.Command {
+	return a.list("List idle checkers", func(ctx context.Context, c *client.Client, _ []string) error {
+		list, err := c.IdleCheckers(ctx, "")
+		if err != nil {
+			return err
+		}
+		return a.table(list, func() *output.Table { return idleTable(list...) })
+	})
+}
+
+func idleTable(list ...client.IdleChecker) *output.Table {
+	t := output.NewTable("NAME", "KIND", "TIMEOUT", "THRESHOLDS", "WARNING", "OF", "IN FORCE", "BINDS").Spare("OF", "WARNING")
+	for _, ic := range list {
+		t.Row(ic.Name, ic.Kind, seconds(ic.Timeout), thresholdsText(ic), seconds(ic.Warning), strings.Join(ic.SessionTypes, ", "),
+			activity(ic.Enabled), strings.Join(boundTo(ic), ", "))
+	}
+	return t
+}
+
+func thresholdsText(ic client.IdleChecker) string {
+	var all []string
+	for _, one := range ic.Thresholds {
+		all = append(all, one.Slot+" "+number(one.Percent)+" %")
+	}
+	return strings.Join(all, map[string]string{"any": " or ", "all": " and "}[ic.Match])
+}
+
+// boundTo lists where a checker is in force.
+func boundTo(ic client.IdleChecker) []string {
+	var all []string
+	for _, b := range ic.Bindings {
+		switch {
+		case b.Everywhere:
+			all = append(all, "everything")
+		case b.ResourceGroup != nil:
+			all = append(all, "group "+b.ResourceGroup.Name)
+		default:
+			all = append(all, holderText(b.Domain, b.Project, nil, "something out of sight"))
+		}
+	}
+	return all
+}
+
+func (a *app) idleShow() *cobra.Command {
+	return a.verb("show CHECKER", "Show an idle checker", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		ic, err := findIdleChecker(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		return a.print().Print(ic, func() error {
+			s := sheet{a.out}
+			s.fact("Name", ic.Name)
+			s.fact("ID", ic.ID)
+			s.fact("Description", ic.Description)
+			s.fact("Kind", ic.Kind)
+			s.fact("In force", yesNo(ic.Enabled))
+			s.fact("Timeout", seconds(ic.Timeout))
+			s.fact("Thresholds", thresholdsText(*ic))
+			s.fact("Grace", seconds(ic.Grace)+" for new sessions, "+seconds(ic.NewUserGrace)+" for new users")
+			s.fact("Warning", seconds(ic.Warning)+" before the end")
+			s.fact("Sessions", strings.Join(ic.SessionTypes, ", "))
+			for _, at := range boundTo(*ic) {
+				s.fact("Binds", at)
+			}
+			s.fact("Created", a.moment(&ic.CreatedAt))
+			return nil
+		})
+	})
+}
+
+// idleFlags are the terms of a checker.
+func idleFlags(cmd *cobra.Command, in *client.IdleTerms) {
+	givenText(cmd, &in.Description, "description", "what it is for")
+	givenBool(cmd, &in.Enabled, "enabled", "in force where it is bound; --enabled=false lets it rest")
+	given(cmd, &in.Timeout, "timeout", "`time` of life, without traffic, or the window that is looked at: 1m to 365d", parseSeconds)
+	given(cmd, &in.Grace, "grace", "`time` that a new session is left alone", parseSeconds)
+	given(cmd, &in.NewUserGrace, "new-user-grace", "`time` that the sessions of a new user are left alone", parseSeconds)
+	given(cmd, &in.Warning, "warning", "`time` between the warning and the end (default 5m, or half of a short timeout)", parseSeconds)
+	given(cmd, &in.Match, "match", "`which` thresholds must hold: all or any (default all)", choice("all", "any"))
+	given(cmd, &in.Thresholds, "threshold", "highest use in percent, by `kind of slot`, such as cpu=5,cuda=1", parseThresholds)
+	givenList(cmd, &in.SessionTypes, "session-types", "`types` of sessions: interactive, batch (default interactive)", choices("interactive", "batch", "inference"))
+	for flag, field := range map[string]string{
+		"description": "description", "timeout": "timeout", "grace": "grace", "new-user-grace": "newUserGrace", "warning": "warning",
+		"threshold": "thresholds", "session-types": "sessionTypes",
+	} {
+		sets(cmd, flag, field)
+	}
+}
+
+// parseThresholds reads percentages by kind of slot: cpu=5,cuda=1.
+func parseThresholds(text string) ([]client.IdleThreshold, error) {
+	var all []client.IdleThreshold
+	for _, one := range words(text) {
+		slot, amount, ok := strings.Cut(one, "=")
+		p, err := strconv.ParseFloat(strings.TrimSuffix(amount, "%"), 64)
+		if !ok || slot == "" || err != nil {
+			return nil, fmt.Errorf("%q: write slot=percent, for example cpu=5,cuda=1", one)
+		}
+		all = append(all, client.IdleThreshold{Slot: slot, Percent: p})
+	}
+	if len(all) == 0 {
+		return nil, errors.New("name a kind of slot, for example cuda=1")
+	}
+	return all, nil
+}
+
+const idleKinds = "lifetime, network, utilization or memory"
+
+func (a *app) idleCreate() *cobra.Command {
+	var in client.CreateIdleCheckerInput
+	var kind *string
+	cmd := a.verb("create NAME", "Make an idle checker; bind it to put it in force", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			in.Name = args[0]
+			if err := wholeChecker(&in, kind); err != nil {
+				return err
+			}
+			ic, err := c.CreateIdleChecker(ctx, in)
+			if err != nil {
+				return err
+			}
+			return a.table(ic, func() *output.Table { return idleTable(*ic) })
+		})
+	cmd.Long = `Make an idle checker of a kind:
+  lifetime      a session runs for longer than the timeout
+  network       for the timeout no terminal was open, no command ran and nothing
+                moved on its ports
+  utilization   on average over the timeout it used no more than the thresholds
+  memory        for the timeout its accelerators' memory was no fuller than the
+                thresholds`
+	cmd.Example = `  berth admin idle create unused --kind network --timeout 2h --grace 30m
+  berth admin idle create lazy --kind utilization --timeout 3h --threshold cpu=5,cuda=3`
+	given(cmd, &kind, "kind", "`kind` of checker: "+idleKinds, choice("lifetime", "network", "utilization", "memory"))
+	idleFlags(cmd, &in.IdleTerms)
+	return cmd
+}
+
+// wholeChecker refuses a new checker without a kind and a timeout.
+func wholeChecker(in *client.CreateIdleCheckerInput, kind *string) error {
+	if kind == nil || in.Timeout == nil {
+		return usagef("name its --kind and --timeout")
+	}
+	in.Kind = *kind
+	return nil
+}
+
+func (a *app) idleUpdate() *cobra.Command {
+	var in client.UpdateIdleCheckerInput
+	cmd := a.verb("update CHECKER", "Change an idle checker, at once for all that it binds", count(1, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			if err := changes(in); err != nil {
+				return err
+			}
+			id, err := findIdleCheckerID(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			in.ID = id
+			ic, err := c.UpdateIdleChecker(ctx, in)
+			if err != nil {
+				return err
+			}
+			return a.table(ic, func() *output.Table { return idleTable(*ic) })
+		})
+	givenText(cmd, &in.Name, "name", "another `name`")
+	sets(cmd, "name", "name")
+	idleFlags(cmd, &in.IdleTerms)
+	return cmd
+}
+
+func (a *app) idleDelete() *cobra.Command {
+	return alias(a.onEach("delete CHECKER", "Remove idle checkers", findIdleCheckerID,
+		func(ctx context.Context, c *client.Client, id string) error { return c.DeleteIdleChecker(ctx, id) }), "rm")
+}
+
+// idlePlaceFlags name at most one place.
+type idlePlaceFlags struct{ domain, project, group string }
+
+func (f *idlePlaceFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.domain, "domain", "", "the sessions of a domain, by name or id")
+	flags.StringVar(&f.project, "project", "", "the sessions of a project, by name, domain/name or id")
+	flags.StringVar(&f.group, "group", "", "the sessions on a resource group, by name or id")
+}
+
+func (f *idlePlaceFlags) place(ctx context.Context, c *client.Client) (at client.IdlePlace, err error) {
+	if howMany(f.domain, f.project, f.group) > 1 {
+		return at, usagef("name one of --domain, --project and --group")
+	}
+	if at.Domain, err = findDomainID(ctx, c, f.domain); err != nil {
+		return at, err
+	}
+	if at.Project, err = findProjectID(ctx, c, f.project); err != nil {
+		return at, err
+	}
+	at.ResourceGroup, err = findGroupID(ctx, c, f.group)
+	return at, err
+}
+
+func (a *app) idleBind(bind bool) *cobra.Command {
+	use, short := "bind CHECKER", "Put an idle checker in force: for a domain, a project, a resource group or everything"
+	if !bind {
+		use, short = "unbind CHECKER", "Take an idle checker out of force where it was bound"
+	}
+	var f idlePlaceFlags
+	var everything bool
+	cmd := a.verb(use, short, count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
+		if (howMany(f.domain, f.project, f.group) > 0) == everything {
+			return usagef("name one of --domain, --project, --group and --everything")
+		}
+		id, err := findIdleCheckerID(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		at, err := f.place(ctx, c)
+		if err != nil {
+			return err
+		}
+		do := c.BindIdleChecker
+		if !bind {
+			do = c.UnbindIdleChecker
+		}
+		ic, err := do(ctx, client.BindIdleInput{Checker: id, IdlePlace: at})
+		if err != nil {
+			return err
+		}
+		return a.table(ic, func() *output.Table { return idleTable(*ic) })
+	})
+	f.add(cmd)
+	cmd.Flags().BoolVar(&everything, "everything", false, "all sessions")
+	return cmd
+}
+
+func (a *app) idleDryRun() *cobra.Command {
+	var in client.CreateIdleCheckerInput
+	var kind *string
+	var f idlePlaceFlags
+	cmd := a.verb("dry-run [CHECKER]", "Show what an idle checker would end now, or one to be made", count(0, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			at, err := f.place(ctx, c)
+			if err != nil {
+				return err
+			}
+			id, made := "", &in
+			if len(args) > 0 {
+				if changes(in) == nil || kind != nil {
+					return usagef("name a checker, or with flags one to be made")
+				}
+				made = nil
+				if id, err = findIdleCheckerID(ctx, c, args[0]); err != nil {
+					return err
+				}
+			} else if err := wholeChecker(&in, kind); err != nil {
+				return err
+			}
+			run, err := c.IdleDryRun(ctx, id, made, at)
+			if err != nil {
+				return err
+			}
+			return a.printIdleDryRun(run)
+		})
+	cmd.Example = `  berth admin idle dry-run lazy
+  berth admin idle dry-run --kind network --timeout 1h --group gpu`
+	given(cmd, &kind, "kind", "`kind` of checker: "+idleKinds, choice("lifetime", "network", "utilization", "memory"))
+	idleFlags(cmd, &in.IdleTerms)
+	f.add(cmd)
+	return cmd
+}
+
+func (a *app) printIdleDryRun(run *client.IdleDryRun) error {
+	p := a.print()
+	return p.Print(run, func() error {
+		fmt.Fprintf(a.out, "Would end %d of %d sessions now.", run.Ending, run.Examined)
+		if run.Unknown > 0 {
+			fmt.Fprintf(a.out, " %d were not measured for long enough to tell.", run.Unknown)
+		}
+		if run.Exempt > 0 {
+			fmt.Fprintf(a.out, " %d are exempt.", run.Exempt)
+		}
+		fmt.Fprintln(a.out)
+		if len(run.Sessions) == 0 {
+			return nil
+		}
+		fmt.Fprintln(a.out)
+		t := output.NewTable("SESSION", "OWNER", "ENDS", "WHY").Spare("OWNER")
+		for _, one := range run.Sessions {
+			ends := output.Cell{Text: clock(one.EndsAt)}
+			if one.Now {
+				ends = output.Cell{Text: "now", Color: output.Red}
+			}
+			t.Row(one.Session.Name, one.Session.Owner.Title(), ends, one.Reason)
+		}
+		return p.Write(t)
+	})
+}
+
+func (a *app) idleExempt() *cobra.Command {
+	var off bool
+	cmd := a.onEach("exempt SESSION", "Take sessions out of all idle checks, or with --off back in",
+		func(ctx context.Context, c *client.Client, ref string) (string, error) {
+			s, err := findSession(ctx, c, ref)
+			if err != nil {
+				return "", err
+			}
+			return s.ID, nil
+		},
+		func(ctx context.Context, c *client.Client, id string) error {
+			return c.SetSessionIdleExempt(ctx, id, !off)
+		})
+	cmd.Flags().BoolVar(&off, "off", false, "idle checks look at them again")
+	return cmd
+}
+
+func findIdleChecker(ctx context.Context, c *client.Client, ref string) (*client.IdleChecker, error) {
+	all, err := c.IdleCheckers(ctx, nameOrAll(ref))
+	return pick(ctx, c, "idle checker", ref, all, err, func(ic client.IdleChecker) (id, name string) { return ic.ID, ic.Name })
+}
+
+func findIdleCheckerID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	return idOr(ref, func() (*client.IdleChecker, error) { return findIdleChecker(ctx, c, ref) }, func(ic *client.IdleChecker) string { return ic.ID })
+}
