@@ -37,7 +37,7 @@ func (s *Scheduler) Trial(ctx context.Context) (*Trial, error) {
 // that a session would get.
 func (t *Trial) Run(r plan.Request, groups []uuid.UUID) Outcome {
 	r.SessionID, r.Created = uuid.New(), t.snap.Now
-	group, never := choose(t.snap, groups, r)
+	group, never := choose(t.snap, plan.NewIdle(t.snap).CanEver, groups, r)
 	if len(never) > 0 {
 		return Outcome{Never: never[0].Reason}
 	}

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/scheduler/plan"
@@ -26,84 +28,90 @@ func (s *Scheduler) Choose(ctx context.Context, groups []uuid.UUID, n session.Ne
 		Architecture: n.Architecture, Kernels: slices.Repeat([]plan.KernelRequest{{Slots: n.Slots}}, n.Kernels), Agents: n.Only, Strict: len(n.Only) > 0,
 	}
 	asked := fmt.Sprint(groups, n)
-	age := rosterAge
-	if len(groups) > 1 {
-		age = 0 // an agent that has just left a group must not lead there
-	} else if group, ok := s.roster.known(asked); ok {
-		return group, nil
+	for _, anew := range []bool{false, true} {
+		group, never, err := s.roster.choose(ctx, s, groups, &r, asked, anew)
+		switch {
+		case err != nil:
+			return uuid.Nil, err
+		case group != uuid.Nil:
+			return group, nil
+		case anew && len(never) > 0:
+			return uuid.Nil, problem.Invalid(never[0].Field, "%s", never[0].Reason).WithLimit(never[0].Limit)
+		}
 	}
-	snap, err := s.roster.get(ctx, s, age)
-	if err != nil {
-		return uuid.Nil, err
-	}
-	if group, never := choose(snap, groups, r); len(never) == 0 && peopled(snap, group) {
-		s.roster.note(snap, asked, group)
-		return group, nil
-	}
-	if snap, err = s.roster.get(ctx, s, 0); err != nil {
-		return uuid.Nil, err
-	}
-	group, never := choose(snap, groups, r)
-	if len(never) > 0 {
-		return uuid.Nil, problem.Invalid(never[0].Field, "%s", never[0].Reason).WithLimit(never[0].Limit)
-	}
-	return group, nil
+	return groups[0], nil
 }
 
-// rosterAge is how old the agents may be that a request is compared with. Those
-// that may have joined meanwhile are looked for before anything is refused.
-const rosterAge = 2 * time.Second
+// rosterAge is how long the agents are believed to be as they were read but for
+// what events say. Before anything is refused they are read anew.
+const rosterAge = 30 * time.Second
 
-// roster is the agents as they were a moment ago, for requests that only ask
+// roster is the agents as every manager knows them, for requests that only ask
 // what they could ever get.
 type roster struct {
 	mu   sync.Mutex
+	news *event.Gathering
 	snap *plan.Snapshot
+	idle *plan.Idle
 	read time.Time
 	fits map[string]uuid.UUID // what was found to fit, by request
 }
 
-// known returns the group that was found for the same request a moment ago.
-func (r *roster) known(asked string) (uuid.UUID, bool) {
+// choose finds the group for a request: none where it is refused by all with
+// agents, or where no group has any.
+func (r *roster) choose(ctx context.Context, s *Scheduler, groups []uuid.UUID, req *plan.Request, asked string, anew bool) (uuid.UUID, []plan.Impossible, error) {
+	at := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if time.Since(r.read) >= rosterAge {
-		return uuid.Nil, false
+	if err := r.refresh(ctx, s, anew && r.read.Before(at)); err != nil {
+		return uuid.Nil, nil, err
 	}
-	group, ok := r.fits[asked]
-	return group, ok
+	if group, ok := r.fits[asked]; ok {
+		return group, nil, nil
+	}
+	group, never := choose(r.snap, r.idle.CanEver, groups, *req)
+	if len(never) > 0 || !peopled(r.snap, group) {
+		return uuid.Nil, never, nil
+	}
+	r.fits[asked] = group
+	return group, nil, nil
 }
 
-// note remembers what was found among the agents of snap.
-func (r *roster) note(snap *plan.Snapshot, asked string, group uuid.UUID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.snap == snap {
-		r.fits[asked] = group
+// refresh takes over what has changed, or reads all.
+func (r *roster) refresh(ctx context.Context, s *Scheduler, anew bool) error {
+	if r.news == nil {
+		r.news = s.bus.Gather(context.WithoutCancel(ctx), []event.Topic{event.Agent, event.Pending}, by, event.BySamples)
 	}
-}
-
-// get returns agents not older than age. Who comes while they are read waits
-// for that, rather than reading too.
-func (r *roster) get(ctx context.Context, s *Scheduler, age time.Duration) (*plan.Snapshot, error) {
-	asked := time.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.snap != nil && asked.Sub(r.read) < age {
-		return r.snap, nil
+	begun, news := time.Now(), r.news.Take()
+	var changed []uuid.UUID
+	whole := anew || news.Lagged || r.snap == nil || begun.Sub(r.read) >= rosterAge
+	if !whole && len(news.Changed) == 0 {
+		return nil
 	}
-	begun, snap := time.Now(), &plan.Snapshot{}
+	if !whole {
+		changed = slices.Collect(maps.Keys(news.Changed[event.Agent]))
+	}
+	snap, before := &plan.Snapshot{}, r.snap
+	r.snap = nil // until all of this has worked
 	if err := s.readSplits(ctx, snap); err != nil {
-		return nil, fmt.Errorf("read resource groups: %w", err)
-	}
-	if err := s.readAgents(ctx, snap); err != nil {
-		return nil, fmt.Errorf("read agents: %w", err)
+		return fmt.Errorf("read resource groups: %w", err)
 	}
 	if err := s.readSlotTypes(ctx, snap); err != nil {
-		return nil, fmt.Errorf("read slot types: %w", err)
+		return fmt.Errorf("read slot types: %w", err)
 	}
-	r.snap, r.read, r.fits = snap, begun, map[string]uuid.UUID{}
-	return snap, nil
+	if !whole {
+		snap.Agents = slices.DeleteFunc(slices.Clone(before.Agents), func(a plan.Agent) bool { return slices.Contains(changed, a.ID) })
+	}
+	if whole || len(changed) > 0 {
+		if err := s.readAgents(ctx, snap, changed...); err != nil {
+			return fmt.Errorf("read agents: %w", err)
+		}
+	}
+	if whole {
+		r.read = begun
+	}
+	r.snap, r.idle, r.fits = snap, plan.NewIdle(snap), map[string]uuid.UUID{}
+	return nil
 }
 
 // readSplits reads what matters of groups for what their agents could ever give.
@@ -120,10 +128,11 @@ func peopled(snap *plan.Snapshot, group uuid.UUID) bool {
 	return slices.ContainsFunc(snap.Agents, func(a plan.Agent) bool { return a.Group == group })
 }
 
-func choose(snap *plan.Snapshot, groups []uuid.UUID, r plan.Request) (group uuid.UUID, refused []plan.Impossible) {
+// choose finds the first group with agents that could ever serve a request.
+func choose(snap *plan.Snapshot, ever func(*plan.Request) []plan.Impossible, groups []uuid.UUID, r plan.Request) (group uuid.UUID, refused []plan.Impossible) {
 	for _, g := range groups {
 		r.Group = g
-		never := plan.CanEver(snap, &r)
+		never := ever(&r)
 		switch {
 		case len(never) > 0 && refused == nil:
 			refused = never

@@ -88,14 +88,7 @@ func (p *Planner) Decide(s *Snapshot, c Change) []Decision {
 
 // strange tells whether a change has slots that the cluster never had.
 func (p *Planner) strange(s *Snapshot, c Change) bool {
-	unknown := func(slots resource.Slots) bool {
-		for name := range slots {
-			if _, known := p.q.c.number[name]; !known {
-				return true
-			}
-		}
-		return false
-	}
+	unknown := func(slots resource.Slots) bool { return !p.q.c.numbers(slots) }
 	for i := range c.New {
 		if slices.ContainsFunc(c.New[i].Kernels, func(k KernelRequest) bool { return unknown(k.Slots) }) {
 			return true

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/berthhq/berth/internal/resource"
 )
 
@@ -21,10 +23,60 @@ type Impossible struct {
 // rather than left waiting. Devices count as healthy and agents as schedulable:
 // they may be so again. In a group without agents only slots that nobody knows
 // are refused.
-func CanEver(s *Snapshot, r *Request) []Impossible {
-	idle, known := idleGroup(s, r)
-	c := newCluster(idle)
-	v := &verdict{c: c, known: known, request: r}
+func CanEver(s *Snapshot, r *Request) []Impossible { return NewIdle(s).CanEver(r) }
+
+// Idle is a cluster as if all was well and nothing ran there. It answers CanEver
+// for any number of requests, one after the other.
+type Idle struct {
+	s      *Snapshot
+	known  map[string]bool
+	groups map[uuid.UUID]*cluster
+}
+
+// NewIdle returns the Idle of a snapshot, which must not change any more.
+func NewIdle(s *Snapshot) *Idle {
+	known := map[string]bool{resource.CPU: true, resource.Mem: true}
+	for _, t := range s.SlotTypes {
+		known[t.Name] = true
+	}
+	for i := range s.Agents {
+		for _, d := range s.Agents[i].Devices {
+			for name := range d.Capacity {
+				known[name] = true
+			}
+		}
+	}
+	return &Idle{s, known, map[uuid.UUID]*cluster{}}
+}
+
+// of is the request's group. It is made once for all that may run on any agent
+// and ask for slots that were asked for before.
+func (i *Idle) of(r *Request) *cluster {
+	c := i.groups[r.Group]
+	if c != nil && !r.Strict && !slices.ContainsFunc(r.Kernels, func(k KernelRequest) bool { return !c.numbers(k.Slots) }) {
+		return c
+	}
+	c = newCluster(idleGroup(i.s, r))
+	if !r.Strict {
+		i.groups[r.Group] = c
+	}
+	return c
+}
+
+// numbers tells whether all the slots have numbers.
+func (c *cluster) numbers(slots resource.Slots) bool {
+	for name := range slots {
+		if _, ok := c.number[name]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// CanEver is the function of that name.
+func (i *Idle) CanEver(r *Request) []Impossible {
+	c := i.of(r)
+	v := &verdict{c: c, known: i.known, request: r}
 	for i := range r.Kernels {
 		v.slots(r.Kernels[i].Slots)
 	}
@@ -46,26 +98,21 @@ type verdict struct {
 }
 
 // idleGroup is the request's group as if all was well and nothing ran there.
-func idleGroup(s *Snapshot, r *Request) (*Snapshot, map[string]bool) {
-	known := map[string]bool{resource.CPU: true, resource.Mem: true}
-	for _, t := range s.SlotTypes {
-		known[t.Name] = true
-	}
+func idleGroup(s *Snapshot, r *Request) *Snapshot {
 	out := &Snapshot{Groups: s.Groups, SlotTypes: s.SlotTypes, Pending: []Request{*r}}
 	for _, a := range s.Agents {
+		if a.Group != r.Group || r.barred(a.ID) {
+			continue
+		}
 		devices := make([]Device, len(a.Devices))
 		for i, d := range a.Devices {
 			d.Healthy, d.Used = true, nil
 			devices[i] = d
-			for name := range d.Capacity {
-				known[name] = true
-			}
 		}
-		if a.Devices = devices; a.Group == r.Group && !r.barred(a.ID) {
-			out.Agents = append(out.Agents, a)
-		}
+		a.Devices = devices
+		out.Agents = append(out.Agents, a)
 	}
-	return out, known
+	return out
 }
 
 func (v *verdict) add(i Impossible) {
