@@ -212,10 +212,23 @@ func (p *arrangement) each(g, k, from int, far int64) {
 	}
 }
 
+// tooFar outweighs all that devices can be from each other.
+const tooFar = 1 << 40
+
+// between is how far two devices are from each other, and more where that is more
+// than the group allows.
+func (p *arrangement) between(x, y int) int64 {
+	far := int64(p.near.between(x, y))
+	if limit := p.agent.limit; limit > 0 && far > int64(limit) {
+		far += tooFar
+	}
+	return far
+}
+
 // toPicked is how far a device is from all that are picked.
 func (p *arrangement) toPicked(d int) (sum int64) {
 	for _, x := range p.picked {
-		sum += int64(p.near.between(x, d))
+		sum += p.between(x, d)
 	}
 	return sum
 }
@@ -256,7 +269,7 @@ func (p *arrangement) around(group, seed int) {
 	add := func(g, d int) {
 		sets[g] = append(sets[g], d)
 		for i := range far {
-			far[i] += int64(p.near.between(d, i))
+			far[i] += p.between(d, i)
 		}
 	}
 	add(group, seed)

@@ -42,6 +42,9 @@ func hostOf(a *Agent) uint64 {
 func (c *cluster) identify(a *agent) {
 	a.host = hostOf(a.src)
 	a.key = a.host
+	if a.limit > 0 {
+		a.key += c.topologyOf(a).sum()
+	}
 	for i := range a.devices {
 		d := &a.devices[i]
 		for s := range c.slots {
@@ -51,11 +54,14 @@ func (c *cluster) identify(a *agent) {
 			d.kind++
 		}
 		d.kind = mix(d.kind + d.role())
+		if a.limit > 0 {
+			d.salt = mix(uint64(i + 1))
+		}
 		if d.pool == nil {
-			a.key += mix(d.key)
+			a.key += mix(d.key + d.salt)
 			continue
 		}
-		d.pool.key += mix(d.key)
+		d.pool.key += mix(d.key + d.salt)
 		d.pool.charge(d, 1)
 	}
 	for _, p := range a.pools {
@@ -88,21 +94,21 @@ func (c *cluster) swap(a *agent, d *device, used []int64) {
 // that share hardware go in together, so that it counts which of them are in use.
 func (a *agent) drop(d *device) {
 	if d.pool == nil {
-		a.key -= mix(d.key)
+		a.key -= mix(d.key + d.salt)
 		return
 	}
 	a.key -= mix(d.pool.key)
-	d.pool.key -= mix(d.key)
+	d.pool.key -= mix(d.key + d.salt)
 	d.pool.charge(d, -1)
 }
 
 func (a *agent) add(d *device) {
 	if d.pool == nil {
-		a.key += mix(d.key)
+		a.key += mix(d.key + d.salt)
 		return
 	}
 	d.pool.charge(d, 1)
-	d.pool.key += mix(d.key)
+	d.pool.key += mix(d.key + d.salt)
 	a.key += mix(d.pool.key)
 }
 

@@ -64,6 +64,7 @@ type agent struct {
 	families []string  // of its accelerators
 	held     bool      // for the head of the queue
 	split    Split     // as its group says
+	limit    int32     // how far apart a kernel's devices may be, 0: as they like
 	flat     bool      // nothing is known of how its devices lie
 	near     *topology // made when it is first needed
 	pools    []*pool   // of what its devices share
@@ -84,6 +85,7 @@ type device struct {
 	family   string
 	kind     uint64 // what it is
 	key      uint64 // and the state it is in
+	salt     uint64 // tells it from others in this state, where that matters
 	usable   bool
 	capacity []int64
 	used     []int64
@@ -95,9 +97,9 @@ func newCluster(s *Snapshot) *cluster {
 	c := &cluster{}
 	c.numberSlots(s)
 	c.typeSlots(s.SlotTypes)
-	splits := map[uuid.UUID]Split{}
+	groups := map[uuid.UUID]*Group{}
 	for i := range s.Groups {
-		splits[s.Groups[i].ID] = s.Groups[i].Split
+		groups[s.Groups[i].ID] = &s.Groups[i]
 	}
 	devices := 0
 	for i := range s.Agents {
@@ -115,7 +117,7 @@ func newCluster(s *Snapshot) *cluster {
 	for i := range s.Agents {
 		src := &s.Agents[i]
 		a := agent{
-			src: src, last: src.LastUsed, class: -1, split: splits[src.Group], flat: flat(src),
+			src: src, last: src.LastUsed, class: -1, flat: flat(src),
 			offer: next(), most: next(), free: next(), best: next(),
 		}
 		begin := len(all)
@@ -123,6 +125,9 @@ func newCluster(s *Snapshot) *cluster {
 			all = append(all, c.device(&src.Devices[j], next(), next()))
 		}
 		a.devices = all[begin:len(all):len(all)]
+		if g := groups[src.Group]; g != nil {
+			a.split, a.limit = g.Split, g.Topology.limit()
+		}
 		a.share()
 		c.sum(&a)
 		c.identify(&a)

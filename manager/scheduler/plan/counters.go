@@ -244,12 +244,7 @@ func (c *cluster) crowded(a int, s *shape) int {
 	if c.agents[a].pools == nil {
 		return -1
 	}
-	mark := len(c.taken)
-	fits := func() bool {
-		ok := c.takeSteps(a, s.steps, 0)
-		c.rollback(mark)
-		return ok
-	}
+	fits := func() bool { return c.hasRoom(a, s.steps) }
 	if fits() || !c.apart(a, fits) {
 		return -1
 	}

@@ -126,6 +126,13 @@ func (c *cluster) fitFrom(a int, steps []step, pick uint64) bool {
 	return true
 }
 
+// hasRoom tells whether an agent has the steps, and takes nothing.
+func (c *cluster) hasRoom(a int, steps []step) bool {
+	mark := len(c.taken)
+	defer func() { c.rollback(mark) }()
+	return c.takeSteps(a, steps, 0)
+}
+
 // takeSteps leaves what it took in the journal even when a step fails.
 func (c *cluster) takeSteps(a int, steps []step, pick uint64) bool {
 	mark := len(c.taken)
@@ -141,10 +148,10 @@ func (c *cluster) takeSteps(a int, steps []step, pick uint64) bool {
 			pick = 0
 		}
 		if !ok {
-			return c.agents[a].pools != nil && c.search(a, steps, mark)
+			return c.searches(a) && c.search(a, steps, mark)
 		}
 	}
-	return true
+	return c.near(a, steps, mark) || c.search(a, steps, mark)
 }
 
 // takePooled prefers one device that has all of it.

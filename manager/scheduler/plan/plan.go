@@ -59,6 +59,7 @@ type Group struct {
 	HoldAfter time.Duration
 	Strategy  Strategy // StrategyPack when empty
 	Split     Split    // SplitFill when empty
+	Topology  Topology // TopologyPrefer when empty
 	Order     Order
 	Sharing   Sharing
 	// Preemption is nil where no session is ended for another.

@@ -215,12 +215,19 @@ func (v *verdict) whole() {
 }
 
 // apart names the rule that keeps the slots of a kernel from fitting, where it is
-// one: that of the group about parts of devices, or what partitions share.
+// one: what partitions share, or those of the group about parts of devices and how
+// near they are.
 func (v *verdict) apart(hosts []int, steps []step, out Impossible) Impossible {
 	if slices.ContainsFunc(hosts, func(a int) bool {
 		return v.c.apart(a, func() bool { return v.fits(a, steps) })
 	}) {
 		out.Reason = "No agent of the resource group has partitions for all of it together: they share hardware."
+		return out
+	}
+	if slices.ContainsFunc(hosts, func(a int) bool {
+		return v.c.anywhere(a, func() bool { return v.fits(a, steps) })
+	}) {
+		out.Reason = "No agent of the resource group has devices for all of it that are as near to each other as the group wants them."
 		return out
 	}
 	if !slices.ContainsFunc(hosts, func(a int) bool { return v.filled(a, steps) }) {

@@ -22,6 +22,7 @@ const (
 	checkCPU          = "cpu"
 	checkMem          = "mem"
 	checkCounters     = "counters" // partitions that share hardware with others in use
+	checkTopology     = "topology" // devices too far from each other
 	checkTotal        = "slot_total"
 	checkContiguity   = "slot_contiguity"
 	checkReserved     = "reserved" // room, but held for the head of the queue
@@ -29,7 +30,7 @@ const (
 
 var checkOrder = []string{
 	checkAsked, checkSchedulable, checkArchitecture, checkVolume, checkTogether, checkMissing,
-	checkCPU, checkMem, checkCounters, checkTotal, checkContiguity, checkReserved,
+	checkCPU, checkMem, checkCounters, checkTopology, checkTotal, checkContiguity, checkReserved,
 }
 
 // reasons say why a request has no room.
@@ -125,6 +126,9 @@ func (q *queue) obstacle(i int, s *shape) (check string, slot int) {
 	if slot := q.c.crowded(i, s); slot >= 0 {
 		return checkCounters, slot
 	}
+	if q.c.scattered(i, s) {
+		return checkTopology, s.steps[len(s.steps)-1].slot
+	}
 	for _, n := range s.needs {
 		if a.free[n.slot] < n.amount {
 			return checkTotal, n.slot
@@ -215,6 +219,8 @@ func saying(d report.DroppedAgents) string {
 		return "without " + d.Slot
 	case checkCounters:
 		return "with " + d.Slot + " only on hardware in use by others"
+	case checkTopology:
+		return "with " + d.Slot + " only far from each other"
 	case checkContiguity:
 		return "with " + d.Slot + " only in pieces"
 	case checkReserved:

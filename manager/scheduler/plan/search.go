@@ -8,11 +8,13 @@ import "slices"
 const maxSearch = 4096
 
 // search looks for devices for all steps, where taking the next best for each
-// failed: of devices that share hardware, one may be in the way of others.
+// failed: of devices that share hardware one may be in the way of others, and those
+// that are tight may be far from each other.
 type search struct {
 	c     *cluster
 	agent int
 	steps []step
+	mark  int
 	seen  map[searched]bool
 }
 
@@ -23,9 +25,12 @@ type searched struct {
 	key        uint64
 }
 
+// searches tells whether a search may find what the next best has not.
+func (c *cluster) searches(a int) bool { return c.agents[a].pools != nil || c.agents[a].limit > 0 }
+
 func (c *cluster) search(a int, steps []step, mark int) bool {
 	c.rollback(mark)
-	s := &search{c: c, agent: a, steps: steps, seen: map[searched]bool{}}
+	s := &search{c: c, agent: a, steps: steps, mark: mark, seen: map[searched]bool{}}
 	return s.from(-1, 0, 0)
 }
 
@@ -36,7 +41,7 @@ func (s *search) from(i int, left, mate int64) bool {
 	}
 	if left == 0 {
 		if i++; i == len(s.steps) {
-			return true
+			return s.c.near(s.agent, s.steps, s.mark)
 		}
 		left, mate = s.steps[i].amount, s.steps[i].mate.amount
 	}

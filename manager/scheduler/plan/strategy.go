@@ -88,7 +88,7 @@ const maxNearest = 16
 // nearest is the agent, of the first in the class of one, whose devices for a
 // kernel are nearest to each other.
 func (q *queue) nearest(s *shape, first int, may func(*agent) bool) int {
-	if q.c.agents[first].flat {
+	if a := &q.c.agents[first]; a.flat || a.limit > 0 { // the class is of one lie
 		return first
 	}
 	best, least := first, q.spread(s, first)

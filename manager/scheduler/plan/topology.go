@@ -17,10 +17,10 @@ import (
 //	8   the same machine
 //
 // and, far below that, the distance that the plugin gives and the bandwidth that
-// is missing to the fastest link of the agent. All of it is a preference: where
-// devices lie never keeps a kernel from starting, and changes neither the agent
-// that the strategy chooses nor the state that this is left in, for only devices
-// in the same state change places.
+// is missing to the fastest link of the agent. Unless its group says otherwise all
+// of it is a preference: where devices lie never keeps a kernel from starting, and
+// changes neither the agent that the strategy chooses nor the state that this is
+// left in, for only devices in the same state change places.
 type topology struct {
 	n       int     // devices of the agent
 	far     []int32 // n x n
@@ -36,6 +36,65 @@ const (
 	farOfLink = longest<<3 + slowest
 	farthest  = 8*farStep + farOfLink
 )
+
+// Topology is how near to each other a group wants the devices of a kernel. What
+// is nearer than it asks for is as good: two on different NUMA nodes that have a
+// link of their own are near enough for all.
+type Topology string
+
+// The topologies.
+const (
+	TopologyPrefer Topology = "prefer" // as near as can be; the default
+	TopologyNode   Topology = "node"   // never farther than one NUMA node
+	TopologyRoot   Topology = "root"   // never farther than one PCIe root
+	TopologyLinked Topology = "linked" // never without a link of their own, or a common device
+)
+
+// limit is the most that a pair may cost, 0: anything.
+func (t Topology) limit() int32 {
+	switch t {
+	case TopologyNode:
+		return 4*farStep + farOfLink
+	case TopologyRoot:
+		return 2*farStep + farOfLink
+	case TopologyLinked:
+		return farOfLink
+	}
+	return 0
+}
+
+// near tells whether what was taken since mark is as near to each other as the
+// agent's group wants it, after devices in the same state have changed places.
+func (c *cluster) near(a int, steps []step, mark int) bool {
+	if c.agents[a].limit == 0 {
+		return true
+	}
+	taken := slices.Clone(c.taken[mark:])
+	if c.arrange(a, steps, mark) < tooFar {
+		return true
+	}
+	c.rollback(mark)
+	for _, t := range taken {
+		c.take(t.agent, t.device, t.slot, t.amount)
+	}
+	return false
+}
+
+// anywhere does what it is told to as if an agent's devices were near enough.
+func (c *cluster) anywhere(a int, do func() bool) bool {
+	agent := &c.agents[a]
+	limit := agent.limit
+	agent.limit = 0
+	defer func() { agent.limit = limit }()
+	return do()
+}
+
+// scattered tells whether a kernel has no room on an agent only because devices
+// are too far from each other.
+func (c *cluster) scattered(a int, s *shape) bool {
+	fits := func() bool { return c.hasRoom(a, s.steps) }
+	return c.agents[a].limit > 0 && !fits() && c.anywhere(a, fits)
+}
 
 // flat tells whether nothing is known that would make a device nearer than
 // another.
@@ -93,6 +152,14 @@ func newTopology(a *agent) *topology {
 		}
 	}
 	return t
+}
+
+// sum tells topologies apart.
+func (t *topology) sum() (sum uint64) {
+	for i, far := range t.far {
+		sum = mix(sum + uint64(far)<<32 + uint64(i))
+	}
+	return sum
 }
 
 func (t *topology) between(i, j int) int32   { return t.far[i*t.n+j] }
