@@ -313,6 +313,7 @@ var checkWords = map[string]string{
 	"cpu":             "too few cores free",
 	"mem":             "too little memory free",
 	"counters":        "%s only on hardware that others use",
+	"topology":        "enough %s free, but too far from each other",
 	"slot_total":      "too little %s free",
 	"slot_contiguity": "enough %s free, but in pieces on several devices",
 	"reserved":        "room, but held for a session that has waited longer",
