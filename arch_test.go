@@ -58,6 +58,7 @@ var rules = []rule{
 	{"manager/vfolder", downhill("manager/vfolder", "manager/policy"), "services import siblings only downhill"},
 	{"manager/session", downhill("manager/session", "manager/policy"), "services import siblings only downhill"},
 	{"manager/scheduler", downhill("manager/scheduler", "manager/session", "manager/policy", "manager/stats"), "services import siblings only downhill"},
+	{"manager/occupancy", downhill("manager/occupancy"), "services import siblings only downhill"},
 	{"manager/preset", downhill("manager/preset", "manager/scheduler"), "services import siblings only downhill"},
 	{"manager/idle", downhill("manager/idle", "manager/session", "manager/policy"), "services import siblings only downhill"},
 	{"manager/attach", downhill("manager/attach", "manager/session", "manager/idle", "manager/audit"), "services import siblings only downhill"},

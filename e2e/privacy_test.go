@@ -145,7 +145,7 @@ func TestMonitor(t *testing.T) {
 		"terminate":       func() error { _, err := m.TerminateSession(t.Context(), s.ID, true); return err },
 		"rename a folder": func() error { _, err := m.RenameFolder(t.Context(), f.ID, "moved"); return err },
 		"delete a folder": func() error { _, err := m.DeleteFolder(t.Context(), f.ID); return err },
-		"cordon":          func() error { _, err := m.SetSchedulable(t.Context(), agentID(t, m), false); return err },
+		"cordon":          func() error { _, err := m.Cordon(t.Context(), agentID(t, m), ""); return err },
 		"a token to join": func() error { _, err := m.CreateJoinToken(t.Context(), "agent"); return err },
 		"promote oneself": func() error {
 			_, err := m.UpdateUser(t.Context(), client.UpdateUserInput{ID: m.ID, Role: "superadmin"})

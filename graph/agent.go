@@ -5,6 +5,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/manager/agents"
+	"github.com/berthhq/berth/manager/occupancy"
 )
 
 func (r agentResolver) SessionsLeft(ctx context.Context, a *ent.Agent) (int, error) {
@@ -29,4 +30,12 @@ func (r mutationResolver) UndrainAgent(ctx context.Context, input agents.Undrain
 
 func (r mutationResolver) RemoveAgent(ctx context.Context, input agents.RemoveAgentInput) (*agents.AgentPayload, error) {
 	return r.Agents.RemoveAgent(ctx, input)
+}
+
+func (r queryResolver) OccupancyAudit(ctx context.Context) (*occupancy.Audit, error) {
+	return r.Occupancy.Look(ctx)
+}
+
+func (r mutationResolver) AuditOccupancy(ctx context.Context) (*occupancy.AuditPayload, error) {
+	return r.Occupancy.AuditOccupancy(ctx)
 }

@@ -50,6 +50,7 @@ var matrix = map[string]cell{
 	"removeAgent": func(f *fixture) vars {
 		return vars{"id": f.agent(func(a *ent.AgentCreate) { a.SetStatus(agent.StatusLost) })}
 	},
+	"auditOccupancy":  func(*fixture) vars { return nil },
 	"createJoinToken": func(f *fixture) vars { return vars{"role": "agent"} },
 	"createRegistry":  func(f *fixture) vars { return vars{"name": f.name(), "host": f.name() + ".example.org"} },
 	"scanRegistry": func(f *fixture) vars {
@@ -72,10 +73,10 @@ var matrix = map[string]cell{
 	"deleteSessionGroup": func(f *fixture) vars {
 		return vars{"id": f.Client.SessionGroup.Create().SetName(f.name()).SetPlacement("spread").SetDomain(f.domain).SetProject(f.project).SetOwner(f.owner).SaveX(f.System(f.t)).ID}
 	},
-	"renameSession":    func(f *fixture) vars { return vars{"id": f.session(), "name": f.name() + "y"} },
-	"createVfolder":    func(f *fixture) vars { return vars{"name": f.name(), "project": f.project.ID, "volume": f.volume().ID} },
-	"renameVfolder":    func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "y"} },
-	"deleteVfolder":    func(f *fixture) vars { return vars{"id": f.folder()} },
+	"renameSession": func(f *fixture) vars { return vars{"id": f.session(), "name": f.name() + "y"} },
+	"createVfolder": func(f *fixture) vars { return vars{"name": f.name(), "project": f.project.ID, "volume": f.volume().ID} },
+	"renameVfolder": func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "y"} },
+	"deleteVfolder": func(f *fixture) vars { return vars{"id": f.folder()} },
 	"createUpload": func(f *fixture) vars {
 		return vars{"vfolder": f.folder(), "files": []vars{{"path": "a", "size": 1}}}
 	},

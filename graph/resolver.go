@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/preset"
@@ -34,6 +35,7 @@ type Resolver struct {
 	Client    *ent.Client
 	Bus       *event.Bus
 	Agents    *agents.Service
+	Occupancy *occupancy.Service
 	Audit     *audit.Service
 	Auth      *auth.Service
 	Identity  *identity.Service

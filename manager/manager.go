@@ -37,6 +37,7 @@ import (
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/preset"
@@ -80,6 +81,7 @@ type Manager struct {
 	providers *oidc.Service
 	signups   *signup.Service
 	scheduler *scheduler.Scheduler
+	occupancy *occupancy.Service
 	idle      *idle.Service
 	graph     *graph.Resolver
 
@@ -152,6 +154,11 @@ func (m *Manager) wire() error {
 	})
 	m.stats.Sampled = m.idle.Sampled
 	advisor := scheduler.NewAdvisor(m.scheduler, m.client, m.sessions)
+	audits := occupancy.Config{Client: m.client, Bus: m.bus, Agents: m.agents, Sessions: m.sessions, Fence: session.Fence, Logger: m.log}
+	if m.cfg.Registry != nil {
+		audits.Registry = m.cfg.Registry
+	}
+	m.occupancy = occupancy.New(audits)
 	if err := m.wirePeople(); err != nil {
 		return err
 	}
@@ -159,7 +166,7 @@ func (m *Manager) wire() error {
 		CA: m.ca, Join: m.agents.Join, Managers: managers, OnPeer: m.peer, Logger: m.log,
 	})
 	m.graph = &graph.Resolver{
-		Client: m.client, Bus: m.bus, Agents: m.agents, Audit: m.audit, Auth: m.auth, Identity: m.identity, Tasks: m.tasks, Images: m.images,
+		Client: m.client, Bus: m.bus, Agents: m.agents, Occupancy: m.occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity, Tasks: m.tasks, Images: m.images,
 		Providers: m.providers, SignUps: m.signups,
 		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, Presets: m.presets, Advisor: advisor, Scheduler: m.scheduler, Idle: m.idle,
 		Version: m.cfg.Version, Logger: m.log,
@@ -301,6 +308,7 @@ func (m *Manager) lead(ctx context.Context, epoch int64) error {
 		func() { m.agents.Lead(ctx, epoch, m.sessions) },
 		func() { m.sessions.Lead(ctx, epoch) },
 		func() { m.scheduler.Lead(ctx, epoch) },
+		func() { m.occupancy.Lead(ctx, epoch) },
 		func() { m.idle.Lead(ctx, epoch) },
 		func() { m.folders.Lead(ctx) },
 		func() { m.tasks.Lead(ctx, epoch) },

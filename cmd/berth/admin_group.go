@@ -70,6 +70,9 @@ func (a *app) groupShow() *cobra.Command {
 			s.fact("Split", g.Split)
 			s.fact("Half-life", output.Duration(time.Duration(g.HalfLife)*time.Second))
 			s.fact("Lookback", output.Duration(time.Duration(g.Lookback)*time.Second))
+			s.fact("Attempts", strconv.Itoa(g.MaxAttempts))
+			s.fact("Waiting", waitingText(g.PendingTimeout))
+			s.fact("Lost agents", lostText(g.LostPolicy, g.LostAfter))
 			s.fact("Agents", strconv.Itoa(g.Agents.TotalCount))
 			if g.Public {
 				s.fact("Open to", "everybody")
@@ -144,6 +147,37 @@ func groupOptions(cmd *cobra.Command, o *client.GroupOptions) {
 	given(cmd, &o.HalfLife, "half-life", "the `while` after which usage counts half for fair share, such as 7d", parseSeconds)
 	sets(cmd, "half-life", "halfLife")
 	given(cmd, &o.Lookback, "lookback", "the `while` after which fair share forgets usage, such as 28d", parseSeconds)
+	givenText(cmd, &o.LostPolicy, "lost-policy", "what becomes of sessions that run on a lost agent: they `wait`, fail or reschedule")
+	sets(cmd, "lost-policy", "lostPolicy")
+	given(cmd, &o.LostAfter, "lost-after", "the `while` from the loss of an agent to that, such as 5m", parseSeconds)
+	sets(cmd, "lost-after", "lostAfter")
+	given(cmd, &o.MaxAttempts, "max-attempts", "how `often` in a row a session may fail to start before it is given up", strconv.Atoi)
+	sets(cmd, "max-attempts", "maxAttempts")
+	given(cmd, &o.PendingTimeout, "pending-timeout", "the `while` that a session may wait from when it could first start; never lets it wait for ever", func(text string) (int, error) {
+		if text == "never" {
+			return 0, nil
+		}
+		return parseSeconds(text)
+	})
+	sets(cmd, "pending-timeout", "pendingTimeout")
+}
+
+func waitingText(most int) string {
+	if most == 0 {
+		return "for ever"
+	}
+	return "at most " + seconds(most)
+}
+
+// lostText says what becomes of sessions on lost agents.
+func lostText(policy string, after int) string {
+	switch policy {
+	case "fail":
+		return "sessions fail after " + seconds(after)
+	case "reschedule":
+		return "sessions start anew elsewhere after " + seconds(after)
+	}
+	return "sessions wait"
 }
 
 func holdText(seconds int) string {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/berthhq/berth/cmd/berth/output"
@@ -12,9 +13,8 @@ import (
 
 func (a *app) agentCommand() *cobra.Command {
 	return group("agent", "Look at worker machines, open, close or move them", a.agentList(), a.agentShow(),
-		a.agentSchedulable("cordon", "Let nothing new start on agents", false),
-		a.agentSchedulable("uncordon", "Let sessions start on agents again", true),
-		a.agentMove(), a.agentJoin())
+		a.agentCordon(), a.agentUncordon(), a.agentDrain(), a.agentUndrain(),
+		a.agentMove(), a.agentRemove(), a.agentJoin())
 }
 
 func (a *app) agentList() *cobra.Command {
@@ -33,9 +33,9 @@ func (a *app) agentList() *cobra.Command {
 				return err
 			}
 			return a.table(list, func() *output.Table {
-				t := output.NewTable("NAME", "STATUS", "GROUP", "HELD", "VERSION", "SEEN")
+				t := output.NewTable("NAME", "STATUS", "GROUP", "SESSIONS", "HELD", "VERSION", "SEEN")
 				for _, g := range list {
-					t.Row(g.Name, agentStatus(g), g.ResourceGroup.Name, output.Used(g.Occupied, g.Capacity),
+					t.Row(g.Name, a.agentStatus(g), g.ResourceGroup.Name, strconv.Itoa(g.SessionsLeft), output.Used(g.Occupied, g.Capacity),
 						g.Version, output.Age(a.now(), g.LastSeenAt)+" ago")
 				}
 				return t
@@ -44,14 +44,27 @@ func (a *app) agentList() *cobra.Command {
 	}
 }
 
-func agentStatus(g client.Agent) output.Cell {
+func (a *app) agentStatus(g client.Agent) output.Cell {
 	c := output.Cell{Text: g.Status, Color: output.Green}
 	if g.Status != "alive" {
 		c.Color = output.Red
 	}
-	if !g.Schedulable {
+	if g.Schedulable {
+		return c
+	}
+	c.Color = output.Yellow
+	switch {
+	case g.Drained:
+		c.Text += ", drained"
+	case g.DrainDeadline != nil && g.DrainDeadline.After(a.now()):
+		c.Text += ", draining for " + output.Duration(g.DrainDeadline.Sub(a.now()))
+	case g.DrainDeadline != nil:
+		c.Text += ", draining"
+	default:
 		c.Text += ", cordoned"
-		c.Color = output.Yellow
+	}
+	if g.CordonReason != "" {
+		c.Text += ": " + g.CordonReason
 	}
 	return c
 }
@@ -84,7 +97,14 @@ func (a *app) describeAgent(p output.Printer, g *client.AgentDetail) error {
 	s := sheet{a.out}
 	s.fact("Name", g.Name)
 	s.fact("ID", g.ID)
-	s.fact("Status", agentStatus(g.Agent).Text)
+	s.fact("Status", a.agentStatus(g.Agent).Text)
+	if g.DrainDeadline != nil {
+		s.fact("Drain", fmt.Sprintf("%s %s", *g.DrainAction, a.moment(g.DrainDeadline)))
+	}
+	if g.LostAt != nil {
+		s.fact("Lost", a.moment(g.LostAt))
+	}
+	s.fact("Sessions", strconv.Itoa(g.SessionsLeft))
 	s.fact("Group", g.ResourceGroup.Name)
 	s.fact("Version", g.Version)
 	s.fact("Machine", g.Architecture+" at "+g.Address)
@@ -137,30 +157,6 @@ func holders(d client.Device) string {
 		parts = append(parts, name)
 	}
 	return strings.Join(parts, ", ")
-}
-
-func (a *app) agentSchedulable(use, short string, schedulable bool) *cobra.Command {
-	return &cobra.Command{
-		Use:   use + " AGENT...",
-		Short: short,
-		Args:  count(1, -1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			return a.each(args, func(ref string) error { return setSchedulable(cmd.Context(), c, ref, schedulable) })
-		},
-	}
-}
-
-func setSchedulable(ctx context.Context, c *client.Client, ref string, schedulable bool) error {
-	g, err := findAgent(ctx, c, ref)
-	if err != nil {
-		return err
-	}
-	_, err = c.SetSchedulable(ctx, g.ID, schedulable)
-	return err
 }
 
 func (a *app) agentMove() *cobra.Command {

@@ -49,6 +49,7 @@ import (
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/preset"
@@ -719,6 +720,7 @@ type ComplexityRoot struct {
 	Mutation struct {
 		AddSSHKey               func(childComplexity int, input auth.AddSSHKeyInput) int
 		AttachResourcePolicy    func(childComplexity int, input policy.AttachResourcePolicyInput) int
+		AuditOccupancy          func(childComplexity int) int
 		BindIdleChecker         func(childComplexity int, input idle.BindIdleCheckerInput) int
 		CancelTask              func(childComplexity int, input task.CancelTaskInput) int
 		ChangePassword          func(childComplexity int, input auth.ChangePasswordInput) int
@@ -813,6 +815,29 @@ type ComplexityRoot struct {
 		Free      func(childComplexity int) int
 		Requested func(childComplexity int) int
 		Slot      func(childComplexity int) int
+	}
+
+	OccupancyAudit struct {
+		Agents      func(childComplexity int) int
+		Allocations func(childComplexity int) int
+		At          func(childComplexity int) int
+		Drift       func(childComplexity int) int
+		Kernels     func(childComplexity int) int
+		Silent      func(childComplexity int) int
+	}
+
+	OccupancyAuditPayload struct {
+		Audit func(childComplexity int) int
+	}
+
+	OccupancyDrift struct {
+		Agent    func(childComplexity int) int
+		Detail   func(childComplexity int) int
+		Device   func(childComplexity int) int
+		Kernel   func(childComplexity int) int
+		Kind     func(childComplexity int) int
+		Repaired func(childComplexity int) int
+		Session  func(childComplexity int) int
 	}
 
 	PageInfo struct {
@@ -922,6 +947,7 @@ type ComplexityRoot struct {
 		LoginSessions       func(childComplexity int, user *uuid.UUID) int
 		Node                func(childComplexity int, id uuid.UUID) int
 		Nodes               func(childComplexity int, ids []uuid.UUID) int
+		OccupancyAudit      func(childComplexity int) int
 		Projects            func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ProjectOrder, where *ent.ProjectWhereInput) int
 		QuotaScopes         func(childComplexity int, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput) int
 		Registries          func(childComplexity int) int
@@ -1634,6 +1660,7 @@ type LoginSessionResolver interface {
 	Current(ctx context.Context, obj *ent.LoginSession) (bool, error)
 }
 type MutationResolver interface {
+	AuditOccupancy(ctx context.Context) (*occupancy.AuditPayload, error)
 	DrainAgent(ctx context.Context, input agents.DrainAgentInput) (*agents.AgentPayload, error)
 	UndrainAgent(ctx context.Context, input agents.UndrainAgentInput) (*agents.AgentPayload, error)
 	RemoveAgent(ctx context.Context, input agents.RemoveAgentInput) (*agents.AgentPayload, error)
@@ -1738,6 +1765,7 @@ type QueryResolver interface {
 	Node(ctx context.Context, id uuid.UUID) (ent.Noder, error)
 	Nodes(ctx context.Context, ids []uuid.UUID) ([]ent.Noder, error)
 	Server(ctx context.Context) (*model.Server, error)
+	OccupancyAudit(ctx context.Context) (*occupancy.Audit, error)
 	AuditEntries(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) (*ent.AuditEntryConnection, error)
 	Activity(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) (*ent.AuditEntryConnection, error)
 	Retention(ctx context.Context) ([]*ent.Retention, error)
@@ -4137,6 +4165,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.AttachResourcePolicy(childComplexity, args["input"].(policy.AttachResourcePolicyInput)), true
+	case "Mutation.auditOccupancy":
+		if e.ComplexityRoot.Mutation.AuditOccupancy == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Mutation.AuditOccupancy(childComplexity), true
 	case "Mutation.bindIdleChecker":
 		if e.ComplexityRoot.Mutation.BindIdleChecker == nil {
 			break
@@ -5115,6 +5149,93 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.NearestFit.Slot(childComplexity), true
 
+	case "OccupancyAudit.agents":
+		if e.ComplexityRoot.OccupancyAudit.Agents == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OccupancyAudit.Agents(childComplexity), true
+	case "OccupancyAudit.allocations":
+		if e.ComplexityRoot.OccupancyAudit.Allocations == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OccupancyAudit.Allocations(childComplexity), true
+	case "OccupancyAudit.at":
+		if e.ComplexityRoot.OccupancyAudit.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OccupancyAudit.At(childComplexity), true
+	case "OccupancyAudit.drift":
+		if e.ComplexityRoot.OccupancyAudit.Drift == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OccupancyAudit.Drift(childComplexity), true
+	case "OccupancyAudit.kernels":
+		if e.ComplexityRoot.OccupancyAudit.Kernels == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OccupancyAudit.Kernels(childComplexity), true
+	case "OccupancyAudit.silent":
+		if e.ComplexityRoot.OccupancyAudit.Silent == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OccupancyAudit.Silent(childComplexity), true
+
+	case "OccupancyAuditPayload.audit":
+		if e.ComplexityRoot.OccupancyAuditPayload.Audit == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OccupancyAuditPayload.Audit(childComplexity), true
+
+	case "OccupancyDrift.agent":
+		if e.ComplexityRoot.OccupancyDrift.Agent == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OccupancyDrift.Agent(childComplexity), true
+	case "OccupancyDrift.detail":
+		if e.ComplexityRoot.OccupancyDrift.Detail == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OccupancyDrift.Detail(childComplexity), true
+	case "OccupancyDrift.device":
+		if e.ComplexityRoot.OccupancyDrift.Device == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OccupancyDrift.Device(childComplexity), true
+	case "OccupancyDrift.kernel":
+		if e.ComplexityRoot.OccupancyDrift.Kernel == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OccupancyDrift.Kernel(childComplexity), true
+	case "OccupancyDrift.kind":
+		if e.ComplexityRoot.OccupancyDrift.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OccupancyDrift.Kind(childComplexity), true
+	case "OccupancyDrift.repaired":
+		if e.ComplexityRoot.OccupancyDrift.Repaired == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OccupancyDrift.Repaired(childComplexity), true
+	case "OccupancyDrift.session":
+		if e.ComplexityRoot.OccupancyDrift.Session == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OccupancyDrift.Session(childComplexity), true
+
 	case "PageInfo.endCursor":
 		if e.ComplexityRoot.PageInfo.EndCursor == nil {
 			break
@@ -5650,6 +5771,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Nodes(childComplexity, args["ids"].([]uuid.UUID)), true
+	case "Query.occupancyAudit":
+		if e.ComplexityRoot.Query.OccupancyAudit == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.OccupancyAudit(childComplexity), true
 	case "Query.projects":
 		if e.ComplexityRoot.Query.Projects == nil {
 			break
@@ -8636,7 +8763,59 @@ input DrainAgentInput {
 input UndrainAgentInput { id: ID! }
 input RemoveAgentInput { id: ID! }
 
+enum OccupancyDriftKind {
+  "Lives on an agent, and nothing says that it should."
+  stray
+  "Should run on an agent, which does not have it."
+  missing
+  "Is held by a session that is over or waits."
+  orphan
+  "Is held by a kernel that runs, and is free according to the database."
+  freed
+  "More is held of a device than it has."
+  exceeded
+  "Is held of a device that its agent does not have any more."
+  gone
+}
+
+"What the agents run, compared with what the database says of it."
+type OccupancyAudit @allow(to: SUPERADMIN) {
+  at: Time!
+  "That answered."
+  agents: Int!
+  "Names of agents that are taken for alive and did not answer."
+  silent: [String!]!
+  "That live on agents."
+  kernels: Int!
+  "Parts of devices that are held."
+  allocations: Int!
+  "What two looks a few seconds apart both found."
+  drift: [OccupancyDrift!]!
+}
+
+type OccupancyDrift @allow(to: SUPERADMIN) {
+  kind: OccupancyDriftKind!
+  "Name of the agent."
+  agent: String!
+  "What the agent calls the device; empty when it is about none."
+  device: String!
+  kernel: ID
+  session: ID
+  detail: String!
+  "True: the audit has mended it, or has begun to."
+  repaired: Boolean!
+}
+
+type OccupancyAuditPayload @allow(to: SUPERADMIN) { audit: OccupancyAudit! }
+
+extend type Query {
+  "Compares without changing anything."
+  occupancyAudit: OccupancyAudit! @allow(to: SUPERADMIN)
+}
+
 extend type Mutation {
+  "Compares now, as the leader does every minute, and mends what is safe to mend: strays are ended, orphans freed."
+  auditOccupancy: OccupancyAuditPayload! @allow(to: SUPERADMIN, scope: admin)
   """
   Lets nothing new land on an agent and tells the owners of what runs there until when it may; at the deadline the rest
   is rescheduled or ended. Again: changes deadline, action and reason.
@@ -12356,6 +12535,52 @@ func (ec *executionContext) childFields_NearestFit(ctx context.Context, field gr
 		return ec.fieldContext_NearestFit_free(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type NearestFit", field.Name)
+}
+
+func (ec *executionContext) childFields_OccupancyAudit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "at":
+		return ec.fieldContext_OccupancyAudit_at(ctx, field)
+	case "agents":
+		return ec.fieldContext_OccupancyAudit_agents(ctx, field)
+	case "silent":
+		return ec.fieldContext_OccupancyAudit_silent(ctx, field)
+	case "kernels":
+		return ec.fieldContext_OccupancyAudit_kernels(ctx, field)
+	case "allocations":
+		return ec.fieldContext_OccupancyAudit_allocations(ctx, field)
+	case "drift":
+		return ec.fieldContext_OccupancyAudit_drift(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OccupancyAudit", field.Name)
+}
+
+func (ec *executionContext) childFields_OccupancyAuditPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "audit":
+		return ec.fieldContext_OccupancyAuditPayload_audit(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OccupancyAuditPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_OccupancyDrift(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "kind":
+		return ec.fieldContext_OccupancyDrift_kind(ctx, field)
+	case "agent":
+		return ec.fieldContext_OccupancyDrift_agent(ctx, field)
+	case "device":
+		return ec.fieldContext_OccupancyDrift_device(ctx, field)
+	case "kernel":
+		return ec.fieldContext_OccupancyDrift_kernel(ctx, field)
+	case "session":
+		return ec.fieldContext_OccupancyDrift_session(ctx, field)
+	case "detail":
+		return ec.fieldContext_OccupancyDrift_detail(ctx, field)
+	case "repaired":
+		return ec.fieldContext_OccupancyDrift_repaired(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OccupancyDrift", field.Name)
 }
 
 func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -26027,6 +26252,38 @@ func (ec *executionContext) fieldContext_Metric_quality(_ context.Context, field
 	return graphql.NewScalarFieldContext("Metric", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _Mutation_auditOccupancy(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_auditOccupancy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Mutation().AuditOccupancy(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *occupancy.AuditPayload) graphql.Marshaler {
+			return ec.marshalNOccupancyAuditPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoccupancyᚐAuditPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_auditOccupancy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OccupancyAuditPayload(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_drainAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -30023,6 +30280,346 @@ func (ec *executionContext) fieldContext_NearestFit_free(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("NearestFit", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _OccupancyAudit_at(ctx context.Context, field graphql.CollectedField, obj *occupancy.Audit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyAudit_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyAudit_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OccupancyAudit", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _OccupancyAudit_agents(ctx context.Context, field graphql.CollectedField, obj *occupancy.Audit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyAudit_agents(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Agents, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyAudit_agents(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OccupancyAudit", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _OccupancyAudit_silent(ctx context.Context, field graphql.CollectedField, obj *occupancy.Audit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyAudit_silent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Silent, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyAudit_silent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OccupancyAudit", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OccupancyAudit_kernels(ctx context.Context, field graphql.CollectedField, obj *occupancy.Audit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyAudit_kernels(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kernels, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyAudit_kernels(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OccupancyAudit", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _OccupancyAudit_allocations(ctx context.Context, field graphql.CollectedField, obj *occupancy.Audit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyAudit_allocations(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Allocations, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyAudit_allocations(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OccupancyAudit", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _OccupancyAudit_drift(ctx context.Context, field graphql.CollectedField, obj *occupancy.Audit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyAudit_drift(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Drift, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []occupancy.Drift) graphql.Marshaler {
+			return ec.marshalNOccupancyDrift2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoccupancyᚐDriftᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyAudit_drift(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OccupancyAudit",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OccupancyDrift(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _OccupancyAuditPayload_audit(ctx context.Context, field graphql.CollectedField, obj *occupancy.AuditPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyAuditPayload_audit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Audit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *occupancy.Audit) graphql.Marshaler {
+			return ec.marshalNOccupancyAudit2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoccupancyᚐAudit(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyAuditPayload_audit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OccupancyAuditPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OccupancyAudit(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _OccupancyDrift_kind(ctx context.Context, field graphql.CollectedField, obj *occupancy.Drift) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyDrift_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v occupancy.Kind) graphql.Marshaler {
+			return ec.marshalNOccupancyDriftKind2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoccupancyᚐKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyDrift_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OccupancyDrift", field, false, false, errors.New("field of type OccupancyDriftKind does not have child fields"))
+}
+
+func (ec *executionContext) _OccupancyDrift_agent(ctx context.Context, field graphql.CollectedField, obj *occupancy.Drift) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyDrift_agent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Agent, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyDrift_agent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OccupancyDrift", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OccupancyDrift_device(ctx context.Context, field graphql.CollectedField, obj *occupancy.Drift) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyDrift_device(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Device, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyDrift_device(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OccupancyDrift", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OccupancyDrift_kernel(ctx context.Context, field graphql.CollectedField, obj *occupancy.Drift) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyDrift_kernel(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kernel, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyDrift_kernel(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OccupancyDrift", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _OccupancyDrift_session(ctx context.Context, field graphql.CollectedField, obj *occupancy.Drift) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyDrift_session(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Session, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *uuid.UUID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyDrift_session(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OccupancyDrift", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _OccupancyDrift_detail(ctx context.Context, field graphql.CollectedField, obj *occupancy.Drift) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyDrift_detail(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Detail, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyDrift_detail(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OccupancyDrift", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OccupancyDrift_repaired(ctx context.Context, field graphql.CollectedField, obj *occupancy.Drift) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OccupancyDrift_repaired(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Repaired, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OccupancyDrift_repaired(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OccupancyDrift", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _PageInfo_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *entgql.PageInfo[uuid.UUID]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -31581,6 +32178,38 @@ func (ec *executionContext) fieldContext_Query_server(_ context.Context, field g
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Server(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_occupancyAudit(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_occupancyAudit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().OccupancyAudit(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *occupancy.Audit) graphql.Marshaler {
+			return ec.marshalNOccupancyAudit2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoccupancyᚐAudit(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_occupancyAudit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OccupancyAudit(ctx, field)
 		},
 	}
 	return fc, nil
@@ -58132,6 +58761,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("Mutation")
+		case "auditOccupancy":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_auditOccupancy(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "drainAgent":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_drainAgent(ctx, field)
@@ -58805,6 +59441,175 @@ func (ec *executionContext) _NearestFit(ctx context.Context, sel ast.SelectionSe
 			}
 		case "free":
 			out.Values[i] = ec._NearestFit_free(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var occupancyAuditImplementors = []string{"OccupancyAudit"}
+
+func (ec *executionContext) _OccupancyAudit(ctx context.Context, sel ast.SelectionSet, obj *occupancy.Audit) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, occupancyAuditImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OccupancyAudit")
+		case "at":
+			out.Values[i] = ec._OccupancyAudit_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "agents":
+			out.Values[i] = ec._OccupancyAudit_agents(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "silent":
+			out.Values[i] = ec._OccupancyAudit_silent(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "kernels":
+			out.Values[i] = ec._OccupancyAudit_kernels(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "allocations":
+			out.Values[i] = ec._OccupancyAudit_allocations(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "drift":
+			out.Values[i] = ec._OccupancyAudit_drift(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var occupancyAuditPayloadImplementors = []string{"OccupancyAuditPayload"}
+
+func (ec *executionContext) _OccupancyAuditPayload(ctx context.Context, sel ast.SelectionSet, obj *occupancy.AuditPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, occupancyAuditPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OccupancyAuditPayload")
+		case "audit":
+			out.Values[i] = ec._OccupancyAuditPayload_audit(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var occupancyDriftImplementors = []string{"OccupancyDrift"}
+
+func (ec *executionContext) _OccupancyDrift(ctx context.Context, sel ast.SelectionSet, obj *occupancy.Drift) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, occupancyDriftImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OccupancyDrift")
+		case "kind":
+			out.Values[i] = ec._OccupancyDrift_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "agent":
+			out.Values[i] = ec._OccupancyDrift_agent(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "device":
+			out.Values[i] = ec._OccupancyDrift_device(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "kernel":
+			out.Values[i] = ec._OccupancyDrift_kernel(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "session":
+			out.Values[i] = ec._OccupancyDrift_session(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "detail":
+			out.Values[i] = ec._OccupancyDrift_detail(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "repaired":
+			out.Values[i] = ec._OccupancyDrift_repaired(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -60031,6 +60836,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_server(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "occupancyAudit":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_occupancyAudit(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -70362,6 +71189,56 @@ func (ec *executionContext) unmarshalNNodeRole2githubᚗcomᚋberthhqᚋberthᚋ
 }
 
 func (ec *executionContext) marshalNNodeRole2githubᚗcomᚋberthhqᚋberthᚋentᚋjointokenᚐRole(ctx context.Context, sel ast.SelectionSet, v jointoken.Role) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) marshalNOccupancyAudit2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoccupancyᚐAudit(ctx context.Context, sel ast.SelectionSet, v *occupancy.Audit) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._OccupancyAudit(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNOccupancyAuditPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoccupancyᚐAuditPayload(ctx context.Context, sel ast.SelectionSet, v *occupancy.AuditPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._OccupancyAuditPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNOccupancyDrift2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoccupancyᚐDrift(ctx context.Context, sel ast.SelectionSet, v occupancy.Drift) graphql.Marshaler {
+	return ec._OccupancyDrift(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNOccupancyDrift2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoccupancyᚐDriftᚄ(ctx context.Context, sel ast.SelectionSet, v []occupancy.Drift) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNOccupancyDrift2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoccupancyᚐDrift(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNOccupancyDriftKind2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoccupancyᚐKind(ctx context.Context, v any) (occupancy.Kind, error) {
+	var res occupancy.Kind
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNOccupancyDriftKind2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoccupancyᚐKind(ctx context.Context, sel ast.SelectionSet, v occupancy.Kind) graphql.Marshaler {
 	return v
 }
 

@@ -15,6 +15,12 @@ type Agent struct {
 	Name          string         `json:"name"`
 	Status        string         `json:"status"`
 	Schedulable   bool           `json:"schedulable"`
+	CordonReason  string         `json:"cordonReason"`
+	DrainDeadline *time.Time     `json:"drainDeadline"`
+	DrainAction   *string        `json:"drainAction"`
+	Drained       bool           `json:"drained"`
+	SessionsLeft  int            `json:"sessionsLeft"`
+	LostAt        *time.Time     `json:"lostAt"`
 	Version       string         `json:"version"`
 	Architecture  string         `json:"architecture"`
 	Address       string         `json:"address"`
@@ -26,7 +32,7 @@ type Agent struct {
 }
 
 const agentFields = `fragment agentFields on Agent {
-  id name status schedulable version architecture address firstSeenAt lastSeenAt
+  id name status schedulable cordonReason drainDeadline drainAction drained sessionsLeft lostAt version architecture address firstSeenAt lastSeenAt
   resourceGroup { id name } capacity occupied
 }`
 
@@ -125,9 +131,15 @@ var updateAgent = define[struct {
   updateAgent(input: $input) { agent { ...agentFields } }
 }`, agentFields)
 
-// SetSchedulable opens an agent for new sessions or closes it.
-func (c *Client) SetSchedulable(ctx context.Context, id string, schedulable bool) (*Agent, error) {
-	out, err := updateAgent.run(ctx, c, vars{"input": vars{"id": id, "schedulable": schedulable}})
+// Cordon lets nothing new start on an agent.
+func (c *Client) Cordon(ctx context.Context, id, reason string) (*Agent, error) {
+	out, err := updateAgent.run(ctx, c, vars{"input": vars{"id": id, "schedulable": false, "cordonReason": reason}})
+	return &out.UpdateAgent.Agent, err
+}
+
+// Uncordon lets sessions start on an agent again.
+func (c *Client) Uncordon(ctx context.Context, id string) (*Agent, error) {
+	out, err := updateAgent.run(ctx, c, vars{"input": vars{"id": id, "schedulable": true}})
 	return &out.UpdateAgent.Agent, err
 }
 
@@ -135,6 +147,49 @@ func (c *Client) SetSchedulable(ctx context.Context, id string, schedulable bool
 func (c *Client) MoveAgent(ctx context.Context, id, resourceGroup string) (*Agent, error) {
 	out, err := updateAgent.run(ctx, c, vars{"input": vars{"id": id, "resourceGroup": resourceGroup}})
 	return &out.UpdateAgent.Agent, err
+}
+
+type agentPayload struct {
+	Agent Agent `json:"agent"`
+}
+
+// DrainInput says until when sessions may stay on an agent, After in seconds, and
+// what becomes of them then: reschedule or terminate.
+type DrainInput struct {
+	ID     string `json:"id"`
+	After  int    `json:"after"`
+	Action string `json:"action"`
+	Reason string `json:"reason,omitempty"`
+}
+
+var drainAgent = define[payload[agentPayload]](`mutation DrainAgent($input: DrainAgentInput!) {
+  payload: drainAgent(input: $input) { agent { ...agentFields } }
+}`, agentFields)
+
+// Drain lets nothing new land on an agent, and empties it at the deadline.
+func (c *Client) Drain(ctx context.Context, in DrainInput) (*Agent, error) {
+	out, err := change(ctx, c, drainAgent, in)
+	return &out.Agent, err
+}
+
+var undrainAgent = define[payload[agentPayload]](`mutation UndrainAgent($input: UndrainAgentInput!) {
+  payload: undrainAgent(input: $input) { agent { ...agentFields } }
+}`, agentFields)
+
+// Undrain ends the drain of an agent.
+func (c *Client) Undrain(ctx context.Context, id string) (*Agent, error) {
+	out, err := change(ctx, c, undrainAgent, idOf{id})
+	return &out.Agent, err
+}
+
+var removeAgent = define[payload[agentPayload]](`mutation RemoveAgent($input: RemoveAgentInput!) {
+  payload: removeAgent(input: $input) { agent { ...agentFields } }
+}`, agentFields)
+
+// RemoveAgent declares a lost agent gone for good.
+func (c *Client) RemoveAgent(ctx context.Context, id string) (*Agent, error) {
+	out, err := change(ctx, c, removeAgent, idOf{id})
+	return &out.Agent, err
 }
 
 // JoinToken lets one machine join.

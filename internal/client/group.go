@@ -7,21 +7,25 @@ import (
 
 // Group is a resource group: a partition of agents with an access list.
 type Group struct {
-	ID           string       `json:"id"`
-	Name         string       `json:"name"`
-	Description  string       `json:"description"`
-	Active       bool         `json:"active"`
-	Public       bool         `json:"public"`
-	SessionTypes []string     `json:"sessionTypes"`
-	Strategy     string       `json:"strategy"`
-	Order        string       `json:"order"`
-	HoldAfter    int          `json:"holdAfter"` // seconds, -1 for never
-	Split        string       `json:"split"`
-	HalfLife     int          `json:"halfLife"` // seconds, as Lookback
-	Lookback     int          `json:"lookback"`
-	CreatedAt    time.Time    `json:"createdAt"`
-	Grants       []GroupGrant `json:"grants"`
-	Agents       struct {
+	ID             string       `json:"id"`
+	Name           string       `json:"name"`
+	Description    string       `json:"description"`
+	Active         bool         `json:"active"`
+	Public         bool         `json:"public"`
+	SessionTypes   []string     `json:"sessionTypes"`
+	Strategy       string       `json:"strategy"`
+	Order          string       `json:"order"`
+	HoldAfter      int          `json:"holdAfter"` // seconds, -1 for never
+	Split          string       `json:"split"`
+	HalfLife       int          `json:"halfLife"` // seconds, as Lookback
+	Lookback       int          `json:"lookback"`
+	LostPolicy     string       `json:"lostPolicy"`
+	LostAfter      int          `json:"lostAfter"` // seconds
+	MaxAttempts    int          `json:"maxAttempts"`
+	PendingTimeout int          `json:"pendingTimeout"` // seconds, 0 for ever
+	CreatedAt      time.Time    `json:"createdAt"`
+	Grants         []GroupGrant `json:"grants"`
+	Agents         struct {
 		TotalCount int `json:"totalCount"`
 	} `json:"agents"`
 }
@@ -35,7 +39,7 @@ type GroupGrant struct {
 }
 
 const groupFields = `fragment groupFields on ResourceGroup {
-  id name description active public sessionTypes strategy order holdAfter split halfLife lookback createdAt
+  id name description active public sessionTypes strategy order holdAfter split halfLife lookback lostPolicy lostAfter maxAttempts pendingTimeout createdAt
   grants { id domain { id name } project { id name } user { id email } } agents { totalCount }
 }`
 
@@ -69,7 +73,8 @@ type CreateGroupInput struct {
 }
 
 // GroupOptions say how the scheduler treats a group's queue; what is nil is as it
-// was. HoldAfter is in seconds, or -1 for never; HalfLife and Lookback are too.
+// was. HoldAfter is in seconds, or -1 for never; HalfLife and Lookback
+// are too, and LostAfter and PendingTimeout, 0 being for ever.
 type GroupOptions struct {
 	Strategy  *string `json:"strategy,omitempty"`
 	Order     *string `json:"order,omitempty"`
@@ -77,6 +82,11 @@ type GroupOptions struct {
 	Split     *string `json:"split,omitempty"`
 	HalfLife  *int    `json:"halfLife,omitempty"`
 	Lookback  *int    `json:"lookback,omitempty"`
+
+	LostPolicy     *string `json:"lostPolicy,omitempty"`
+	LostAfter      *int    `json:"lostAfter,omitempty"`
+	MaxAttempts    *int    `json:"maxAttempts,omitempty"`
+	PendingTimeout *int    `json:"pendingTimeout,omitempty"`
 }
 
 var createGroup = define[payload[groupPayload]](`mutation CreateResourceGroup($input: CreateResourceGroupInput!) {

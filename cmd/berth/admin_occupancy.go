@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+)
+
+func (a *app) occupancyCommand() *cobra.Command {
+	var mend bool
+	cmd := a.verb("occupancy", "Compare what agents run with what the database says; exits with 1 when they differ", count(0, 0),
+		func(ctx context.Context, c *client.Client, _ []string) error {
+			ask := c.Occupancy
+			if mend {
+				ask = c.AuditOccupancy
+			}
+			found, err := ask(ctx)
+			if err != nil {
+				return err
+			}
+			if err := a.print().Print(found, func() error { return a.describeOccupancy(found) }); err != nil {
+				return err
+			}
+			if len(found.Drift) > 0 {
+				return errors.New("the agents and the database differ")
+			}
+			return nil
+		})
+	cmd.Flags().BoolVar(&mend, "mend", false, "end what should not run, and free what nobody holds")
+	return cmd
+}
+
+func (a *app) describeOccupancy(found *client.OccupancyAudit) error {
+	s := sheet{a.out}
+	s.fact("Agents", fmt.Sprint(found.Agents))
+	for _, name := range found.Silent {
+		s.fact("Silent", name)
+	}
+	s.fact("Kernels", fmt.Sprint(found.Kernels))
+	s.fact("Holdings", fmt.Sprint(found.Allocations))
+	if len(found.Drift) == 0 {
+		return nil
+	}
+	fmt.Fprintln(a.out)
+	t := output.NewTable("KIND", "AGENT", "DEVICE", "KERNEL", "DETAIL", "MENDED").Spare("DETAIL")
+	for _, d := range found.Drift {
+		kernel, mended := "", "no"
+		if d.Kernel != nil {
+			kernel = *d.Kernel
+		}
+		if d.Repaired {
+			mended = "yes"
+		}
+		t.Row(d.Kind, d.Agent, d.Device, kernel, d.Detail, mended)
+	}
+	return a.print().Write(t)
+}

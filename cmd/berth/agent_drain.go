@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+)
+
+func findAgentID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	g, err := findAgent(ctx, c, ref)
+	if err != nil {
+		return "", err
+	}
+	return g.ID, nil
+}
+
+func (a *app) agentCordon() *cobra.Command {
+	var reason string
+	cmd := a.onEach("cordon AGENT", "Let nothing new start on agents; what runs on them goes on", findAgentID,
+		func(ctx context.Context, c *client.Client, id string) error {
+			_, err := c.Cordon(ctx, id, reason)
+			return err
+		})
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for everybody who sees the agents or waits for them")
+	sets(cmd, "reason", "cordonReason")
+	return cmd
+}
+
+func (a *app) agentUncordon() *cobra.Command {
+	return a.onEach("uncordon AGENT", "Let sessions start on agents again", findAgentID,
+		func(ctx context.Context, c *client.Client, id string) error {
+			_, err := c.Uncordon(ctx, id)
+			return err
+		})
+}
+
+func (a *app) agentDrain() *cobra.Command {
+	in := client.DrainInput{Action: "reschedule"}
+	var after *int
+	var wait bool
+	cmd := a.onEach("drain AGENT", "Empty agents: nothing new starts, and at the deadline the rest is moved or ended", findAgentID,
+		func(ctx context.Context, c *client.Client, id string) error {
+			if after == nil {
+				return usagef("--deadline is missing: how long sessions may stay, such as 30m; 0s is at once")
+			}
+			in.ID, in.After = id, *after
+			g, err := c.Drain(ctx, in)
+			if err != nil || !wait {
+				return err
+			}
+			return a.awaitDrained(ctx, c, g)
+		})
+	cmd.Example = `  berth agent drain node-7 --deadline 30m --then reschedule --reason "disk replacement"
+  berth agent drain node-7 --deadline 0s --then terminate --wait`
+	given(cmd, &after, "deadline", "the `while` that sessions may stay, such as 30m; 0s is at once", parseSeconds)
+	sets(cmd, "deadline", "after", "deadline")
+	cmd.Flags().StringVar(&in.Action, "then", in.Action, "what becomes of what still runs: `reschedule` starts it anew elsewhere, terminate ends it")
+	sets(cmd, "then", "action")
+	cmd.Flags().StringVar(&in.Reason, "reason", "", "why, for the owners of what runs there")
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when nothing is left on the agents")
+	return cmd
+}
+
+// drainPoll is how often a command looks what is left on an agent.
+const drainPoll = 2 * time.Second
+
+// awaitDrained tells how many sessions are left whenever that changes, until
+// there is none.
+func (a *app) awaitDrained(ctx context.Context, c *client.Client, g *client.Agent) error {
+	left := -1
+	for {
+		if g.DrainDeadline == nil {
+			return fmt.Errorf("agent %s is no longer drained", g.Name)
+		}
+		if g.SessionsLeft != left {
+			left = g.SessionsLeft
+			a.note("%s: %d sessions left, at the latest until %s", output.Clean(g.Name), left, a.moment(g.DrainDeadline))
+		}
+		if left == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(drainPoll):
+		}
+		now, err := c.Agent(ctx, g.ID)
+		if err != nil {
+			return err
+		}
+		g = &now.Agent
+	}
+}
+
+func (a *app) agentUndrain() *cobra.Command {
+	return a.onEach("undrain AGENT", "End the drain of agents: sessions may start on them again", findAgentID,
+		func(ctx context.Context, c *client.Client, id string) error {
+			_, err := c.Undrain(ctx, id)
+			return err
+		})
+}
+
+func (a *app) agentRemove() *cobra.Command {
+	return a.onEach("rm AGENT", "Declare lost agents gone for good: their sessions end, or start anew where their group reschedules", findAgentID,
+		func(ctx context.Context, c *client.Client, id string) error {
+			_, err := c.RemoveAgent(ctx, id)
+			return err
+		})
+}

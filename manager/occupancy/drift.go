@@ -1,0 +1,66 @@
+package occupancy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/google/uuid"
+)
+
+// Kind is a way in which the database and the agents differ.
+type Kind string
+
+// The kinds.
+const (
+	// Stray lives on an agent, and nothing says that it should.
+	Stray Kind = "stray"
+	// Missing should run on an agent, which does not have it.
+	Missing Kind = "missing"
+	// Orphan is held by a session that is over or waits.
+	Orphan Kind = "orphan"
+	// Freed is held by a kernel that runs, and is free according to the database.
+	Freed Kind = "freed"
+	// Exceeded is a device of which more is held than it has.
+	Exceeded Kind = "exceeded"
+	// Gone is held of a device that its agent does not have any more.
+	Gone Kind = "gone"
+)
+
+// Kinds lists all of them.
+var Kinds = []Kind{Stray, Missing, Orphan, Freed, Exceeded, Gone}
+
+// Drift is one difference.
+type Drift struct {
+	Kind     Kind
+	Agent    string // name
+	Device   string // what its agent calls it; empty when it is not about one
+	Kernel   *uuid.UUID
+	Session  *uuid.UUID
+	Detail   string
+	Repaired bool
+
+	mend func(ctx context.Context) error // nil when there is nothing safe to do
+}
+
+// sight is what makes two drifts the same.
+type sight struct {
+	kind          Kind
+	agent, device string
+	kernel        uuid.UUID
+}
+
+func (d *Drift) sight() sight {
+	s := sight{kind: d.Kind, agent: d.Agent, device: d.Device}
+	if d.Kernel != nil {
+		s.kernel = *d.Kernel
+	}
+	return s
+}
+
+// MarshalGQL writes k as a GraphQL enum value.
+func (k Kind) MarshalGQL(w io.Writer) { _, _ = io.WriteString(w, strconv.Quote(string(k))) }
+
+// UnmarshalGQL refuses: nobody asks by kind.
+func (k *Kind) UnmarshalGQL(any) error { return errors.New("a kind of drift is only an answer") }

@@ -1,0 +1,247 @@
+package occupancy
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// state is both sides: what the agents said, and then the rows of one moment.
+type state struct {
+	*Service
+	agents  map[uuid.UUID]*ent.Agent // not gone for good
+	reports map[uuid.UUID]*agentpb.Report
+	live    map[uuid.UUID]map[uuid.UUID]*agentpb.KernelState // by agent and kernel, not exited
+	kernels map[uuid.UUID]*ent.Kernel                        // that are not over or live somewhere, with their sessions
+	rows    []*ent.Allocation                                // that are live, with their devices
+	found   []Drift
+}
+
+// look compares once.
+func (s *Service) look(ctx context.Context) (*Audit, error) {
+	all, err := s.Client.Agent.Query().Where(agent.StatusNEQ(agent.StatusTerminated)).Order(agent.ByName()).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read agents: %w", err)
+	}
+	st := &state{Service: s, agents: map[uuid.UUID]*ent.Agent{}, live: map[uuid.UUID]map[uuid.UUID]*agentpb.KernelState{}}
+	audit := &Audit{At: clock.Now(), Silent: []string{}}
+	alive := slices.DeleteFunc(slices.Clone(all), func(a *ent.Agent) bool { return a.Status != agent.StatusAlive })
+	st.reports = s.ask(ctx, alive)
+	for _, a := range all {
+		st.agents[a.ID] = a
+		if a.Status == agent.StatusAlive && st.reports[a.ID] == nil {
+			audit.Silent = append(audit.Silent, a.Name)
+		}
+	}
+	for id, r := range st.reports {
+		st.live[id] = map[uuid.UUID]*agentpb.KernelState{}
+		for _, k := range r.Kernels {
+			if kid, err := uuid.Parse(k.KernelId); err == nil && k.Phase != agentpb.KernelState_EXITED {
+				st.live[id][kid] = k
+				audit.Kernels++
+			}
+		}
+	}
+	if err := st.read(ctx); err != nil {
+		return nil, err
+	}
+	st.kernelsOfAgents()
+	st.kernelsOfRows()
+	st.holders()
+	st.devices()
+	audit.Agents, audit.Allocations, audit.Drift = len(st.reports), len(st.rows), st.found
+	return audit, nil
+}
+
+// read takes the rows of one moment.
+func (st *state) read(ctx context.Context) error {
+	tx, err := st.Client.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	st.rows, err = tx.Allocation.Query().Where(allocation.FreedAtIsNil()).WithDevice().Order(allocation.ByCreatedAt(), allocation.ByID()).All(ctx)
+	if err != nil {
+		return fmt.Errorf("read allocations: %w", err)
+	}
+	ids := map[uuid.UUID]bool{}
+	for _, known := range st.live {
+		for id := range known {
+			ids[id] = true
+		}
+	}
+	for _, a := range st.rows {
+		ids[a.KernelID] = true
+	}
+	st.kernels = map[uuid.UUID]*ent.Kernel{}
+	with := func(where *ent.KernelQuery) error {
+		list, err := where.WithSession().All(ctx)
+		if err != nil {
+			return fmt.Errorf("read kernels: %w", err)
+		}
+		for _, k := range list {
+			st.kernels[k.ID] = k
+			delete(ids, k.ID)
+		}
+		return nil
+	}
+	if err := with(tx.Kernel.Query().Where(kernel.TerminatedAtIsNil(), kernel.AgentIDNotNil())); err != nil {
+		return err
+	}
+	for some := range slices.Chunk(slices.Collect(maps.Keys(ids)), 10_000) {
+		if err := with(tx.Kernel.Query().Where(kernel.IDIn(some...))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// placed is the kernel of that id, if this is the launch of it that should be on
+// this agent.
+func (st *state) placed(on uuid.UUID, said *agentpb.KernelState) *ent.Kernel {
+	id, _ := uuid.Parse(said.KernelId)
+	k := st.kernels[id]
+	if k == nil || k.AgentID == nil || *k.AgentID != on || k.TerminatedAt != nil || k.LaunchEpoch != said.LaunchEpoch ||
+		!slices.Contains(lifecycle.Occupying, k.Status) {
+		return nil
+	}
+	return k
+}
+
+// kernelsOfAgents finds what lives where it should not.
+func (st *state) kernelsOfAgents() {
+	for _, on := range st.sorted(maps.Keys(st.live)) {
+		for id, said := range st.live[on] {
+			if st.placed(on, said) != nil {
+				continue
+			}
+			d := Drift{Kind: Stray, Agent: st.agents[on].Name, Kernel: &id, mend: st.endStray(on, id)}
+			if sid, err := uuid.Parse(said.SessionId); err == nil {
+				d.Session = &sid
+			}
+			d.Detail = fmt.Sprintf("launch %d is %s there, and should not be", said.LaunchEpoch, phase(said))
+			st.found = append(st.found, d)
+		}
+	}
+}
+
+// kernelsOfRows finds what does not live where it should. What starts or ends is
+// on its way; what runs is there or lost.
+func (st *state) kernelsOfRows() {
+	for _, k := range st.kernels {
+		if k.Status != lifecycle.Running || k.TerminatedAt != nil || k.AgentID == nil || st.reports[*k.AgentID] == nil {
+			continue
+		}
+		if said := st.live[*k.AgentID][k.ID]; said == nil || said.LaunchEpoch != k.LaunchEpoch {
+			st.found = append(st.found, Drift{
+				Kind: Missing, Agent: st.agents[*k.AgentID].Name, Kernel: &k.ID, Session: &k.SessionID,
+				Detail: fmt.Sprintf("launch %d should run there, and does not", k.LaunchEpoch), mend: st.tellMissing(*k.AgentID),
+			})
+		}
+	}
+}
+
+// holding is what a kernel has of a slot of a device.
+type holding struct {
+	kernel       uuid.UUID
+	device, slot string
+}
+
+// holders compares what kernels hold there with the rows of it.
+func (st *state) holders() {
+	rows := map[holding]int64{}
+	for _, a := range st.rows {
+		k := st.kernels[a.KernelID]
+		if k == nil || k.TerminatedAt != nil || k.AgentID == nil || *k.AgentID != a.AgentID {
+			name := a.AgentID.String()
+			if on := st.agents[a.AgentID]; on != nil {
+				name = on.Name
+			}
+			st.found = append(st.found, Drift{
+				Kind: Orphan, Agent: name, Device: a.Edges.Device.DeviceID, Kernel: &a.KernelID, Session: &a.SessionID,
+				Detail: resource.Format(a.Slot, a.Amount) + " " + a.Slot + " are held by what is not there any more", mend: st.freeOrphan(a),
+			})
+			continue
+		}
+		rows[holding{a.KernelID, a.Edges.Device.DeviceID, a.Slot}] += a.Amount
+	}
+	for _, on := range st.sorted(maps.Keys(st.live)) {
+		for id, said := range st.live[on] {
+			k := st.placed(on, said)
+			if k == nil {
+				continue
+			}
+			for _, h := range said.Allocations {
+				amount, err := resource.Parse(h.Slot, h.Amount)
+				if err != nil || amount <= rows[holding{id, h.DeviceId, h.Slot}] {
+					continue
+				}
+				st.found = append(st.found, Drift{
+					Kind: Freed, Agent: st.agents[on].Name, Device: h.DeviceId, Kernel: &id, Session: &k.SessionID,
+					Detail: fmt.Sprintf("its container has %s %s, of which %s are held for it", h.Amount, h.Slot,
+						resource.Format(h.Slot, rows[holding{id, h.DeviceId, h.Slot}])),
+					mend: st.holdAgain(k, h.DeviceId, h.Slot),
+				})
+			}
+		}
+	}
+}
+
+// devices finds those that more is held of than they have, or that are gone.
+func (st *state) devices() {
+	used := map[uuid.UUID]resource.Slots{}
+	byID := map[uuid.UUID]*ent.Device{}
+	for _, a := range st.rows {
+		if used[a.DeviceID] == nil {
+			used[a.DeviceID] = resource.Slots{}
+		}
+		used[a.DeviceID][a.Slot] += a.Amount
+		byID[a.DeviceID] = a.Edges.Device
+	}
+	for _, id := range st.sorted(maps.Keys(byID)) {
+		d, on := byID[id], st.agents[byID[id].AgentID]
+		if on == nil {
+			continue
+		}
+		for slot, amount := range used[id] {
+			if amount > d.Capacity[slot] {
+				st.found = append(st.found, Drift{
+					Kind: Exceeded, Agent: on.Name, Device: d.DeviceID,
+					Detail: fmt.Sprintf("%s %s are held of %s", resource.Format(slot, amount), slot, resource.Format(slot, d.Capacity[slot])),
+				})
+			}
+		}
+		if st.reports[on.ID] != nil && d.Health == device.HealthLost {
+			st.found = append(st.found, Drift{Kind: Gone, Agent: on.Name, Device: d.DeviceID, Detail: "is held, and its agent has it no more"})
+		}
+	}
+}
+
+func (st *state) sorted(ids func(func(uuid.UUID) bool)) []uuid.UUID {
+	return slices.SortedFunc(ids, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+}
+
+var phases = map[agentpb.KernelState_Phase]string{
+	agentpb.KernelState_CREATING: "starting", agentpb.KernelState_RUNNING: "running", agentpb.KernelState_STOPPING: "ending",
+}
+
+func phase(k *agentpb.KernelState) string {
+	if p, ok := phases[k.Phase]; ok {
+		return p
+	}
+	return "in an unknown state"
+}

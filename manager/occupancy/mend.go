@@ -1,0 +1,120 @@
+package occupancy
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/store"
+)
+
+// endStray ends a container that nothing says should be there, unless something
+// says so now.
+func (st *state) endStray(on, id uuid.UUID) func(context.Context) error {
+	launch := st.live[on][id].LaunchEpoch
+	return func(ctx context.Context) error {
+		wanted, err := st.Client.Kernel.Query().Where(kernel.ID(id), kernel.AgentID(on), kernel.LaunchEpochGTE(launch), kernel.TerminatedAtIsNil()).Exist(ctx)
+		if err != nil || wanted {
+			return err
+		}
+		rpc, err := st.Agents.RPC(st.agents[on].Name)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, answer)
+		defer cancel()
+		_, err = rpc.TerminateKernel(ctx, &agentpb.TerminateKernelRequest{
+			Epoch: st.epoch, KernelId: id.String(), GraceMs: time.Millisecond.Milliseconds(), Reason: "nothing says that it should be here",
+		})
+		return errgrpc.ToNative(err)
+	}
+}
+
+// tellMissing lets the sessions learn what their agent has and has not; they end
+// by their own rules.
+func (st *state) tellMissing(on uuid.UUID) func(context.Context) error {
+	kernels := st.reports[on].Kernels
+	return func(ctx context.Context) error {
+		st.Sessions.ObserveAll(ctx, on, kernels)
+		return nil
+	}
+}
+
+// freeOrphan frees what is held for a kernel that is not placed there, once its
+// agent, if it is there, has it no more.
+func (st *state) freeOrphan(a *ent.Allocation) func(context.Context) error {
+	if st.live[a.AgentID][a.KernelID] != nil {
+		return nil // the stray goes first
+	}
+	return func(ctx context.Context) error {
+		err := st.fenced(ctx, func(tx *ent.Tx) error {
+			placed, err := tx.Kernel.Query().Where(kernel.ID(a.KernelID), kernel.AgentID(a.AgentID), kernel.TerminatedAtIsNil()).ForShare().Exist(ctx)
+			if err != nil || placed {
+				return err
+			}
+			return tx.Allocation.Update().Where(allocation.ID(a.ID), allocation.FreedAtIsNil()).SetFreedAt(clock.Now()).Exec(ctx)
+		})
+		if err == nil {
+			st.Bus.Publish(ctx, event.Event{Topic: event.Pending})
+		}
+		return err
+	}
+}
+
+// holdAgain takes back that something was freed which a running kernel has, when
+// nobody else was given it meanwhile.
+func (st *state) holdAgain(k *ent.Kernel, name, slot string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return st.fenced(ctx, func(tx *ent.Tx) error {
+			running, err := tx.Session.Query().Where(session.ID(k.SessionID), session.StatusEQ(lifecycle.Running),
+				session.HasKernelsWith(kernel.ID(k.ID), kernel.AgentID(*k.AgentID), kernel.LaunchEpoch(k.LaunchEpoch))).Exist(ctx)
+			if err != nil || !running {
+				return err
+			}
+			d, err := tx.Device.Query().Where(device.AgentID(*k.AgentID), device.DeviceID(name)).ForUpdate().Only(ctx)
+			if err != nil {
+				return fmt.Errorf("read device %s: %w", name, err)
+			}
+			last, err := tx.Allocation.Query().Where(allocation.KernelID(k.ID), allocation.DeviceID(d.ID), allocation.Slot(slot), allocation.FreedAtNotNil()).
+				Order(ent.Desc(allocation.FieldCreatedAt)).First(ctx)
+			if err != nil {
+				return fmt.Errorf("find what was freed of device %s: %w", name, err)
+			}
+			others, err := tx.Allocation.Query().Where(allocation.DeviceID(d.ID), allocation.Slot(slot), allocation.FreedAtIsNil()).All(ctx)
+			if err != nil {
+				return fmt.Errorf("read who holds device %s: %w", name, err)
+			}
+			held := last.Amount
+			for _, a := range others {
+				held += a.Amount
+			}
+			if held > d.Capacity[slot] {
+				return fmt.Errorf("somebody else was given %s of device %s: %w", slot, name, errdefs.ErrResourceExhausted)
+			}
+			return tx.Allocation.UpdateOne(last).ClearFreedAt().Exec(ctx)
+		})
+	}
+}
+
+// fenced runs f in a transaction of the present leader.
+func (st *state) fenced(ctx context.Context, f func(*ent.Tx) error) error {
+	return store.InTx(ctx, st.Client, func(tx *ent.Tx) error {
+		if err := st.Fence(ctx, tx, st.epoch); err != nil {
+			return err
+		}
+		return f(tx)
+	})
+}

@@ -1,0 +1,260 @@
+// Package occupancy compares what the database says of who holds which device
+// with what the agents say that runs on them, tells where the two differ, and
+// mends what is safe to mend. The leader does so once a minute; admins may ask for
+// it at any time. Graph and the manager import it.
+package occupancy
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+)
+
+const (
+	// every is the period of the leader's audits.
+	every = time.Minute
+	// recheck is between the two looks of an audit: what is only on its way from
+	// one of the two sides to the other is not there at the second.
+	recheck = 3 * time.Second
+	// soon is when the leader looks again after it found something.
+	soon = 10 * time.Second
+)
+
+// Agents reaches the worker machines.
+type Agents interface {
+	RPC(agent string) (agentpb.AgentClient, error)
+}
+
+// Sessions learns what an agent knows of its kernels.
+type Sessions interface {
+	ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState)
+}
+
+// Config are the parts a Service works with.
+type Config struct {
+	Client   *ent.Client
+	Bus      *event.Bus
+	Agents   Agents
+	Sessions Sessions
+	// Fence fails in the transaction of a leader that was replaced.
+	Fence    func(ctx context.Context, tx *ent.Tx, epoch int64) error
+	Registry prometheus.Registerer // nil: no metrics
+	Logger   *slog.Logger
+}
+
+// Service audits. Make it with New.
+type Service struct {
+	Config
+	drift    *prometheus.GaugeVec
+	repaired *prometheus.CounterVec
+
+	mu    sync.Mutex // held during an audit
+	epoch int64      // of this manager's term, 0 while another one leads
+}
+
+// New returns a Service.
+func New(cfg Config) *Service {
+	s := &Service{Config: cfg}
+	f := promauto.With(cfg.Registry)
+	s.drift = f.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "berth_occupancy_drift", Help: "Differences between the database and the agents at the leader's last audit.",
+	}, []string{"kind"})
+	s.repaired = f.NewCounterVec(prometheus.CounterOpts{
+		Name: "berth_occupancy_repairs_total", Help: "Differences between the database and the agents that were mended.",
+	}, []string{"kind"})
+	for _, k := range Kinds {
+		s.drift.WithLabelValues(string(k)).Set(0)
+		s.repaired.WithLabelValues(string(k)).Add(0)
+	}
+	return s
+}
+
+// Audit is what was found at one time.
+type Audit struct {
+	At          time.Time
+	Agents      int      // that answered
+	Silent      []string // that are taken for alive and did not answer
+	Kernels     int      // that live on agents
+	Allocations int      // that are live rows
+	Drift       []Drift
+}
+
+// Lead audits until ctx ends. Only the elected leader calls it.
+func (s *Service) Lead(ctx context.Context, epoch int64) {
+	s.lead(epoch)
+	defer s.lead(0)
+	wakes := s.Bus.Subscribe(ctx, event.Occupancy)
+	next := time.NewTimer(every)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, ok := <-wakes:
+			if !ok || e.Topic == event.Lagged {
+				continue
+			}
+		case <-next.C:
+		}
+		a, err := s.audit(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.Logger.Error("audit occupancy", "error", err)
+		}
+		if a != nil && len(a.Drift) > 0 {
+			next.Reset(soon)
+		} else {
+			next.Reset(every)
+		}
+	}
+}
+
+func (s *Service) lead(epoch int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.epoch = epoch
+	if epoch == 0 { // it is the next leader's to tell
+		for _, k := range Kinds {
+			s.drift.WithLabelValues(string(k)).Set(0)
+		}
+	}
+}
+
+// Look says where the database and the agents differ, and changes nothing.
+func (s *Service) Look(ctx context.Context) (*Audit, error) {
+	if _, err := permit.Check(ctx, access.Read, access.System, access.Object{}); err != nil {
+		return nil, err
+	}
+	return s.looks(viewer.SystemContext(ctx))
+}
+
+// AuditOccupancy is Look, and lets the leader mend what it can.
+func (s *Service) AuditOccupancy(ctx context.Context) (*AuditPayload, error) {
+	if _, err := permit.Check(ctx, access.Update, access.System, access.Object{}); err != nil {
+		return nil, err
+	}
+	a, err := s.audit(viewer.SystemContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Drift) > 0 {
+		s.Bus.Publish(ctx, event.Event{Topic: event.Occupancy})
+	}
+	return &AuditPayload{Audit: a}, nil
+}
+
+// AuditPayload answers the wish for an audit.
+type AuditPayload struct{ Audit *Audit }
+
+// audit looks and, where this manager leads, mends.
+func (s *Service) audit(ctx context.Context) (*Audit, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, err := s.looks(ctx)
+	if err != nil || s.epoch == 0 {
+		return a, err
+	}
+	count := map[Kind]int{}
+	for _, d := range a.Drift {
+		count[d.Kind]++
+	}
+	for _, k := range Kinds {
+		s.drift.WithLabelValues(string(k)).Set(float64(count[k]))
+	}
+	for i := range a.Drift {
+		d := &a.Drift[i]
+		s.Logger.Warn("occupancy differs", "kind", d.Kind, "agent", d.Agent, "device", d.Device, "kernel", d.Kernel, "detail", d.Detail)
+		if d.mend == nil {
+			continue
+		}
+		if err := d.mend(ctx); err != nil {
+			s.Logger.Error("mend occupancy", "kind", d.Kind, "agent", d.Agent, "kernel", d.Kernel, "error", err)
+			continue
+		}
+		d.Repaired = true
+		s.repaired.WithLabelValues(string(d.Kind)).Inc()
+	}
+	return a, nil
+}
+
+// looks is two looks, a while apart: what both found.
+func (s *Service) looks(ctx context.Context) (*Audit, error) {
+	first, err := s.look(ctx)
+	if err != nil || len(first.Drift) == 0 {
+		return first, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(recheck):
+	}
+	seen := map[sight]bool{}
+	for _, d := range first.Drift {
+		seen[d.sight()] = true
+	}
+	a, err := s.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.Drift = slices.DeleteFunc(a.Drift, func(d Drift) bool { return !seen[d.sight()] })
+	return a, nil
+}
+
+// ask returns what every agent that is taken for alive says of itself.
+func (s *Service) ask(ctx context.Context, agents []*ent.Agent) map[uuid.UUID]*agentpb.Report {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	places := make(chan struct{}, atOnce)
+	reports := map[uuid.UUID]*agentpb.Report{}
+	for _, a := range agents {
+		places <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-places }()
+			r, err := s.report(ctx, a.Name)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			reports[a.ID] = r
+		})
+	}
+	wg.Wait()
+	return reports
+}
+
+const (
+	atOnce = 32               // agents asked at the same time
+	answer = 10 * time.Second // that one has to answer
+)
+
+// report asks one agent: the first event of a watch is all that it is.
+func (s *Service) report(ctx context.Context, agent string) (*agentpb.Report, error) {
+	rpc, err := s.Agents.RPC(agent)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answer)
+	defer cancel()
+	stream, err := rpc.Watch(ctx, &agentpb.WatchRequest{})
+	if err != nil {
+		return nil, err
+	}
+	e, err := stream.Recv()
+	if err != nil {
+		return nil, err
+	}
+	return e.GetReport(), nil
+}
