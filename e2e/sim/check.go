@@ -13,22 +13,46 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 )
 
-// began looks at I2 when a launch begins: a kernel has no container elsewhere,
-// unless that machine was out of reach.
+// began is told of a launch that begins on a machine.
 func (w *world) began(b *box) {
 	for _, m := range w.machines {
-		old := m.kernels[b.req.KernelId]
-		if m == b.m || old == nil || !old.live() {
-			continue
+		if old := m.kernels[b.req.KernelId]; m != b.m && old != nil && old.live() {
+			w.logf("kernel %s lives on %s, and begins on %s", b.req.KernelId, m.name, b.m.name)
 		}
-		w.logf("kernel %s lives on %s, and begins on %s", b.req.KernelId, m.name, b.m.name)
 	}
 }
 
-// exhausted is told of a launch that its machine has no room for: the database
-// gave away what is still held.
+// soon is how long what a partition has left may take to be put right, once
+// everybody hears everybody: a report, a call, and the grace of a container.
+const soon = time.Minute
+
+// exhausted is told of a launch that its machine has no room for. That is for a
+// partition to bring about: who is heard says first that devices are free.
 func (w *world) exhausted(m *machine, r *agentpb.CreateKernelRequest, device string) {
-	w.logf("%s has no room on %s for %s", m.name, device, r.KernelId)
+	calm := min(time.Since(m.troubled), time.Since(w.election.changed))
+	w.logf("%s has no room on %s for %s, after %s of calm", m.name, device, r.KernelId, calm)
+	w.refused++
+}
+
+// twice is I2: no kernel has two containers for long among machines that are
+// within reach.
+func (w *world) twice() {
+	for _, m := range w.machines {
+		for id, b := range m.kernels {
+			if !b.live() {
+				continue
+			}
+			for _, o := range w.machines {
+				other := o.kernels[id]
+				if o == m || other == nil || !other.live() {
+					continue
+				}
+				if min(time.Since(m.troubled), time.Since(o.troubled), time.Since(w.election.changed)) > soon {
+					w.fail("I2", "kernel %s lives on %s and on %s", id, m.name, o.name)
+				}
+			}
+		}
+	}
 }
 
 // onMachines is I1 on the machines, at every step of the story's watch.
@@ -46,11 +70,13 @@ func (w *world) onMachines() {
 
 // settled tells whether nothing is on its way any more.
 func (w *world) settled() bool {
-	busy, err := w.plain.Session.Query().Where(entsession.StatusIn(lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared, lifecycle.Creating, lifecycle.Terminating)).Exist(w.ctx)
-	if err != nil {
-		panic(err)
-	}
-	return !busy
+	return !w.plain.Session.Query().Where(entsession.StatusIn(lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared,
+		lifecycle.Creating, lifecycle.Terminating)).ExistX(w.ctx)
+}
+
+// ended tells whether there are no sessions any more.
+func (w *world) ended() bool {
+	return !w.plain.Session.Query().Where(entsession.TerminatedAtIsNil()).ExistX(w.ctx)
 }
 
 // kept is I6: what was promised is so, what was refused is not.

@@ -11,6 +11,8 @@ type election struct {
 	w      *world
 	epoch  int64
 	leader *term // holds the lease
+
+	changed time.Time // when somebody else began or ended to lead
 }
 
 // run gives the lease to somebody whenever nobody holds it.
@@ -42,13 +44,13 @@ func (e *election) elect(p *process) {
 	e.epoch += 1 + w.Int64N(3)
 	ctx, cancel := context.WithCancel(p.ctx)
 	t := &term{p, e.epoch, cancel}
-	e.leader, p.leading = t, true
+	e.leader, p.leading, e.changed = t, true, time.Now()
 	w.logf("%s is elected in epoch %d", p.name, t.epoch)
 	w.play(func() {
 		p.lead(ctx, t)
 		cancel()
 		w.enter(p.name + " has led")
-		p.leading = false
+		p.leading, e.changed = false, time.Now()
 		if e.leader == t && !p.dead {
 			e.leader = nil
 		}

@@ -81,11 +81,11 @@ func (w *world) partition() {
 		if whom != 2 && whom != i {
 			continue
 		}
-		m.cut[i] = c
-		w.later(d, m.name+" is whole again", func() { m.cut[i] = cut{} })
-		for t := range m.tunnels {
+		m.cut[i], m.troubled = c, time.Now()
+		w.later(d, m.name+" is whole again", func() { m.cut[i], m.troubled = cut{}, time.Now() })
+		for _, t := range m.tunnels {
 			if t.p.index == i {
-				w.later(keepalive, m.name+" misses answers", t.endIfCut)
+				w.later(w.between(keepalive-20*time.Second, keepalive), m.name+" misses answers", t.endIfCut)
 			}
 		}
 	}
@@ -163,7 +163,7 @@ func (w *world) heal() {
 		if !m.up {
 			m.begin()
 		}
-		for t := range m.tunnels {
+		for _, t := range m.tunnels {
 			t.end() // whatever hangs
 		}
 	}

@@ -32,10 +32,12 @@ type machine struct {
 	up          bool
 	incarnation string
 	unplugged   bool // the plugin has lost its devices
-	tunnels     map[*tunnel]bool
+	tunnels     []*tunnel
 	watchers    []*stream
 
 	cut [2]cut // by manager
+
+	troubled time.Time // when its tunnels last began or ended
 }
 
 // cut is what of the way between a machine and a manager is interrupted.
@@ -52,7 +54,7 @@ const (
 func (w *world) build(name string) *machine {
 	m := &machine{
 		w: w, name: name, capacity: map[string]resource.Slots{}, images: map[string]bool{}, kernels: map[string]*box{},
-		tunnels: map[*tunnel]bool{}, up: true,
+		up: true,
 	}
 	m.capacity["cpu"] = resource.Slots{resource.CPU: int64(2+w.IntN(7)) * 1000}
 	m.capacity["mem"] = resource.Slots{resource.Mem: int64(4+w.IntN(13)) << 30}
@@ -78,7 +80,7 @@ func (m *machine) begin() {
 // stop ends the agent's process; containers go on.
 func (m *machine) stop() {
 	m.up, m.watchers = false, nil
-	for t := range m.tunnels {
+	for _, t := range m.tunnels {
 		t.end()
 	}
 }

@@ -9,13 +9,12 @@ import (
 
 // result is what became of a seed.
 type result struct {
-	seed      uint64
-	broken    []string
-	sum       uint64 // of the trace
-	steps     int
-	simulated time.Duration
-	real      time.Duration
-	asked     int
+	Seed      uint64
+	Broken    []string
+	Sum       uint64 // of the trace
+	Steps     int
+	Simulated time.Duration
+	Asked     int // for sessions
 }
 
 const (
@@ -30,11 +29,10 @@ func run(t *testing.T, at *place, seed uint64, trace io.Writer) result {
 	time.Sleep(time.Until(time.Now().Truncate(day).Add(day)))
 	reseed(seed)
 	at.clean(t)
-	begun := realNow()
 	w := newWorld(seed, at, trace)
 	w.story()
 	w.end()
-	return result{seed, w.broken, w.sum.Sum64(), w.steps, time.Since(w.begin), realNow().Sub(begun), len(w.people.asked)}
+	return result{seed, w.broken, w.sum.Sum64(), w.steps, time.Since(w.begin), len(w.people.asked)}
 }
 
 // story is what happens in a world, from its making to its end.
@@ -60,26 +58,36 @@ func (w *world) story() {
 		return
 	}
 	w.heal()
-	for _, stage := range []struct {
-		begin func()
-		check []func()
-	}{
-		{func() {}, []func(){w.stuck, w.kept}},
-		{w.people.endAll, []func(){w.empty, w.kept}},
-	} {
-		stage.begin()
-		for limit := time.Now().Add(patience); ; {
-			if w.steady(time.Now().Add(7 * time.Second)) {
-				return
-			}
-			if w.settled() || time.Now().After(limit) {
-				break
-			}
+	if w.until(w.settled) {
+		return
+	}
+	idle := w.idle()
+	if w.steady(time.Now().Add(7 * time.Second)) {
+		return
+	}
+	w.starved(idle, w.idle())
+	w.stuck()
+	w.kept()
+	w.people.endAll()
+	if w.until(w.ended) {
+		return
+	}
+	w.empty()
+	w.kept()
+}
+
+// until goes on until something is so, or for as long as that may take, and
+// tells whether something is broken.
+func (w *world) until(so func() bool) bool {
+	for limit := time.Now().Add(patience); time.Now().Before(limit); {
+		if w.steady(time.Now().Add(7 * time.Second)) {
+			return true
 		}
-		for _, check := range stage.check {
-			check()
+		if so() {
+			return false
 		}
 	}
+	return false
 }
 
 // steady goes on until then, and tells whether something is broken.
@@ -87,6 +95,7 @@ func (w *world) steady(until time.Time) bool {
 	for time.Now().Before(until) && len(w.broken) == 0 {
 		w.loop.run(earlier(until, time.Now().Add(time.Second)))
 		w.onMachines()
+		w.twice()
 	}
 	return len(w.broken) > 0
 }

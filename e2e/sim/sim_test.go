@@ -1,68 +1,160 @@
 package sim
 
 import (
+	"bufio"
+	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
 var (
-	first = flag.Uint64("sim.seed", 1, "the first seed")
-	count = flag.Int("sim.seeds", 0, "how many seeds; 0 is 1000, or 50 with -short")
-	loud  = flag.Bool("sim.trace", false, "print every step")
+	first  = flag.Uint64("sim.seed", 1, "the first seed")
+	count  = flag.Int("sim.seeds", 0, "how many seeds; 0 is 1000, or 40 with -short")
+	loud   = flag.Bool("sim.trace", false, "print every step")
+	stride = flag.Int("sim.stride", 0, "every how manieth seed is this process's; 0 is to start processes")
 )
 
-// TestReplay plays seeds twice: they go the same way.
-func TestReplay(t *testing.T) {
-	dsn := database(t)
-	synctest.Test(t, func(t *testing.T) {
-		at := newPlace(t, dsn)
-		defer at.db.Close()
-		n := uint64(max(*count, 10))
-		sums := map[uint64]result{}
-		for range 2 {
-			for seed := *first; seed < *first+n; seed++ {
-				r := run(t, at, seed, nil)
-				if before, ok := sums[seed]; ok && (before.sum != r.sum || before.steps != r.steps) {
-					t.Errorf("seed %d went another way: %d steps, before %d", seed, r.steps, before.steps)
-				}
-				sums[seed] = r
-			}
-		}
-	})
-}
-
+// TestSeeds plays seeds, in as many processes as there are processors: what a
+// seed does must not depend on which goroutine another processor runs.
 func TestSeeds(t *testing.T) {
 	n := *count
 	if n == 0 {
 		n = 1000
+		if testing.Short() {
+			n = 40
+		}
 	}
+	if *stride > 0 {
+		part(t, n, *stride)
+		return
+	}
+	begun := realNow()
+	var all []result
+	var mu sync.Mutex
+	var parts sync.WaitGroup
+	processes := min(runtime.NumCPU(), n)
+	for i := range processes {
+		parts.Go(func() {
+			mine := (n - i + processes - 1) / processes
+			err := run1(t, *first+uint64(i), mine, processes, func(r result) {
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, r)
+			})
+			if err != nil {
+				t.Errorf("process %d of %d: %v", i, processes, err)
+			}
+		})
+	}
+	parts.Wait()
+	summary(t, all, realNow().Sub(begun))
+	if len(all) != n {
+		t.Errorf("%d of %d seeds were played", len(all), n)
+	}
+}
+
+// run1 plays seeds in another process of this program.
+func run1(t *testing.T, seed uint64, n, stride int, got func(result)) error {
+	cmd := exec.Command(os.Args[0], "-test.run=^TestSeeds$", "-test.v", fmt.Sprint("-sim.seed=", seed), fmt.Sprint("-sim.seeds=", n),
+		fmt.Sprint("-sim.stride=", stride), fmt.Sprint("-sim.trace=", *loud))
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	var said []string
+	for lines.Scan() {
+		line, is := strings.CutPrefix(lines.Text(), mark)
+		var r result
+		if !is || json.Unmarshal([]byte(line), &r) != nil {
+			said = append(said, lines.Text())
+			continue
+		}
+		got(r)
+	}
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("%w\n%s", err, strings.Join(said, "\n"))
+	}
+	return nil
+}
+
+// mark begins the line that tells of a seed.
+const mark = "seed played: "
+
+// part plays every stride-th seed, one after the other.
+func part(t *testing.T, n, stride int) {
 	var trace io.Writer
 	if *loud {
 		trace = os.Stderr
 	}
 	dsn := database(t)
-	begun := realNow()
-	var steps, asked int
-	var simulated time.Duration
 	synctest.Test(t, func(t *testing.T) {
 		at := newPlace(t, dsn)
 		defer at.db.Close()
-		for seed := *first; seed < *first+uint64(n); seed++ {
-			r := run(t, at, seed, trace)
-			steps, asked, simulated = steps+r.steps, asked+r.asked, simulated+r.simulated
-			for _, b := range r.broken {
-				t.Errorf("seed %d: %s\ngo test ./e2e/sim -run TestSeeds -sim.seed %d -sim.seeds 1 -sim.trace", seed, b, seed)
+		for i := range n {
+			line, err := json.Marshal(run(t, at, *first+uint64(i*stride), trace))
+			if err != nil {
+				t.Fatal(err)
 			}
-			if *loud {
-				t.Logf("seed %d: %+v", seed, r)
-			}
+			fmt.Printf("%s%s\n", mark, line)
 		}
 	})
-	took := realNow().Sub(begun)
-	t.Logf("%d seeds in %s: %.1f seeds/s, %d steps, %d sessions, %.2f simulated hours per second", n, took.Round(time.Millisecond),
-		float64(n)/took.Seconds(), steps, asked, simulated.Hours()/took.Seconds())
+}
+
+func summary(t *testing.T, all []result, took time.Duration) {
+	t.Helper()
+	slices.SortFunc(all, func(a, b result) int { return int(a.Seed) - int(b.Seed) })
+	var steps, asked int
+	var simulated time.Duration
+	for _, r := range all {
+		steps, asked, simulated = steps+r.Steps, asked+r.Asked, simulated+r.Simulated
+		if len(r.Broken) > 0 {
+			t.Errorf("seed %d: %s\nagain: go test ./e2e/sim -run TestSeeds -sim.seed %d -sim.seeds 1 -sim.trace", r.Seed, strings.Join(r.Broken, "\n"), r.Seed)
+		}
+	}
+	t.Logf("%d seeds in %s: %.1f seeds/s, %.2f simulated hours per second; %d steps, %d sessions asked for",
+		len(all), took.Round(time.Millisecond), float64(len(all))/took.Seconds(), simulated.Hours()/took.Seconds(), steps, asked)
+}
+
+// TestReplay plays seeds in two processes: they go the same way.
+func TestReplay(t *testing.T) {
+	if *stride > 0 {
+		t.Skip("belongs to TestSeeds")
+	}
+	n := max(*count, 10)
+	var sums [2]map[uint64]result
+	var both sync.WaitGroup
+	for i := range sums {
+		sums[i] = map[uint64]result{}
+		both.Go(func() {
+			if err := run1(t, *first, n, 1, func(r result) { sums[i][r.Seed] = r }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	for seed, a := range sums[0] {
+		if b := sums[1][seed]; a.Sum != b.Sum || a.Steps != b.Steps {
+			t.Errorf("seed %d went two ways: %d and %d steps", seed, a.Steps, b.Steps)
+		}
+	}
+	if len(sums[0]) != n {
+		t.Errorf("%d of %d seeds were played", len(sums[0]), n)
+	}
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/containerd/errdefs/pkg/errgrpc"
@@ -58,11 +59,12 @@ func (m *machine) connect(p *process) {
 		panic(err) // the options are constants
 	}
 	defer conn.Close()
-	m.tunnels[t] = true
+	m.tunnels, m.troubled = append(m.tunnels, t), time.Now()
 	w.logf("%s connects to %s", m.name, p.name)
 	p.agents.Connected(t.ctx, &cluster.Peer{Role: cluster.RoleAgent, Name: m.name, Conn: conn, Done: t.ctx.Done()})
 	w.enter(m.name + " has left " + p.name)
-	delete(m.tunnels, t)
+	m.troubled = time.Now()
+	m.tunnels = slices.DeleteFunc(m.tunnels, func(o *tunnel) bool { return o == t })
 }
 
 var errBroken = status.Error(codes.Unavailable, "tunnel broken")

@@ -35,7 +35,8 @@ type world struct {
 	live   sync.WaitGroup
 	log    *slog.Logger
 
-	broken []string
+	broken  []string
+	refused int // launches for which a machine had no room
 }
 
 // mood is what a seed is like: how likely each step is to go wrong.
