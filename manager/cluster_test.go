@@ -76,6 +76,8 @@ type node struct {
 	host  *fake.Host
 	wires *wires
 	stop  func()
+
+	plugins []agent.PluginConfig
 }
 
 // cluster is a world with one manager and machines without containers.
@@ -98,13 +100,19 @@ func newCluster(t *testing.T, nodes int) *cluster {
 		SetDigest("sha256:2").SetRegistry(reg).SaveX(ctx)
 	c.m = c.Start(t)
 	c.as = c.m.As(t, c.A.Member)
-	for i := range nodes {
-		n := &node{name: string(rune('a' + i)), dir: t.TempDir(), wires: &wires{held: map[string]bool{}},
-			host: fake.NewHost(runtime.Image{Reference: image, Digest: "sha256:1"})}
+	c.grow(t, nodes)
+	return c
+}
+
+// grow adds machines.
+func (c *cluster) grow(t *testing.T, nodes int, plugins ...agent.PluginConfig) {
+	t.Helper()
+	for range nodes {
+		n := &node{name: string(rune('a' + len(c.nodes))), dir: t.TempDir(), wires: &wires{held: map[string]bool{}},
+			host: fake.NewHost(runtime.Image{Reference: image, Digest: "sha256:1"}), plugins: plugins}
 		c.nodes = append(c.nodes, n)
 		c.join(t, n, c.m)
 	}
-	return c
 }
 
 // join starts the agent of a machine and waits until it is known.
@@ -120,7 +128,7 @@ func (c *cluster) join(t *testing.T, n *node, managers ...*managertest.Manager) 
 	}
 	cfg := agent.Config{
 		Name: n.name, Dir: n.dir, JoinToken: token, CAFingerprint: c.m.Fingerprint(), RunnerPath: filepath.Join(n.dir, "runner"),
-		Runtime: fake.New(n.host, n.name), Network: n.wires, KeepSessions: true, StatsInterval: 500 * time.Millisecond,
+		Runtime: fake.New(n.host, n.name), Network: n.wires, Plugins: n.plugins, KeepSessions: true, StatsInterval: 500 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
 	for _, m := range managers {

@@ -1,0 +1,293 @@
+package manager_test
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent"
+	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+const (
+	reportFields = `stage summary position dropped { check slot count } nearest { slot requested free }
+  ahead { position mine why session { id } } suggestions { kind text field from to slots session }`
+	whySession = `query($id: ID!) { node(id: $id) { ... on Session { pending { ` + reportFields + ` } } } }`
+	dryRun     = `query($in: CreateSessionInput!) { dryRun(input: $in) { verdict refusals { code field message limit }
+  agents { name } resourceGroup { name } pending { ` + reportFields + ` } } }`
+	queueOf = `query($id: ID!) { node(id: $id) { ... on ResourceGroup { queue { totalCount entries {
+  position mine priority waitingSince stage why session { id owner { email } } } } } } }`
+	changePending = `mutation($in: UpdatePendingSessionInput!) { updatePendingSession(input: $in) { session { id status slots } } }`
+)
+
+// why is a report of a session that waits, or would.
+type why struct {
+	Stage, Summary string
+	Position       int
+	Dropped        []struct {
+		Check, Slot string
+		Count       int
+	}
+	Nearest *struct{ Slot, Requested, Free string }
+	Ahead   []struct {
+		Position int
+		Mine     bool
+		Why      string
+		Session  *struct{ ID uuid.UUID }
+	}
+	Suggestions []struct {
+		Kind, Text, Field, From, To string
+		Slots                       map[string]string
+		Session                     *uuid.UUID
+	}
+}
+
+type trial struct {
+	DryRun struct {
+		Verdict  string
+		Refusals []struct{ Code, Field, Message, Limit string }
+		Agents   []struct{ Name string }
+		Pending  *why
+	}
+}
+
+// halved is a cluster of three machines with eight accelerators each, of which one
+// half is in use by sessions of the member.
+func halved(t *testing.T) *cluster {
+	mock := filepath.Join(t.TempDir(), "mock")
+	if out, err := exec.Command("go", "build", "-o", mock, "github.com/berthhq/berth/plugins/accelerator/mock").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c := newCluster(t, 0)
+	ctx := c.System(t)
+	c.grow(t, 3, agent.PluginConfig{Path: mock, Force: true, ConfigJSON: []byte(`{"devices": 8}`)})
+	managertest.Eventually(t, "24 accelerators", func() bool {
+		return c.Client.Device.Query().Where(device.Plugin("mock"), device.Allocatable(true), device.HealthEQ(device.HealthHealthy)).CountX(ctx) == 24
+	})
+	var ids []uuid.UUID
+	for range 48 {
+		ids = append(ids, c.create(t, shares("0.5")))
+	}
+	for _, id := range ids {
+		c.reaches(t, id, lifecycle.Running)
+	}
+	seen := map[uuid.UUID]bool{}
+	for _, a := range c.Client.Allocation.Query().Where(allocation.Slot("mock.shares"), allocation.FreedAtIsNil()).AllX(ctx) {
+		if seen[a.DeviceID] {
+			if errs := c.end(t, a.SessionID, true); len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			c.over(t, a.SessionID)
+		}
+		seen[a.DeviceID] = true
+	}
+	return c
+}
+
+func shares(amount string) managertest.Vars {
+	return input(managertest.Vars{"slots": managertest.Vars{"cpu": "0.05", "mem": "16m", "mock.shares": amount}}, "sleep", "600")
+}
+
+// A session asks for a whole accelerator where each has a half free: it waits, is
+// told that the pieces are what is wrong, and that with a half it would start; with
+// that carried out it runs.
+func TestFragmentation(t *testing.T) {
+	c := halved(t)
+	ctx := c.System(t)
+	before := c.Client.Session.Query().CountX(ctx)
+	var tried trial
+	c.as.Must(t, dryRun, managertest.Vars{"in": shares("1")}, &tried)
+	if tried.DryRun.Verdict != "waits" || tried.DryRun.Pending == nil {
+		t.Fatalf("the dry run: %+v", tried.DryRun)
+	}
+	halfSuggested(t, tried.DryRun.Pending)
+	var fits trial
+	c.as.Must(t, dryRun, managertest.Vars{"in": shares("0.5")}, &fits)
+	if fits.DryRun.Verdict != "now" || len(fits.DryRun.Agents) != 1 || fits.DryRun.Pending != nil {
+		t.Errorf("the dry run of a half: %+v", fits.DryRun)
+	}
+	if n := c.Client.Session.Query().CountX(ctx); n != before {
+		t.Errorf("dry runs made %d sessions", n-before)
+	}
+
+	id := c.create(t, shares("1"))
+	c.waits(t, id, "mock.shares")
+	behind := c.create(t, shares("1"))
+	c.waits(t, behind, "mock.shares")
+	w := c.why(t, id)
+	halfSuggested(t, w)
+	if w.Position != 1 || len(w.Ahead) > 0 {
+		t.Errorf("position %d behind %v", w.Position, w.Ahead)
+	}
+	if w := c.why(t, behind); w.Position != 2 || len(w.Ahead) != 1 || !w.Ahead[0].Mine || w.Ahead[0].Session.ID != id {
+		t.Errorf("the second has position %d behind %+v", w.Position, w.Ahead)
+	}
+	c.seesQueue(t, id)
+
+	var changed struct {
+		UpdatePendingSession struct {
+			Session struct {
+				ID    uuid.UUID
+				Slots map[string]string
+			}
+		}
+	}
+	c.as.Must(t, changePending, managertest.Vars{"in": managertest.Vars{"id": id, "slots": w.Suggestions[0].Slots}}, &changed)
+	if s := changed.UpdatePendingSession.Session; s.ID != id || s.Slots["mock.shares"] != "0.5" {
+		t.Errorf("changed to %+v", s)
+	}
+	c.reaches(t, id, lifecycle.Running)
+	held := c.Client.Allocation.Query().Where(allocation.SessionID(id), allocation.Slot("mock.shares"), allocation.FreedAtIsNil()).OnlyX(ctx)
+	if held.Amount != 500 {
+		t.Errorf("it holds %d thousandths of an accelerator", held.Amount)
+	}
+	if text := c.history(t, id); !strings.Contains(text, "changed while it waits: 0.5 mock.shares instead of 1") {
+		t.Errorf("the history does not tell of the change:\n%s", text)
+	}
+	errs := c.as.Ask(t, changePending, managertest.Vars{"in": managertest.Vars{"id": id, "slots": managertest.Vars{"mock.shares": "0.25"}}}, nil)
+	if errs.Code() != "FAILED_PRECONDITION" {
+		t.Errorf("a change of what runs: %s", errs)
+	}
+
+	// Once the session that is suggested has ended, the other one starts.
+	var end *uuid.UUID
+	managertest.Eventually(t, "a session whose end makes room", func() bool {
+		for _, s := range c.why(t, behind).Suggestions {
+			if s.Kind == "end_session" {
+				end = s.Session
+			}
+		}
+		return end != nil
+	})
+	c.end(t, *end, true)
+	c.reaches(t, behind, lifecycle.Running)
+}
+
+// halfSuggested fails unless a report says that each machine has half devices
+// only, and that a half would start.
+func halfSuggested(t *testing.T, w *why) {
+	t.Helper()
+	if w.Stage != "room" || len(w.Dropped) != 1 || w.Dropped[0].Check != "slot_contiguity" || w.Dropped[0].Slot != "mock.shares" || w.Dropped[0].Count != 3 {
+		t.Errorf("stage %s, dropped %+v: %s", w.Stage, w.Dropped, w.Summary)
+	}
+	if w.Nearest == nil || w.Nearest.Requested != "1" || w.Nearest.Free != "0.5" {
+		t.Errorf("the nearest fit: %+v", w.Nearest)
+	}
+	if len(w.Suggestions) == 0 {
+		t.Fatal("nothing is suggested")
+	}
+	if s := w.Suggestions[0]; s.Kind != "slots" || s.Field != "slots.mock.shares" || s.From != "1" || s.To != "0.5" || s.Slots["mock.shares"] != "0.5" || s.Slots["cpu"] != "0.05" {
+		t.Errorf("suggested %+v", s)
+	}
+}
+
+func (c *cluster) why(t *testing.T, id uuid.UUID) *why {
+	t.Helper()
+	var got struct{ Node struct{ Pending *why } }
+	c.as.Must(t, whySession, managertest.Vars{"id": id}, &got)
+	if got.Node.Pending == nil {
+		t.Fatalf("it does not wait:\n%s", c.history(t, id))
+	}
+	return got.Node.Pending
+}
+
+// seesQueue checks who is told whose session the first in the queue is: its owner
+// and who administers, not a stranger, who is told nothing by which to know it.
+func (c *cluster) seesQueue(t *testing.T, first uuid.UUID) {
+	t.Helper()
+	s := c.Client.Session.Query().Where(session.ID(first)).WithOwner().OnlyX(c.System(t))
+	for _, one := range []struct {
+		name       string
+		as         *managertest.Client
+		sees, mine bool
+	}{{"owner", c.as, true, true}, {"superadmin", c.m.As(t, c.Superadmin), true, false}, {"stranger", c.m.As(t, c.B.Member), false, false}} {
+		var got struct {
+			Node struct {
+				Queue struct {
+					TotalCount int
+					Entries    []struct {
+						Position, Priority int
+						Mine               bool
+						Stage, Why         string
+						WaitingSince       string
+						Session            *struct {
+							ID    uuid.UUID
+							Owner *struct{ Email string }
+						}
+					}
+				}
+			}
+		}
+		one.as.Must(t, queueOf, managertest.Vars{"id": c.Group.ID}, &got)
+		q := got.Node.Queue
+		if q.TotalCount != 2 || len(q.Entries) != 2 {
+			t.Fatalf("%s sees %+v", one.name, q)
+		}
+		e := q.Entries[0]
+		if e.Position != 1 || e.Priority != 10 || e.Mine != one.mine || e.Stage != "room" || (e.Session != nil) != one.sees {
+			t.Errorf("%s sees %+v", one.name, e)
+		}
+		if one.sees && (e.Session.ID != first || e.Session.Owner.Email != s.Edges.Owner.Email || !strings.Contains(e.Why, "mock.shares")) {
+			t.Errorf("%s sees %+v", one.name, e)
+		}
+		for _, secret := range []string{s.ID.String(), s.Name, s.Edges.Owner.Email, "mock.shares"} {
+			if !one.sees && strings.Contains(fmt.Sprintf("%+v", q), secret) {
+				t.Errorf("%s is told %s", one.name, secret)
+			}
+		}
+	}
+}
+
+// A dry run says all that createSession would refuse, and why something would wait
+// for ever.
+func TestDryRunRefuses(t *testing.T) {
+	c := newCluster(t, 1)
+	super := c.m.As(t, c.Superadmin)
+	taken := c.create(t, input(managertest.Vars{"name": "taken"}, "sleep", "600"))
+	c.reaches(t, taken, lifecycle.Running)
+	for _, one := range []struct {
+		name    string
+		in      managertest.Vars
+		verdict string
+		fields  []string
+	}{
+		{"all well", input(nil, "true"), "now", nil},
+		{"several mistakes", input(managertest.Vars{"name": "-", "image": "nothing", "priority": 7, "mounts": []managertest.Vars{{"vfolder": "nothing"}}}, "true"), "refused",
+			[]string{"name", "image", "mounts[0].vfolder"}},
+		{"too much", input(managertest.Vars{"slots": managertest.Vars{"cpu": "100000"}}, "true"), "refused", []string{"slots.cpu"}},
+		{"a name that is taken", input(managertest.Vars{"name": "taken"}, "true"), "refused", []string{"name"}},
+		{"after another", input(managertest.Vars{"dependsOn": []uuid.UUID{taken}}, "true"), "waits", nil},
+		{"no project", input(managertest.Vars{"project": c.B.Project.ID}, "true"), "refused", []string{"project"}},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			var got trial
+			c.as.Must(t, dryRun, managertest.Vars{"in": one.in}, &got)
+			var fields []string
+			for _, r := range got.DryRun.Refusals {
+				fields = append(fields, r.Field)
+			}
+			if got.DryRun.Verdict != one.verdict || fmt.Sprint(fields) != fmt.Sprint(one.fields) {
+				t.Errorf("%+v, want %s %v", got.DryRun, one.verdict, one.fields)
+			}
+			if id, errs := tryCreate(t, c.as, one.in); (len(errs) > 0) != (one.verdict == "refused") {
+				t.Errorf("createSession: %v %s", id, errs)
+			}
+		})
+	}
+	if errs := c.m.As(t, c.Monitor).Ask(t, dryRun, managertest.Vars{"in": input(nil, "true")}, nil); errs.Code() != "PERMISSION_DENIED" {
+		t.Errorf("a dry run by a monitor: %s", errs)
+	}
+	var got trial
+	super.Must(t, dryRun, managertest.Vars{"in": input(managertest.Vars{"project": c.A.Project.ID}, "true")}, &got)
+	if got.DryRun.Verdict != "now" {
+		t.Errorf("a dry run by a superadmin: %+v", got.DryRun)
+	}
+}
