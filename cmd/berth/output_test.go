@@ -12,10 +12,14 @@ const sampleSession = `{"id":"01908a5e-0000-7000-8000-000000000001","version":7,
   "owner":{"id":"u","email":"mina@example.org"},"project":{"id":"p","name":"vision"},
   "resourceGroup":{"id":"g","name":"default"},"image":{"id":"i","reference":"registry:5000/python:3.11","name":"python:3.11"}`
 
-const pendingReport = `"pending":{"position":2,"decidedAt":"2026-03-04T11:59:50Z","summary":"no agent has 0.50 mock.shares free on one device",
+const pendingReport = `"pending":{"stage":"room","position":2,"decidedAt":"2026-03-04T11:59:50Z","summary":"no agent has 0.50 mock.shares free on one device",
   "agents":3,"dropped":[{"check":"not_schedulable","slot":"","count":1},{"check":"slot_contiguity","slot":"mock.shares","count":2}],
   "limits":[{"scope":"user","holder":"kim","policy":"students","what":"mock.shares","used":"1","requested":"0.5","limit":"1"}],
-  "nearest":{"agent":"node-2","slot":"mock.shares","requested":"0.5","free":"0.25"}}`
+  "nearest":{"agent":"node-2","slot":"mock.shares","requested":"0.5","free":"0.25"},
+  "ahead":[{"position":1,"mine":false,"priority":50,"waitingSince":"2026-03-04T11:50:00Z","stage":"room","why":"It waits for room.","holds":2,"session":null}],
+  "suggestions":[{"kind":"slots","text":"With 0.25 mock.shares instead of 0.5 mock.shares it would start now.","field":"slots.mock.shares","from":"0.5","to":"0.25","slots":{"cpu":"1","mock.shares":"0.25"}},
+    {"kind":"resource_group","text":"In the resource group spare it would start now.","field":"resourceGroup","from":"g","to":"g2","resourceGroup":"g2"},
+    {"kind":"end_session","text":"Once your session old has ended, it would start.","field":"","from":"","to":"s9","session":"s9"}]}`
 
 const sampleDetail = sampleSession + `,"environment":{"A":"1"},"scheduledAt":null,"deadlineAt":null,"domain":{"id":"d","name":"lab"},
   "kernels":[{"id":"k","role":"main","index":0,"hostname":"main","status":"running","statusMessage":"","exitCode":null,
@@ -67,6 +71,7 @@ func TestGoldenOutput(t *testing.T) {
 		})
 	}
 	f.data("Session", `{"node":`+sampleDetail+pendingReport+`}}`)
+	f.data("Why", `{"node":{`+pendingReport+`}}`)
 	golden(t, "session-why", f.berth("session", "why", "train").out)
 	golden(t, "session-why-json", f.berth("session", "why", "train", "-o", "json").out)
 }

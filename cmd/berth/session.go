@@ -12,7 +12,7 @@ import (
 
 func (a *app) sessionCommand() *cobra.Command {
 	cmd := group("session", "Work with sessions",
-		a.sessionList(), a.sessionShow(), a.sessionWhy(), a.sessionCreate(), a.sessionLogs(), a.sessionExec(),
+		a.sessionList(), a.sessionShow(), a.sessionWhy(), a.sessionCreate(), a.sessionChange(), a.sessionLogs(), a.sessionExec(),
 		a.sessionForward(), a.sessionEvents(), a.sessionRename(), a.sessionRemove())
 	cmd.Aliases = []string{"sessions"}
 	return cmd
@@ -118,7 +118,7 @@ func statusCell(s client.Session) output.Cell {
 
 func (a *app) sessionCreate() *cobra.Command {
 	var f createFlags
-	var wait bool
+	var wait, dry bool
 	cmd := &cobra.Command{
 		Use:   "create IMAGE [flags] [-- COMMAND [ARG...]]",
 		Short: "Start an interactive session, which stays until it is ended",
@@ -135,6 +135,9 @@ func (a *app) sessionCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if dry {
+				return a.try(cmd.Context(), c, in)
+			}
 			s, err := c.CreateSession(cmd.Context(), in)
 			if err != nil {
 				return err
@@ -149,6 +152,7 @@ func (a *app) sessionCreate() *cobra.Command {
 	}
 	f.register(cmd)
 	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait until it runs")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would become of it: whether it would start at once, or why not")
 	return cmd
 }
 

@@ -17,8 +17,8 @@ type slotFlags struct {
 	more          []string // slot=amount
 }
 
-// explicit reads all amounts but that of --gpu.
-func (f slotFlags) explicit() (resource.Slots, error) {
+// named reads the amounts that are given by their slots' names.
+func (f slotFlags) named() (resource.Slots, error) {
 	texts := map[string]string{}
 	for _, r := range f.more {
 		slot, amount, ok := strings.Cut(r, "=")
@@ -30,19 +30,38 @@ func (f slotFlags) explicit() (resource.Slots, error) {
 		}
 		texts[slot] = amount
 	}
+	return parseSlots(texts)
+}
+
+// explicit reads all amounts but that of --gpu.
+func (f slotFlags) explicit() (resource.Slots, error) {
+	slots, err := f.named()
+	if err != nil {
+		return nil, err
+	}
+	rest := map[string]string{}
 	for slot, amount := range map[string]string{resource.CPU: f.cpu, resource.Mem: f.mem} {
-		if _, given := texts[slot]; !given {
-			texts[slot] = amount
+		if _, given := slots[slot]; !given {
+			rest[slot] = amount
 		}
 	}
+	more, err := parseSlots(rest)
+	if err != nil {
+		return nil, err
+	}
+	slots.Add(more)
+	for _, slot := range slots.Names() {
+		if slots[slot] <= 0 {
+			return nil, usagef("slot %s: %s is not more than 0", slot, resource.Format(slot, slots[slot]))
+		}
+	}
+	return slots, nil
+}
+
+func parseSlots(texts map[string]string) (resource.Slots, error) {
 	slots, err := resource.ParseSlots(texts)
 	if err != nil {
 		return nil, usageError{err}
-	}
-	for _, slot := range slots.Names() {
-		if slots[slot] <= 0 {
-			return nil, usagef("slot %s: %s is not more than 0", slot, texts[slot])
-		}
 	}
 	return slots, nil
 }

@@ -166,39 +166,6 @@ type SessionEvent struct {
 	} `json:"steps"`
 }
 
-// PendingReport says why a session waits.
-type PendingReport struct {
-	Position  int       `json:"position"`
-	DecidedAt time.Time `json:"decidedAt"`
-	Summary   string    `json:"summary"`
-	Agents    int       `json:"agents"`
-	Dropped   []struct {
-		Check string `json:"check"`
-		Slot  string `json:"slot"`
-		Count int    `json:"count"`
-	} `json:"dropped"`
-	Limits  []LimitReached `json:"limits"`
-	Nearest *struct {
-		Agent     string `json:"agent"`
-		Slot      string `json:"slot"`
-		Requested string `json:"requested"`
-		Free      string `json:"free"`
-	} `json:"nearest"`
-	Order *struct {
-		Order  string     `json:"order"`
-		Levels []Standing `json:"levels"`
-	} `json:"order"`
-}
-
-// Standing is how one of those that a session counts for stands in the queue;
-// the highest factor goes first.
-type Standing struct {
-	Scope  string  `json:"scope"`
-	Usage  float64 `json:"usage"`
-	Weight float64 `json:"weight"`
-	Factor float64 `json:"factor"`
-}
-
 // UsageEntry is what has been charged for one slot.
 type UsageEntry struct {
 	Slot        string `json:"slot"`
@@ -309,11 +276,7 @@ var showSession = define[struct {
       id at phase fromStatus toStatus result attempt code message
       steps { name startedAt endedAt ok message }
     }
-    pending {
-      position decidedAt summary agents dropped { check slot count }
-      limits { scope holder resourceGroup withinProject policy what used requested limit } nearest { agent slot requested free }
-      order { order levels { scope usage weight factor } }
-    }
+    pending { ...reportFields }
     usage { slot slotSeconds }
     startsAt agents { id name } strictAgents
     dependsOn { ...dependencyFields } dependents { ...dependencyFields }
@@ -321,7 +284,7 @@ var showSession = define[struct {
 }
 fragment dependencyFields on SessionDependency {
   id name satisfied session { id name status } needed { id name status }
-}`, sessionFields, metricFields)
+}`, sessionFields, metricFields, reportFields)
 
 // Session reads one session by id.
 func (c *Client) Session(ctx context.Context, id string) (*SessionDetail, error) {

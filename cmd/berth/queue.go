@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) queueCommand() *cobra.Command {
+	limit := 50
+	cmd := a.verb("queue [GROUP]", "Show what waits in a resource group, or in all, in the order in which it is looked at", count(0, 1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			ids, err := queuesOf(ctx, c, args)
+			if err != nil {
+				return err
+			}
+			queues := []*client.Queue{}
+			for _, id := range ids {
+				q, err := c.Queue(ctx, id, limit)
+				if err != nil {
+					return err
+				}
+				if len(args) > 0 || q.TotalCount > 0 {
+					queues = append(queues, q)
+				}
+			}
+			p := a.print()
+			return p.Print(queues, func() error { return p.Write(a.queueTable(queues)) })
+		})
+	cmd.Flags().IntVarP(&limit, "limit", "n", limit, "most sessions of a group; 0 for all")
+	return cmd
+}
+
+// queuesOf finds the group that is named, or all.
+func queuesOf(ctx context.Context, c *client.Client, args []string) ([]string, error) {
+	if len(args) > 0 {
+		id, err := findGroupID(ctx, c, args[0])
+		return []string{id}, err
+	}
+	all, err := c.Groups(ctx, "")
+	var ids []string
+	for _, g := range all {
+		ids = append(ids, g.ID)
+	}
+	return ids, err
+}
+
+func (a *app) queueTable(queues []*client.Queue) *output.Table {
+	t := output.NewTable("GROUP", "NO", "SESSION", "OWNER", "PRIORITY", "WAITS", "STARTS BY", "STANDING", "WHY").Spare("STANDING")
+	for _, q := range queues {
+		for _, e := range q.Entries {
+			name, owner := "", ""
+			if e.Session != nil {
+				name, owner = e.Session.Name, e.Session.Owner.Title()
+			}
+			starts := ""
+			if e.EstimatedStart != nil {
+				starts = clock(*e.EstimatedStart)
+			}
+			t.Row(q.Group, strconv.Itoa(e.Position), name, owner, strconv.Itoa(e.Priority), output.Age(a.now(), e.WaitingSince), starts, standingText(e.Order), e.Why)
+		}
+		if more := q.TotalCount - len(q.Entries); more > 0 {
+			t.Row(q.Group, "", fmt.Sprintf("and %d more", more))
+		}
+	}
+	return t
+}
+
+// standingText is the factors by which a session has its place.
+func standingText(o *client.QueueOrder) (text string) {
+	if o == nil {
+		return ""
+	}
+	for i, l := range o.Levels {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s %.3g", l.Scope, l.Factor)
+	}
+	return text
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) sessionChange() *cobra.Command {
+	var more []string
+	var group string
+	var anyAgent bool
+	cmd := a.onSession(&cobra.Command{
+		Use:   "change SESSION",
+		Short: "Change what a session asks for that waits; it keeps its place in the queue",
+		Args:  count(1, 1),
+	}, func(ctx context.Context, c *client.Client, s *client.Session, _ []string) error {
+		in := client.PendingChange{ID: s.ID}
+		if len(more) > 0 {
+			asked, err := slotFlags{more: more}.named()
+			if err != nil {
+				return err
+			}
+			in.Slots = s.Slots.Clone()
+			for name, amount := range asked {
+				if in.Slots[name] = amount; amount == 0 {
+					delete(in.Slots, name)
+				}
+			}
+		}
+		if group != "" {
+			id, err := findGroupID(ctx, c, group)
+			if err != nil {
+				return err
+			}
+			in.ResourceGroup = id
+		}
+		if anyAgent {
+			strict := false
+			in.StrictAgents = &strict
+		}
+		if in.Slots == nil && group == "" && !anyAgent {
+			return usagef("say what to change: -r, --group or --any-agent")
+		}
+		changed, err := c.UpdatePendingSession(ctx, in)
+		if err != nil {
+			return err
+		}
+		p := a.print()
+		return p.Print(changed, func() error {
+			_, err := fmt.Fprintf(a.out, "%s asks for %s in %s\n", changed.Name, output.Slots(changed.Slots), changed.ResourceGroup.Title())
+			return err
+		})
+	})
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&more, "resource", "r", nil, "a slot, as slot=amount; 0 asks for none of it (repeatable)")
+	flags.StringVar(&group, "group", "", "resource group, by name or id")
+	flags.BoolVar(&anyAgent, "any-agent", false, "run on other agents too than those it asks for")
+	sets(cmd, "resource", "slots")
+	sets(cmd, "group", "resourceGroup")
+	sets(cmd, "any-agent", "strictAgents")
+	return cmd
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) sessionWhy() *cobra.Command {
+	return a.onSession(&cobra.Command{
+		Use:   "why SESSION",
+		Short: "Say why a session waits, or how it ended",
+		Args:  count(1, 1),
+	}, func(ctx context.Context, c *client.Client, s *client.Session, _ []string) error {
+		d, err := c.Session(ctx, s.ID)
+		if err != nil {
+			return err
+		}
+		if d.Pending != nil {
+			if d.Pending, err = c.Why(ctx, s.ID); err != nil {
+				return err
+			}
+		}
+		p := a.print()
+		type why struct {
+			ID                string                `json:"id"`
+			Name              string                `json:"name"`
+			Status            string                `json:"status"`
+			StatusMessage     string                `json:"statusMessage"`
+			TerminationReason *string               `json:"terminationReason"`
+			StartsAt          *time.Time            `json:"startsAt"`
+			DependsOn         []client.Dependency   `json:"dependsOn"`
+			Pending           *client.PendingReport `json:"pending"`
+		}
+		return p.Print(why{d.ID, d.Name, d.Status, d.StatusMessage, d.TerminationReason, d.StartsAt, d.DependsOn, d.Pending}, func() error {
+			return a.explain(d)
+		})
+	})
+}
+
+func (a *app) explain(d *client.SessionDetail) error {
+	r := d.Pending
+	if r == nil {
+		text := fmt.Sprintf("%s does not wait: it is %s", d.Name, d.Status)
+		if d.TerminationReason != nil {
+			text += " (" + *d.TerminationReason + ")"
+		}
+		if d.StatusMessage != "" {
+			text += ": " + d.StatusMessage
+		}
+		_, err := fmt.Fprintln(a.out, output.Clean(text))
+		return err
+	}
+	s := sheet{a.out}
+	s.head(r, d.ResourceGroup.Title())
+	s.dependencies(d)
+	s.fact("Agents", wantedAgents(d))
+	s.fact("Asked for", output.Slots(d.Slots))
+	s.findings(r)
+	s.fact("Decided", a.moment(&r.DecidedAt))
+	s.suggestions(r.Suggestions, func(x client.Suggestion) string { return applies(d.Name, x) })
+	return nil
+}
+
+// head is what a session waits for, and its place in the queue.
+func (s sheet) head(r *client.PendingReport, group string) {
+	fmt.Fprintf(s.w, "%s\n\n", output.Clean(r.Summary))
+	s.fact("Waits for", stageWords[r.Stage])
+	s.fact("Position", inQueue(r.Position, group))
+	for _, e := range r.Ahead {
+		s.fact("Before it", entryText(e))
+	}
+	if r.Holds > 0 {
+		s.fact("Held for it", strconv.Itoa(r.Holds)+" agents")
+	}
+	if r.Order != nil {
+		s.fact("Order", orderWords[r.Order.Order])
+		for _, l := range r.Order.Levels {
+			s.fact("Standing", fmt.Sprintf("the %s: factor %.3g, usage %.3g, weight %.3g", l.Scope, l.Factor, l.Usage, l.Weight))
+		}
+	}
+	switch {
+	case r.EstimatedStart != nil:
+		s.fact("Starts", "by "+clock(*r.EstimatedStart)+", unless something goes before it")
+	case r.Until != nil:
+		s.fact("Starts", "not before "+clock(*r.Until))
+	default:
+		s.fact("Starts", "nobody knows when")
+	}
+}
+
+// entryText is one of those before a session; others' sessions have no name.
+func entryText(e client.QueueEntry) string {
+	text := "a session of another user"
+	if e.Session != nil {
+		text = e.Session.Name
+		if !e.Mine && e.Session.Owner != nil {
+			text += " of " + e.Session.Owner.Email
+		}
+	}
+	text = fmt.Sprintf("%d. %s, priority %d", e.Position, text, e.Priority)
+	if e.Holds > 0 {
+		text += fmt.Sprintf(", for which %d agents are held", e.Holds)
+	}
+	return text
+}
+
+// findings are what stands in the way.
+func (s sheet) findings(r *client.PendingReport) {
+	for _, l := range r.Limits {
+		amount := func(text string) string { return limitAmount(l.What, text) }
+		s.fact("Limit", fmt.Sprintf("%s of %s: %s used, %s more asked for, %s allowed (policy %s)", l.What, limitOf(l.Scope, l.Holder, l.WithinProject, l.ResourceGroup),
+			amount(l.Used), amount(l.Requested), amount(l.Limit), l.Policy))
+	}
+	s.fact("Looked at", strconv.Itoa(r.Agents)+" agents")
+	for _, dropped := range r.Dropped {
+		s.fact("Dropped", fmt.Sprintf("%d: %s", dropped.Count, droppedBy(dropped.Check, dropped.Slot)))
+	}
+	if n := r.Nearest; n != nil {
+		s.fact("Nearest", fmt.Sprintf("%s has %s %s free, %s asked for", n.Agent, n.Free, n.Slot, n.Requested))
+	}
+}
+
+// suggestions are what would let it start, each with how to do that.
+func (s sheet) suggestions(list []client.Suggestion, how func(client.Suggestion) string) {
+	if len(list) == 0 {
+		return
+	}
+	s.gap()
+	for _, x := range list {
+		fmt.Fprintln(s.w, output.Clean(x.Text))
+		if how := how(x); how != "" {
+			fmt.Fprintln(s.w, "  "+output.Clean(how))
+		}
+	}
+}
+
+// applies is the command that carries a suggestion out.
+func applies(session string, x client.Suggestion) string {
+	switch {
+	case x.Kind == "slots":
+		text := "berth session change " + session
+		for _, name := range x.Slots.Names() {
+			if x.Field == "slots" || x.Field == "slots."+name {
+				text += " -r " + name + "=" + x.Slots.Strings()[name]
+			}
+		}
+		return text
+	case x.Kind == "resource_group" && x.ResourceGroup != nil:
+		return "berth session change " + session + " --group " + *x.ResourceGroup
+	case x.Kind == "any_agent":
+		return "berth session change " + session + " --any-agent"
+	case x.Kind == "end_session" && x.Session != nil:
+		return "berth session rm " + *x.Session
+	}
+	return ""
+}
+
+// stageWords say what a session waits for.
+var stageWords = map[string]string{
+	"group":  "its resource group, which is gone or not active",
+	"held":   "a time, or other sessions",
+	"limits": "a limit of a policy",
+	"room":   "room on an agent",
+	"order":  "its turn: there is room, held for a session before it",
+}
+
+// inQueue is a position in a queue.
+func inQueue(position int, group string) string {
+	ahead := "nobody waits before it"
+	switch {
+	case position == 2:
+		ahead = "one session waits before it"
+	case position > 2:
+		ahead = fmt.Sprintf("%d sessions wait before it", position-1)
+	}
+	return fmt.Sprintf("%d in resource group %s: %s", position, group, ahead)
+}
+
+// orderWords say how a queue is ordered where that is not by age.
+var orderWords = map[string]string{
+	"lifo":       "the newest first",
+	"drf":        "whose user holds the smallest share goes first",
+	"fair_share": "who has used least lately goes first",
+}
+
+// checkWords say what agents lack that a check dropped.
+var checkWords = map[string]string{
+	"not_asked_for":   "not among the agents asked for",
+	"not_schedulable": "closed or out of reach",
+	"architecture":    "of another architecture",
+	"volume_missing":  "without a folder's volume",
+	"slot_missing":    "without %s",
+	"cpu":             "too few cores free",
+	"mem":             "too little memory free",
+	"counters":        "%s only on hardware that others use",
+	"topology":        "enough %s free, but too far from each other",
+	"slot_total":      "too little %s free",
+	"slot_contiguity": "enough %s free, but in pieces on several devices",
+	"reserved":        "room, but held for a session that has waited longer",
+}
+
+func droppedBy(check, slot string) string {
+	words, known := checkWords[check]
+	switch {
+	case !known:
+		return strings.TrimSpace(check + " " + slot)
+	case strings.Contains(words, "%s"):
+		return fmt.Sprintf(words, slot)
+	}
+	return words
+}
