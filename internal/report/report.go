@@ -47,7 +47,15 @@ type Pending struct {
 type Room struct {
 	Since    time.Time   `json:"since"`
 	Sessions []uuid.UUID `json:"sessions"` // that are ended for it; those that wait must not be told
-	Agents   []uuid.UUID `json:"agents"`   // on which
+	Parts    []Part      `json:"parts"`    // that it is to get
+}
+
+// Part is what a kernel is to get of a device.
+type Part struct {
+	Kernel uuid.UUID `json:"kernel"`
+	Device uuid.UUID `json:"device"`
+	Slot   string    `json:"slot"`
+	Amount int64     `json:"amount"`
 }
 
 // Ordering says why a session has its place among those of its priority, where

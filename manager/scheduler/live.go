@@ -27,6 +27,7 @@ type live struct {
 	request plan.Request    // what it asks for; its kernels only while it waits
 	told    *report.Pending // why it waits, as its row says
 	holds   []hold
+	terms
 }
 
 // hold is a live allocation.
@@ -44,6 +45,7 @@ const asks = `CASE WHEN sessions.status = 'pending' THEN json_build_object(
 'kernels', (SELECT json_agg(json_build_object('id', k.id, 'slots', k.slots) ORDER BY k.index, k.id) FROM kernels k WHERE k.session_id = sessions.id),
 'agents', (SELECT json_agg(a.agent_id ORDER BY a.agent_id) FROM session_agents a WHERE a.session_id = sessions.id),
 'after', (SELECT json_agg(d.name ORDER BY d.id) FROM session_dependencies d WHERE d.session_id = sessions.id AND NOT d.satisfied),
+'together', (SELECT json_build_object('ID', g.id, 'Spread', g.placement = 'spread', 'Strict', g.strict) FROM session_groups g WHERE g.id = sessions.session_group_id),
 'volumes', (SELECT json_agg(v.name ORDER BY m.id) FROM session_mounts m JOIN vfolders f ON f.id = m.vfolder_id
   JOIN quota_scopes q ON q.id = f.quota_scope_id JOIN volumes v ON v.id = q.volume_id WHERE m.session_id = sessions.id)
 )::text END`
@@ -54,6 +56,7 @@ type asked struct {
 	Agents       []uuid.UUID
 	After        []string
 	Volumes      []string
+	Together     *plan.Together
 }
 
 // readLive reads the live sessions among ids, or all of them, and what they hold;
@@ -65,7 +68,8 @@ func (s *Scheduler) readLive(ctx context.Context, ids []uuid.UUID, known map[uui
 	}
 	q.Select(session.FieldID, session.FieldStatus, session.FieldAttempt, session.FieldOwnerID, session.FieldProjectID, session.FieldDomainID,
 		session.FieldResourceGroupID, session.FieldKeypairID, session.FieldPriority, session.FieldCreatedAt, session.FieldRetryAt,
-		session.FieldStartsAt, session.FieldStrictAgents, session.FieldAvoidAgents, session.FieldPending)
+		session.FieldStartsAt, session.FieldStrictAgents, session.FieldAvoidAgents, session.FieldPending,
+		session.FieldStartedAt, session.FieldLifetime, session.FieldPreemptible, session.FieldSessionGroupID)
 	q.Modify(func(s *sql.Selector) { s.AppendSelectExprAs(sql.Expr(asks), "asks") })
 	rows, err := q.All(ctx)
 	if err != nil {
@@ -73,7 +77,7 @@ func (s *Scheduler) readLive(ctx context.Context, ids []uuid.UUID, known map[uui
 	}
 	all := make(map[uuid.UUID]*live, len(rows))
 	for _, row := range rows {
-		l := &live{status: row.Status, attempt: row.Attempt, told: row.Pending}
+		l := &live{status: row.Status, attempt: row.Attempt, told: row.Pending, terms: rowTerms(row)}
 		if l.request, err = rowRequest(row); err != nil {
 			return nil, fmt.Errorf("session %s: %w", row.ID, err)
 		}
@@ -85,6 +89,17 @@ func (s *Scheduler) readLive(ctx context.Context, ids []uuid.UUID, known map[uui
 		})
 	}
 	return all, s.readHolds(ctx, ids, all)
+}
+
+func rowTerms(row *ent.Session) terms {
+	t := terms{lifetime: row.Lifetime, preemptible: row.Preemptible}
+	if row.StartedAt != nil {
+		t.started = *row.StartedAt
+	}
+	if row.SessionGroupID != nil {
+		t.together = *row.SessionGroupID
+	}
+	return t
 }
 
 // rowRequest is what a session asks for.
@@ -102,6 +117,9 @@ func rowRequest(row *ent.Session) (plan.Request, error) {
 	if row.StartsAt != nil {
 		r.StartsAt = *row.StartsAt
 	}
+	if row.Pending != nil {
+		r.Room = row.Pending.Room
+	}
 	value, err := row.Value("asks")
 	if err != nil || value == nil {
 		return r, err
@@ -114,7 +132,7 @@ func rowRequest(row *ent.Session) (plan.Request, error) {
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		return r, fmt.Errorf("what it asks for: %w", err)
 	}
-	r.Architecture, r.Kernels, r.Agents, r.After, r.Volumes = a.Architecture, a.Kernels, a.Agents, a.After, a.Volumes
+	r.Architecture, r.Kernels, r.Agents, r.After, r.Volumes, r.Together = a.Architecture, a.Kernels, a.Agents, a.After, a.Volumes, a.Together
 	return r, nil
 }
 
@@ -156,7 +174,7 @@ func (l *live) sort() {
 
 // same tells whether the scheduler need not look again.
 func (l *live) same(o *live) bool {
-	return l.status == o.status && l.attempt == o.attempt && slices.EqualFunc(l.holds, o.holds, func(a, b hold) bool {
+	return l.status == o.status && l.attempt == o.attempt && l.started.Equal(o.started) && slices.EqualFunc(l.holds, o.holds, func(a, b hold) bool {
 		return a.agent == b.agent && a.device == b.device && a.slot == b.slot && a.amount == b.amount
 	})
 }

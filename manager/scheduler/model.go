@@ -21,10 +21,12 @@ type model struct {
 	live    map[uuid.UUID]*live
 	limits  []policy.Limit // of which snap.Limits, in the same order, has what is used
 	change  plan.Change
+	bounds  []policy.Limit       // those of limits that say how long sessions run
 	pending map[uuid.UUID]int    // in snap.Pending
+	running map[uuid.UUID]int    // in snap.Running
 	agents  map[uuid.UUID]int    // in snap.Agents
 	devices map[uuid.UUID][2]int // agent and device
-	bound   map[holderOf][]int   // limits that count what somebody holds
+	counts  map[holderOf][]int   // limits that count what somebody holds
 }
 
 // holderOf is whose sessions a limit counts.
@@ -36,7 +38,7 @@ type holderOf struct {
 func newModel(now time.Time) *model {
 	return &model{
 		snap: &plan.Snapshot{Now: now}, live: map[uuid.UUID]*live{},
-		pending: map[uuid.UUID]int{}, change: plan.Change{All: true},
+		pending: map[uuid.UUID]int{}, running: map[uuid.UUID]int{}, change: plan.Change{All: true},
 	}
 }
 
@@ -92,7 +94,7 @@ func sameAgent(a, b *plan.Agent) bool {
 
 // setLimits replaces the limits, with what is used of them.
 func (m *model) setLimits(list []policy.Limit) {
-	m.limits, m.snap.Limits, m.bound, m.change.All = list, make([]plan.Limit, len(list)), map[holderOf][]int{}, true
+	m.limits, m.snap.Limits, m.counts, m.change.All = list, make([]plan.Limit, len(list)), map[holderOf][]int{}, true
 	for i := range list {
 		l := &list[i]
 		m.snap.Limits[i] = planLimit(l, policy.Used{Slots: resource.Slots{}})
@@ -100,11 +102,12 @@ func (m *model) setLimits(list []policy.Limit) {
 		if l.Scope == policy.ScopeKeypair {
 			of.id = l.Person
 		}
-		m.bound[of] = append(m.bound[of], i)
+		m.counts[of] = append(m.counts[of], i)
 	}
 	for _, l := range m.live {
 		m.count(l, 1)
 	}
+	m.rebound(list)
 }
 
 // put takes over a session as it is now, nil when it is over.
@@ -117,10 +120,15 @@ func (m *model) put(id uuid.UUID, now *live) {
 	if now == nil {
 		delete(m.live, id)
 	} else {
+		if old != nil && old.status == now.status && old.attempt == now.attempt {
+			now.request.Room = old.request.Room // its row may be behind
+		}
+		m.bound(now)
 		m.live[id] = now
 		m.occupy(now, 1)
 		m.count(now, 1)
 	}
+	m.runs(id, now)
 	m.queue(id, now)
 }
 
@@ -176,14 +184,14 @@ func (m *model) touch(agent uuid.UUID) {
 
 // count adds a session to what is used of limits, or takes it away.
 func (m *model) count(l *live, sign int64) {
-	if len(m.bound) == 0 || len(l.holds) == 0 && !slices.Contains(lifecycle.Occupying, l.status) {
+	if len(m.counts) == 0 || len(l.holds) == 0 && !slices.Contains(lifecycle.Occupying, l.status) {
 		return
 	}
 	for _, of := range []holderOf{
 		{policy.ScopeKeypair, l.request.Owner}, {policy.ScopeUser, l.request.Owner},
 		{policy.ScopeProject, l.request.Project}, {policy.ScopeDomain, l.request.Domain},
 	} {
-		for _, i := range m.bound[of] {
+		for _, i := range m.counts[of] {
 			limit := &m.snap.Limits[i]
 			if limit.Group != uuid.Nil && limit.Group != l.request.Group || limit.Within != uuid.Nil && limit.Within != l.request.Project {
 				continue
@@ -205,7 +213,7 @@ func (m *model) count(l *live, sign int64) {
 func (m *model) setSettings(now *plan.Snapshot) {
 	was := *m.snap
 	next := *now
-	next.Now, next.Agents, next.Pending, next.Limits, next.Holdings = was.Now, was.Agents, was.Pending, was.Limits, was.Holdings
+	next.Now, next.Agents, next.Pending, next.Running, next.Limits, next.Holdings = was.Now, was.Agents, was.Pending, was.Running, was.Limits, was.Holdings
 	was.Shares = next.Shares // orders look at them each time
 	m.change.All = m.change.All || !reflect.DeepEqual(was, next)
 	*m.snap = next

@@ -75,6 +75,7 @@ func (s *Scheduler) readGroups(ctx context.Context, snap *plan.Snapshot) error {
 		snap.Groups = append(snap.Groups, plan.Group{
 			ID: g.ID, Name: g.Name, HoldAfter: holdAfter(g),
 			Strategy: plan.Strategy(g.Strategy), Order: plan.Order(g.Order), Split: plan.Split(g.Split), Sharing: sharing(g),
+			Preemption: preemption(g),
 		})
 	}
 	return err
@@ -132,6 +133,14 @@ func planLimit(l *policy.Limit, used policy.Used) plan.Limit {
 		Total: l.TotalSlots, UnlistedZero: l.UnlistedZero, MaxSessions: l.MaxSessions,
 		Used: used.Slots, Sessions: used.Sessions,
 	}
+}
+
+// preemption is nil where no session is ended for another.
+func preemption(g *ent.ResourceGroup) *plan.Preemption {
+	if g.Preemption == resourcegroup.PreemptionOff {
+		return nil
+	}
+	return &plan.Preemption{Scope: string(g.PreemptionScope), After: time.Duration(g.PreemptionAfter) * time.Second}
 }
 
 // holdAfter is what the planner takes: there 0 is not at once, but the default.

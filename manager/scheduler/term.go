@@ -124,6 +124,10 @@ func (t *term) pass(ctx context.Context) error {
 			return fmt.Errorf("commit %d placements: %w", len(batch), err)
 		}
 	}
+	if err := t.makeRoom(ctx, decisions); err != nil {
+		t.model.change.All, t.repaired = true, time.Time{}
+		return err
+	}
 	t.told.offer(decisions, t.model.live)
 	return nil
 }
@@ -236,7 +240,7 @@ func (t *term) compare(ctx context.Context, r repaired) {
 	}
 	for id, l := range r.model.live {
 		known := t.model.live[id]
-		look(t.sessions, id, known == nil || !known.same(l) || !reflect.DeepEqual(known.request, l.request))
+		look(t.sessions, id, known == nil || !known.same(l) || !sameRequest(known.request, l.request))
 	}
 	for id := range t.model.live {
 		look(t.sessions, id, r.model.live[id] == nil)

@@ -35,14 +35,17 @@ func EndsAt(sess *ent.Session) *time.Time {
 	return &at
 }
 
-// Lifetime is how long a session may run at most, by itself and by the limits; 0
-// is for ever.
-func Lifetime(limits []policy.Limit, sess *ent.Session) time.Duration {
-	t := termOf(limits, sess)
-	if t == nil {
-		return 0
+// Lifetime is how long a session may run at most, by its own lifetime if it has
+// one and by the limits of where it stands; 0 is for ever.
+func Lifetime(limits []policy.Limit, at policy.Place, own *int) time.Duration {
+	seconds := 0
+	if own != nil {
+		seconds = *own
 	}
-	return t.lifetime
+	if l := shortest(limits, at); l != nil && (seconds == 0 || *l.MaxSessionLifetime < seconds) {
+		seconds = *l.MaxSessionLifetime
+	}
+	return time.Duration(seconds) * time.Second
 }
 
 // term is how long a session may run, and what says so.
@@ -60,7 +63,7 @@ func termOf(limits []policy.Limit, sess *ent.Session) (t *term) {
 		own := time.Duration(*sess.Lifetime) * time.Second
 		t = &term{own, session.TerminationReasonLifetime, "lifetime", fmt.Sprintf("its lifetime of %s is over", own)}
 	}
-	if l := shortest(limits, sess); l != nil {
+	if l := shortest(limits, placeOf(sess)); l != nil {
 		most := time.Duration(*l.MaxSessionLifetime) * time.Second
 		if t == nil || most < t.lifetime {
 			t = &term{most, session.TerminationReasonDeadlineExceeded, "session_lifetime",
@@ -70,12 +73,17 @@ func termOf(limits []policy.Limit, sess *ent.Session) (t *term) {
 	return t
 }
 
-// shortest is the limit that ends a session first.
-func shortest(limits []policy.Limit, sess *ent.Session) (first *policy.Limit) {
+// placeOf is where a session stands.
+func placeOf(sess *ent.Session) policy.Place {
 	at := policy.Place{Domain: sess.DomainID, Project: sess.ProjectID, User: sess.OwnerID, Group: sess.ResourceGroupID}
 	if sess.KeypairID != nil {
 		at.Keypair = *sess.KeypairID
 	}
+	return at
+}
+
+// shortest is the limit that ends a session first.
+func shortest(limits []policy.Limit, at policy.Place) (first *policy.Limit) {
 	for i := range limits {
 		l := &limits[i]
 		if l.MaxSessionLifetime != nil && l.Binds(at) && (first == nil || *l.MaxSessionLifetime < *first.MaxSessionLifetime) {

@@ -68,19 +68,21 @@ func (f *future) change(holds []taking, sign int64) (changed []int) {
 }
 
 // fit places kernels, each on the first of the agents that has room, and returns
-// what they take; nil unless all of them fit.
-func (f *future) fit(agents []int, shapes []*shape) []taking {
+// what each takes; nil unless all of them fit.
+func (f *future) fit(agents []int, shapes []*shape) (needs [][]taking) {
 	c := f.q.c
-	mark := len(c.taken)
+	begin := len(c.taken)
 	for _, s := range shapes {
+		mark := len(c.taken)
 		if !slices.ContainsFunc(agents, func(i int) bool {
 			return c.agents[i].mayFit(c, s.needs) && c.fit(i, s.steps)
 		}) {
-			c.undo(mark)
+			c.undo(begin)
 			return nil
 		}
+		needs = append(needs, slices.Clone(c.taken[mark:]))
 	}
-	return slices.Clone(c.taken[mark:])
+	return needs
 }
 
 // could tells whether kernels have room, and takes nothing.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
 )
 
 // Where the group allows it, a request that has no room may end sessions of a
@@ -70,13 +71,13 @@ func (q *queue) preempt(g *group, r *Request, shapes []*shape) (*report.Room, []
 			list = append(list, l)
 		}
 	}
-	if len(list) == 0 {
+	if len(list) == 0 && len(q.leaving) == 0 {
 		return nil, nil
 	}
 	slices.SortStableFunc(list, func(a, b live) int { return b.Since.Compare(a.Since) })
 	f := q.future()
 	best := f.choose(q.open(shapes[0].profile.agents), list, shapes)
-	var needs []taking
+	var needs [][]taking
 	if best != nil {
 		for _, l := range best.list {
 			f.release(l.holds)
@@ -94,8 +95,11 @@ func (q *queue) preempt(g *group, r *Request, shapes []*shape) (*report.Room, []
 	for _, l := range best.list {
 		room.Sessions = append(room.Sessions, l.SessionID)
 	}
-	for _, i := range agentsOf(needs) {
-		room.Agents = append(room.Agents, q.c.agents[i].src.ID)
+	for k, list := range needs {
+		for _, t := range list {
+			device := q.c.agents[t.agent].devices[t.device].src.ID
+			room.Parts = append(room.Parts, report.Part{Kernel: r.Kernels[k].ID, Device: device, Slot: q.c.slots[t.slot].name, Amount: t.amount})
+		}
 	}
 	q.vow(r, &promise{needs: needs, room: room})
 	return room, slices.Clone(room.Sessions)
@@ -155,7 +159,7 @@ func (f *future) together(agents []int, list []live, shapes []*shape) *victims {
 		}
 	}
 	mark := len(f.q.c.taken)
-	on := agentsOf(f.fit(free, shapes))
+	on := agentsOf(slices.Concat(f.fit(free, shapes)...))
 	f.q.c.undo(mark)
 	for _, l := range list {
 		f.hold(l.holds)
@@ -255,19 +259,23 @@ func (q *queue) doom(l live) {
 
 // promise is what a request is to take once what leaves is gone.
 type promise struct {
-	needs, extra []taking // see alone
-	room         *report.Room
+	needs [][]taking // by kernel
+	extra []taking   // see alone
+	room  *report.Room
 }
+
+func (p *promise) all() []taking { return slices.Concat(p.needs...) }
 
 // vow gives a promise.
 func (q *queue) vow(r *Request, p *promise) {
-	for _, i := range agentsOf(p.needs) {
+	needs := p.all()
+	for _, i := range agentsOf(needs) {
 		k := q.keep(i)
 		if k.soon == nil {
 			k.soon = q.soon(i)
 		}
-		add(k.soon, i, p.needs, 1)
-		extra := q.c.alone(i, k.soon, p.needs)
+		add(k.soon, i, needs, 1)
+		extra := q.c.alone(i, k.soon, needs)
 		add(k.soon, i, extra, 1)
 		p.extra = append(p.extra, extra...)
 	}
@@ -294,43 +302,102 @@ func (q *queue) prepare() {
 	}
 }
 
-// renew promises a request again what it was promised, if that can be kept.
+// renew promises a request again what it was promised, unless that cannot be kept
+// any more.
 func (q *queue) renew(r *Request) {
 	g := q.groups[r.Group]
 	if g == nil || r.held(q.now) != "" || len(q.limits.Reached(r)) > 0 {
 		return
 	}
-	shapes := q.shapesOf(g, r)
-	if len(shapes) == 0 || slices.ContainsFunc(shapes, func(s *shape) bool { return s.invalid }) {
+	p := q.recall(r)
+	if p == nil {
 		return
 	}
-	agents := slices.DeleteFunc(slices.Clone(shapes[0].profile.agents), func(i int) bool {
-		return !slices.Contains(r.Room.Agents, q.c.agents[i].src.ID)
-	})
-	f := q.future()
-	f.open(q.open(agents))
-	needs := f.fit(q.open(agents), shapes)
-	f.close()
-	if needs != nil {
-		q.vow(r, &promise{needs: needs, room: r.Room})
+	leaving := false
+	for _, i := range agentsOf(p.all()) {
+		soon := q.soon(i)
+		add(soon, i, p.all(), 1)
+		for j := range soon {
+			for s, amount := range soon[j] {
+				if amount > q.c.agents[i].devices[j].capacity[s] {
+					return
+				}
+			}
+		}
+		leaving = leaving || len(q.leaving[i]) > 0
+	}
+	if leaving || q.due(p) {
+		q.vow(r, p)
 		q.limits.Charge(r)
 	}
 }
 
-// redeem gives a request what was promised to it, if that is free by now.
-func (q *queue) redeem(r *Request, shapes []*shape, p *promise, d *Decision) bool {
-	agents := agentsOf(p.needs)
-	q.promised(p, -1)
-	start := len(q.c.taken)
-	for i, s := range shapes {
-		mark := len(q.c.taken)
-		if q.besideOn(agents, s, r) < 0 {
-			q.c.undo(start)
-			d.Assignments = nil
-			q.promised(p, 1)
-			return false
+// recall reads a promise; nil when what was promised is not there any more, or
+// not what the request asks for.
+func (q *queue) recall(r *Request) *promise {
+	p := &promise{room: r.Room, needs: make([][]taking, len(r.Kernels))}
+	q.lives(r.Group)
+	agents := q.profileOf(q.groups[r.Group], r).agents
+	for _, part := range r.Room.Parts {
+		at, here := q.spots[part.Device]
+		slot, known := q.c.number[part.Slot]
+		k := slices.IndexFunc(r.Kernels, func(k KernelRequest) bool { return k.ID == part.Kernel })
+		if !here || !known || k < 0 || !slices.Contains(agents, at.agent) || !q.c.agents[at.agent].devices[at.device].usable {
+			return nil
 		}
-		d.Assignments = append(d.Assignments, q.c.assignment(r.Kernels[i].ID, mark))
+		p.needs[k] = append(p.needs[k], taking{at.agent, at.device, slot, part.Amount})
+	}
+	for k := range r.Kernels {
+		got := resource.Slots{}
+		for _, t := range p.needs[k] {
+			got[q.c.slots[t.slot].name] += t.amount
+		}
+		for name, amount := range r.Kernels[k].Slots {
+			if got[name] != amount {
+				return nil
+			}
+		}
+	}
+	return p
+}
+
+// due tells whether what was promised is free: nothing is used of its devices but
+// what may be once all that leaves is gone.
+func (q *queue) due(p *promise) bool {
+	for _, i := range agentsOf(p.all()) {
+		soon := q.soon(i)
+		for _, t := range p.all() {
+			if t.agent != i {
+				continue
+			}
+			for s, used := range q.c.agents[i].devices[t.device].used {
+				if used > soon[t.device][s] {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// redeem gives a request what was promised to it, if that is free by now.
+func (q *queue) redeem(r *Request, p *promise, d *Decision) bool {
+	q.promised(p, -1)
+	if !q.due(p) {
+		q.promised(p, 1)
+		return false
+	}
+	for k, needs := range p.needs {
+		mark := len(q.c.taken)
+		for _, t := range needs {
+			q.c.take(t.agent, t.device, t.slot, t.amount)
+		}
+		d.Assignments = append(d.Assignments, q.c.assignment(r.Kernels[k].ID, mark))
+	}
+	for _, i := range agentsOf(p.all()) {
+		q.turn++
+		q.c.agents[i].last = q.now.Add(q.turn)
+		q.c.refresh(&q.c.agents[i])
 	}
 	delete(q.promises, r.SessionID)
 	return true
@@ -338,9 +405,9 @@ func (q *queue) redeem(r *Request, shapes []*shape, p *promise, d *Decision) boo
 
 // promised puts a promise into what is kept of its agents, or takes it out.
 func (q *queue) promised(p *promise, sign int64) {
-	for _, i := range agentsOf(p.needs) {
+	for _, i := range agentsOf(p.all()) {
 		if k := q.kept(i); k != nil {
-			for _, takings := range [][]taking{p.needs, p.extra} {
+			for _, takings := range [][]taking{p.all(), p.extra} {
 				add(k.soon, i, takings, sign)
 				add(k.then, i, takings, sign)
 			}

@@ -112,7 +112,7 @@ func (q *queue) decide(r *Request) Decision {
 	}
 	mark := len(q.c.taken)
 	if p := q.promises[r.SessionID]; p != nil {
-		if q.redeem(r, shapes, p, &d) {
+		if q.redeem(r, p, &d) {
 			q.settle(r, mark)
 		} else {
 			d.Waiting = q.wait(g, making(p.room))
@@ -162,8 +162,12 @@ func (q *queue) settle(r *Request, mark int) {
 	q.c.taken = q.c.taken[:mark]
 }
 
-// place finds room for every kernel, or for none.
+// place finds room for every kernel, or for none: on one agent if one has it, else
+// on several.
 func (q *queue) place(r *Request, shapes []*shape, d *Decision) bool {
+	if len(shapes) > 1 && q.placeOnOne(r, shapes, d) {
+		return true
+	}
 	start := len(q.c.taken)
 	for i, s := range shapes {
 		mark := len(q.c.taken)

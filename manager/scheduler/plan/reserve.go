@@ -63,13 +63,9 @@ func (q *queue) soon(i int) [][]int64 {
 // beside takes a kernel's devices on an agent that is held for other requests,
 // where that is not in their way.
 func (q *queue) beside(s *shape, r *Request) int {
-	return q.besideOn(slices.Sorted(maps.Keys(q.keeps)), s, r)
-}
-
-func (q *queue) besideOn(agents []int, s *shape, r *Request) int {
 	best, least := -1, unfit
 	var take []taking
-	for _, i := range agents {
+	for _, i := range slices.Sorted(maps.Keys(q.keeps)) {
 		a := &q.c.agents[i]
 		if q.kept(i) == nil || !s.profile.hosts[a.host] || q.barred(r, a) {
 			continue
@@ -157,8 +153,9 @@ func (q *queue) reserve(r *Request, shapes []*shape) (at time.Time, ok bool) {
 	f := q.future()
 	agents := shapes[0].profile.agents
 	f.open(agents)
-	needs, at := f.first(agents, shapes, q.ending(r.Group))
-	if needs == nil {
+	kernels, at := f.first(agents, shapes, q.ending(r.Group))
+	needs := slices.Concat(kernels...)
+	if kernels == nil {
 		f.close()
 		return time.Time{}, q.hold(shapes)
 	}
@@ -176,7 +173,7 @@ func (q *queue) reserve(r *Request, shapes []*shape) (at time.Time, ok bool) {
 }
 
 // first lets sessions end one after the other until the kernels have room.
-func (f *future) first(agents []int, shapes []*shape, ending []live) (needs []taking, at time.Time) {
+func (f *future) first(agents []int, shapes []*shape, ending []live) (needs [][]taking, at time.Time) {
 	able := f.able(nil, agents, shapes)
 	if needs := f.fit(able, shapes); needs != nil {
 		return needs, f.q.now
@@ -279,29 +276,27 @@ func (c *cluster) closed(i int, needs []need) [][]int64 {
 }
 
 // alone is what else of an agent has to be kept for what a request is to take
-// there: several devices of one family, or one in full, have to be idle.
+// there: devices that it takes in full have to be idle, and so have all over which
+// an amount is spread evenly.
 func (c *cluster) alone(i int, used [][]int64, needs []taking) (extra []taking) {
-	devices := map[string][]int{}
-	idle := map[string]bool{}
+	a := &c.agents[i]
+	mine := map[int]bool{} // devices, and whether they have to be idle
+	count := map[string]int{}
 	for _, t := range needs {
-		family := c.slots[t.slot].family
-		if t.agent != i || family == "" {
-			continue
+		if family := c.slots[t.slot].family; t.agent == i && family != "" {
+			if _, known := mine[t.device]; !known {
+				count[family]++
+			}
+			mine[t.device] = mine[t.device] || t.amount == a.devices[t.device].capacity[t.slot]
 		}
-		if !slices.Contains(devices[family], t.device) {
-			devices[family] = append(devices[family], t.device)
-		}
-		idle[family] = idle[family] || len(devices[family]) > 1 || t.amount == c.agents[i].devices[t.device].capacity[t.slot]
 	}
-	for family, list := range devices {
-		if !idle[family] {
+	for j, idle := range mine {
+		if !idle && (a.split != SplitEvenly || count[a.devices[j].family] < 2) {
 			continue
 		}
-		for _, j := range list {
-			for s, amount := range c.agents[i].devices[j].capacity {
-				if left := amount - used[j][s]; left > 0 {
-					extra = append(extra, taking{i, j, s, left})
-				}
+		for s, amount := range a.devices[j].capacity {
+			if left := amount - used[j][s]; left > 0 {
+				extra = append(extra, taking{i, j, s, left})
 			}
 		}
 	}

@@ -26,6 +26,8 @@ type members struct {
 	on      map[int]int
 	version int            // grows with each
 	waiting resource.Slots // what those ask for that wait
+	most    float64        // the part of it that an agent has room for
+	looked  int            // at version looked-1
 }
 
 // of are the members of a request's session group.
@@ -129,7 +131,7 @@ func (q *queue) suits(r *Request, a *agent) int {
 }
 
 // hasRoom tells whether an agent has room, as far as sums tell, for all of a
-// session group that wait.
+// session group that wait or, if none has, for as much of that as any.
 func (q *queue) hasRoom(r *Request, a *agent) bool {
 	m := q.of(r)
 	if m.waiting == nil {
@@ -140,10 +142,25 @@ func (q *queue) hasRoom(r *Request, a *agent) bool {
 			}
 		}
 	}
-	for name, amount := range m.waiting {
-		if a.free[q.c.number[name]] < amount {
-			return false
+	if m.looked != m.version+1 {
+		m.looked, m.most = m.version+1, 0
+		for _, i := range q.groups[r.Group].agents {
+			if o := &q.c.agents[i]; o.src.Schedulable {
+				m.most = max(m.most, q.share(m, o))
+			}
 		}
 	}
-	return true
+	return q.share(m, a) >= m.most
+}
+
+// share is which part, up to all, of what waits of a session group an agent has
+// room for.
+func (q *queue) share(m *members, a *agent) float64 {
+	share := 1.0
+	for name, amount := range m.waiting {
+		if amount > 0 {
+			share = min(share, float64(a.free[q.c.number[name]])/float64(amount))
+		}
+	}
+	return share
 }
