@@ -128,7 +128,10 @@ func (ps *people) draw(v *viewer.Viewer) *asked {
 		a.in.Image = goneImage
 	}
 	a.in.Slots = resource.Slots{resource.CPU: 250 * (1 + w.Int64N(12)), resource.Mem: 1 << 28 * (1 + w.Int64N(16))}
-	if w.chance(0.5) {
+	if v == w.place.admin {
+		a.in.Project = &w.place.project
+	}
+	if w.chance(0.5) && w.accelerated() {
 		a.in.Slots["mock.shares"] = []int64{250, 500, 1000, 2000}[w.IntN(4)]
 	}
 	if w.chance(0.7) {
@@ -161,6 +164,15 @@ func (ps *people) draw(v *viewer.Viewer) *asked {
 		ps.choose(a)
 	}
 	return a
+}
+
+func (w *world) accelerated() bool {
+	for _, m := range w.machines {
+		if len(m.capacity) > 2 {
+			return true
+		}
+	}
+	return false
 }
 
 // choose asks for an agent by name; only an admin may insist.

@@ -50,7 +50,7 @@ END $$;
 CREATE CONSTRAINT TRIGGER held AFTER INSERT ON allocations
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION sim.held();
 
--- I8: a session goes along the state machine with a growing version, and its
+-- I3: what failed is tried again after a pause, and counted. I8: a session goes along the state machine with a growing version, and its
 -- history says so. I4: what is over, or waits, holds nothing. I12: what has a
 -- place has all of it.
 CREATE FUNCTION sim.moved() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -61,6 +61,14 @@ BEGIN
   END IF;
   IF NEW.version <= OLD.version AND (NEW.status, NEW.status_message) IS DISTINCT FROM (OLD.status, OLD.status_message) THEN
     PERFORM sim.broken('I8', format('session %s changed with version %s after %s', NEW.name, NEW.version, OLD.version));
+  END IF;
+  IF NEW.status = 'pending' AND OLD.status <> 'pending' AND (NEW.retry_at IS NULL OR NEW.attempt <= OLD.attempt) THEN
+    PERFORM sim.broken('I3', format('session %s is to be tried again at %s, attempt %s', NEW.name, NEW.retry_at, NEW.attempt));
+  END IF;
+  IF NEW.status = 'scheduled' AND OLD.status = 'pending' AND (OLD.retry_at > NEW.scheduled_at OR OLD.starts_at > NEW.scheduled_at
+      OR EXISTS (SELECT FROM session_dependencies d LEFT JOIN sessions n ON n.id = d.needed_id
+        WHERE d.session_id = NEW.id AND n.result IS DISTINCT FROM 'success')) THEN
+    PERFORM sim.broken('I8', format('session %s is placed before its time', NEW.name));
   END IF;
   SELECT * INTO now FROM sessions WHERE id = NEW.id;
   SELECT status INTO told FROM sim.history WHERE session = NEW.id;
@@ -79,6 +87,9 @@ BEGIN
   IF stands IN ('pending', 'terminated', 'cancelled', 'error') THEN
     IF EXISTS (SELECT FROM allocations a WHERE a.session_id = which AND a.freed_at IS NULL) THEN
       PERFORM sim.broken('I4', format('session %s is %s and holds devices', called, stands));
+    END IF;
+    IF stands = 'pending' AND EXISTS (SELECT FROM kernels k WHERE k.session_id = which AND k.agent_id IS NOT NULL) THEN
+      PERFORM sim.broken('I4', format('session %s is pending and its kernels have agents', called));
     END IF;
     IF EXISTS (SELECT FROM kernels k WHERE k.session_id = which AND (k.terminated_at IS NULL) <> (stands = 'pending')) THEN
       PERFORM sim.broken('I4', format('session %s is %s and its kernels are not', called, stands));

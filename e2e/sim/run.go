@@ -58,7 +58,7 @@ func (w *world) story() {
 		return
 	}
 	w.heal()
-	if w.until(w.settled) {
+	if w.steady(time.Now().Add(longest)) || w.until(w.settled) {
 		return
 	}
 	idle := w.idle()

@@ -147,6 +147,9 @@ func (s *statements) QueryContext(ctx context.Context, query string, args ...any
 // Tx implements dialect.Driver.
 func (s *statements) Tx(ctx context.Context) (dialect.Tx, error) { return s.BeginTx(ctx, nil) }
 
+// longest is how late a transaction begins at most.
+const longest = 15 * time.Second
+
 // BeginTx begins a transaction, sometimes after a long while: whoever wants to
 // change something has not looked at the clock since.
 func (s *statements) BeginTx(ctx context.Context, opts *entsql.TxOptions) (dialect.Tx, error) {
@@ -155,7 +158,7 @@ func (s *statements) BeginTx(ctx context.Context, opts *entsql.TxOptions) (diale
 		return nil, err
 	}
 	if !w.calm && w.chance(w.mood.slow) {
-		d := w.between(200*time.Millisecond, 20*time.Second)
+		d := w.between(200*time.Millisecond, longest)
 		w.logf("%s: transaction waits %s", s.p.name, d.Round(time.Millisecond))
 		if err := sleep(ctx, d); err != nil {
 			return nil, err
