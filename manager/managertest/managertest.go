@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/berthhq/berth/ent"
@@ -135,6 +136,7 @@ func (w *World) make(t testing.TB) (m *manager.Manager, web, nodes net.Listener)
 	m, err := manager.New(t.Context(), manager.Config{
 		PostgresDSN: w.dsn, RedisURL: w.redis, EtcdEndpoints: []string{w.etcd},
 		HTTP: web, Cluster: nodes, Secrets: w.secrets, Version: "test", Logger: logger(),
+		Registry: prometheus.NewRegistry(),
 	})
 	if err != nil {
 		t.Fatal(err)
