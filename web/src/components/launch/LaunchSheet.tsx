@@ -100,7 +100,7 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
   }
 
   return (
-    <Drawer opened onClose={onClose} position="right" size={520} title={<h2>{t("Launch a session")}</h2>} closeButtonProps={{ "aria-label": t("Close") }}>
+    <Drawer opened onClose={onClose} position="right" size={520} title={t("Launch a session")} closeButtonProps={{ "aria-label": t("Close") }}>
       <form className="stack" style={{ gap: 18 }} onSubmit={submit} noValidate>
         <FailureNote failure={unread} />
         {data && images.length === 0 ? <NoImage /> : (

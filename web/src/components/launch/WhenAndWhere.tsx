@@ -1,10 +1,11 @@
-import { MultiSelect, NumberInput, Switch, TextInput } from "@mantine/core";
+import { NumberInput, Switch, TextInput } from "@mantine/core";
 import { graphql } from "../../api/graphql";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { nodesOf } from "../admin/usePages";
 import { GroupOfSessions } from "./GroupOfSessions";
+import { Several } from "./Several";
 import { type Wish, usual } from "./request";
 
 const OthersQuery = graphql(`
@@ -33,16 +34,15 @@ export function WhenAndWhere({ wish, agents, wrong, onChange }: Props) {
       <summary>{t("When and where")}</summary>
       <div className="stack" style={{ paddingTop: 10 }}>
         <div className="pairs">
-          <TextInput label={t("Runs for at most")} description={t("Then it ends. Short ones may pass others.")} placeholder={t("such as 2h")} value={wish.lifetime} error={why("lifetime")} onChange={(e) => onChange({ lifetime: e.currentTarget.value })} />
-          <NumberInput label={t("Priority")} description={t("0 to 100, higher first")} min={0} max={100} value={wish.priority} error={why("priority")} onChange={(priority) => onChange({ priority })} />
+          <TextInput inputWrapperOrder={["label", "input", "description", "error"]} label={t("Runs for at most")} description={t("Then it ends. Short ones may pass others.")} placeholder={t("such as 2h")} value={wish.lifetime} error={why("lifetime")} onChange={(e) => onChange({ lifetime: e.currentTarget.value })} />
+          <NumberInput inputWrapperOrder={["label", "input", "description", "error"]} label={t("Priority")} description={t("0 to 100, higher first")} min={0} max={100} value={wish.priority} error={why("priority")} onChange={(priority) => onChange({ priority })} />
         </div>
         {wish.mode === "batch" ? (
           <TextInput type="datetime-local" label={t("Not before")} value={wish.startsAt} error={why("startsAt")} onChange={(e) => onChange({ startsAt: e.currentTarget.value })} />
         ) : null}
-        <MultiSelect label={t("After these sessions")} description={t("They have to succeed; if one does not, this one is cancelled.")} placeholder={wish.dependsOn.length > 0 ? undefined : t("none")} searchable clearable maxValues={32}
-          clearButtonProps={{ "aria-label": t("Choose none") }} nothingFoundMessage={t("Nothing matches")} data={others.map((s) => ({ value: s.id, label: s.name }))} value={wish.dependsOn} error={why("dependsOn")} onChange={(dependsOn) => onChange({ dependsOn })} />
-        <MultiSelect label={t("On these agents")} placeholder={wish.agents.length > 0 ? undefined : t("any")} searchable clearable maxValues={32} clearButtonProps={{ "aria-label": t("Choose none") }} nothingFoundMessage={t("Nothing matches")}
-          data={agents.map((a) => ({ value: a.id, label: a.name }))} value={wish.agents} error={why("agents")} onChange={(chosen) => onChange({ agents: chosen })} />
+        <Several label={t("After these sessions")} description={t("They have to succeed; if one does not, this one is cancelled.")} none={t("none")} options={others.map((s) => ({ value: s.id, label: s.name }))}
+          value={wish.dependsOn} error={why("dependsOn")} onChange={(dependsOn) => onChange({ dependsOn })} />
+        <Several label={t("On these agents")} none={t("any")} options={agents.map((a) => ({ value: a.id, label: a.name }))} value={wish.agents} error={why("agents")} onChange={(chosen) => onChange({ agents: chosen })} />
         {wish.agents.length > 0 ? <Switch label={t("Nowhere else")} description={t("Otherwise on these first")} checked={wish.strict} onChange={(e) => onChange({ strict: e.currentTarget.checked })} /> : null}
         {wrong.strictAgents ? <p className="bad" role="alert">{wrong.strictAgents}</p> : null}
         <GroupOfSessions project={wish.project} value={wish.sessionGroup} error={why("sessionGroup")} onChange={(sessionGroup) => onChange({ sessionGroup })} />

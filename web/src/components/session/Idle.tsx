@@ -22,7 +22,7 @@ export function IdleBadge({ idle, now }: { idle: Parts["idle"]; now: number }) {
   if (left > near && !idle.warnedAt) return null;
   return (
     <span className="badge tone-wait" title={`${idle.checker}: ${idle.reason} ${when(idle.endsAt)}`}>
-      {left > 0 ? t("idle, ends in {{time}}", { time: duration(left) }) : t("idle, ends now")}
+      {idle.kind === "lifetime" ? t("ends in {{time}}", { time: duration(left) }) : t("unused, ends in {{time}}", { time: duration(left) })}
     </span>
   );
 }
@@ -38,8 +38,7 @@ export function IdleNote({ session, now, may }: { session: Parts & { id: string 
       <span role={idle?.warnedAt ? "alert" : undefined}>
         {idle ? (
           <>
-            <b className={idle.warnedAt || left < near ? "tone-wait" : undefined} title={when(idle.endsAt)}>{left > 0 ? t("Ends in {{time}}", { time: duration(left) }) : t("Ends now")}</b>{" "}
-            {idle.reason} <span className="dim">{t("Check {{name}}.", { name: idle.checker })}{idle.kind === "lifetime" ? null : ` ${t("Use of it puts that off.")}`}</span>
+            <b className={idle.warnedAt || left < near ? "tone-wait" : undefined} title={when(idle.endsAt)}>{left > 0 ? t("Ends in {{time}}", { time: duration(left) }) : t("Ends now")}</b>: {idle.reason} <span className="dim">({t("check {{name}}", { name: idle.checker })}{idle.kind === "lifetime" ? null : `; ${t("use puts that off")}`})</span>
           </>
         ) : idleExempt ? t("Idle checks leave it alone.") : <span className="dim">{t("No idle check would end it.")}</span>}
       </span>

@@ -35,7 +35,7 @@ export function CheckerDialog({ checker, onClose, onDone }: { checker: Checker |
       busy={create.busy || update.busy} failure={create.failure ?? update.failure} disabled={!ready} fields={Object.keys(input)}>
       {(refused) => {
         const time = (key: Time, label: string, help?: string) => (
-          <TextInput label={label} description={help} value={draft.times[key]} error={refused[key] ?? typed[key]} onChange={(e) => set({ times: { ...draft.times, [key]: e.currentTarget.value } })} />
+          <TextInput label={label} description={help} inputWrapperOrder={["label", "input", "description", "error"]} value={draft.times[key]} error={refused[key] ?? typed[key]} onChange={(e) => set({ times: { ...draft.times, [key]: e.currentTarget.value } })} />
         );
         return (
           <>
@@ -48,8 +48,8 @@ export function CheckerDialog({ checker, onClose, onDone }: { checker: Checker |
             <div className="pairs">
               {time("timeout", t(kindOf(draft.kind).timeout))}
               {time("warning", t("Warned before"), t("The owner is told."))}
-              {time("grace", t("New sessions are left alone for"))}
-              {time("newUserGrace", t("New users are left alone for"))}
+              {time("grace", t("Grace for new sessions"))}
+              {time("newUserGrace", t("Grace for new users"))}
             </div>
             <Checkbox.Group label={t("Types of sessions")} value={draft.sessionTypes} error={refused.sessionTypes ?? typed.sessionTypes} onChange={(types) => set({ sessionTypes: types })}>
               <div className="row" style={{ marginTop: 4 }}>

@@ -55,8 +55,8 @@ export function CheckerPanel({ checker, may, onEdit, onClose, onDone }: Props) {
           <dd>{checker.enabled ? t("yes") : t("no")}</dd>
           <dt>{t("Warned before")}</dt>
           <dd>{printTime(checker.warning)}</dd>
-          {checker.grace > 0 ? <><dt>{t("New sessions are left alone for")}</dt><dd>{printTime(checker.grace)}</dd></> : null}
-          {checker.newUserGrace > 0 ? <><dt>{t("New users are left alone for")}</dt><dd>{printTime(checker.newUserGrace)}</dd></> : null}
+          {checker.grace > 0 ? <><dt>{t("Grace for new sessions")}</dt><dd>{printTime(checker.grace)}</dd></> : null}
+          {checker.newUserGrace > 0 ? <><dt>{t("Grace for new users")}</dt><dd>{printTime(checker.newUserGrace)}</dd></> : null}
           <dt>{t("Types of sessions")}</dt>
           <dd>{sessionTypes.filter((s) => checker.sessionTypes.includes(s.value)).map((s) => t(s.label)).join(", ")}</dd>
         </dl>

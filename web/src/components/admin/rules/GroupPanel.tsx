@@ -10,7 +10,7 @@ import { GroupGrants } from "./GroupGrants";
 import { GroupShares } from "./Shares";
 import { WhoMay } from "./WhoMay";
 import { printTime } from "./amounts";
-import { type Group, holdText, lostPolicies, openTo, orders, sessionTypes, splits, strategies } from "./group";
+import { type Group, holdText, lostPolicies, openTo, orders, preemptionScopes, preemptions, sessionTypes, splits, strategies } from "./group";
 
 const DeleteGroup = graphql(`mutation DeleteGroup($input: DeleteResourceGroupInput!) { deleteResourceGroup(input: $input) { id } }`);
 
@@ -58,6 +58,11 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
           ) : null}
           <dt>{t("Hold agents for the first")}</dt>
           <dd>{t(...holdText(group.holdAfter))}</dd>
+          <dt>{t("End sessions for more important ones")}</dt>
+          <dd>
+            {preemptions.filter((p) => p.value === group.preemption).map((p) => t(p.label))}
+            {group.preemption === "off" ? null : `, ${preemptionScopes.filter((s) => s.value === group.preemptionScope).map((s) => t(s.label)).join("")}, ${t("after {{time}}", { time: printTime(group.preemptionAfter) })}`}
+          </dd>
           <dt>{t("Sessions of a lost agent")}</dt>
           <dd>{lostPolicies.filter((p) => p.value === group.lostPolicy).map((p) => t(p.label))}{group.lostPolicy === "wait" ? null : `, ${t("after {{time}}", { time: printTime(group.lostAfter) })}`}</dd>
           <dt>{t("Attempts to start")}</dt>

@@ -1,6 +1,6 @@
 import { NumberInput, Select, Switch, TextInput } from "@mantine/core";
 import { t } from "../../../i18n";
-import { lostPolicies, orders, splits, strategies } from "./group";
+import { lostPolicies, orders, preemptionScopes, preemptions, splits, strategies } from "./group";
 import type { GroupDraft } from "./groupdraft";
 
 interface Props {
@@ -18,7 +18,7 @@ interface Choice {
 /** How the scheduler treats the queue and the machines of a group. */
 export function GroupScheduling({ draft, wrong, onChange }: Props) {
   const time = (key: keyof GroupDraft["times"], label: string, help: string) => (
-    <TextInput label={label} description={help} value={draft.times[key]} error={wrong[key]} onChange={(e) => onChange({ times: { ...draft.times, [key]: e.currentTarget.value } })} />
+    <TextInput label={label} description={help} inputWrapperOrder={["label", "input", "description", "error"]} value={draft.times[key]} error={wrong[key]} onChange={(e) => onChange({ times: { ...draft.times, [key]: e.currentTarget.value } })} />
   );
   return (
     <>
@@ -37,15 +37,22 @@ export function GroupScheduling({ draft, wrong, onChange }: Props) {
           </div>
         ) : null}
         <Switch label={t("Hold agents for the first in the queue")} description={t("Otherwise smaller sessions may pass it for ever")} checked={draft.hold} onChange={(e) => onChange({ hold: e.currentTarget.checked })} />
-        {draft.hold ? <div className="pairs">{time("holdAfter", t("It may be passed for"), t("Such as 10min; 0 for never."))}</div> : null}
+        {draft.hold ? <div className="pairs">{time("holdAfter", t("It may be passed for"), t("Such as 10min; 0 for not at all."))}</div> : null}
+        <Pick label={t("End sessions for more important ones")} choices={preemptions} value={draft.preemption} onChange={(preemption) => onChange({ preemption })} />
+        {draft.preemption === "off" ? null : (
+          <div className="pairs">
+            <Select label={t("Only sessions")} allowDeselect={false} data={preemptionScopes.map((s) => ({ value: s.value, label: t(s.label) }))} value={draft.preemptionScope} onChange={(v) => v && onChange({ preemptionScope: v as GroupDraft["preemptionScope"] })} />
+            {time("preemptionAfter", t("That have run for"), t("Such as 5min."))}
+          </div>
+        )}
       </fieldset>
       <fieldset className="legendless stack small">
         <legend>{t("When something goes wrong")}</legend>
         <Pick label={t("Sessions of a lost agent")} choices={lostPolicies} value={draft.lostPolicy} onChange={(lostPolicy) => onChange({ lostPolicy })} />
         <div className="pairs">
           {draft.lostPolicy === "wait" ? null : time("lostAfter", t("An agent is lost after"), t("Until then it may come back."))}
-          <NumberInput label={t("Attempts to start")} description={t("Then a session is given up.")} min={1} max={100} value={draft.maxAttempts} error={wrong.maxAttempts} onChange={(maxAttempts) => onChange({ maxAttempts })} />
-          {time("pendingTimeout", t("Waits for at most"), t("Then it is cancelled; 0 for never."))}
+          <NumberInput inputWrapperOrder={["label", "input", "description", "error"]} label={t("Attempts to start")} description={t("Then a session is given up.")} min={1} max={100} value={draft.maxAttempts} error={wrong.maxAttempts} onChange={(maxAttempts) => onChange({ maxAttempts })} />
+          {time("pendingTimeout", t("Waits for at most"), t("0 is for ever."))}
         </div>
       </fieldset>
     </>

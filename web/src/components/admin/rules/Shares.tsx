@@ -85,7 +85,6 @@ function Standings({ list }: { list: readonly Standing[] }) {
             <th scope="col" className="num">{t("Due")}</th>
             <th scope="col" className="num">{t("Used")}</th>
             <th scope="col" className="num" title={t("The highest goes first")}>{t("Factor")}</th>
-            <th scope="col">{t("Holds now")}</th>
             <th scope="col" className="num">{t("Waiting")}</th>
           </tr>
         </thead>
@@ -94,12 +93,12 @@ function Standings({ list }: { list: readonly Standing[] }) {
             <tr key={`${h.scope} ${h.domain?.id} ${h.project?.id} ${h.user?.id}`}>
               <td className="nowrap" style={flat ? undefined : { paddingLeft: 12 + 16 * depth[h.scope]! }}>
                 {h[h.scope as "domain" | "project" | "user"] ? spoken(itself(h)) : <span className="dim">{t("out of sight")}</span>}
+                {h.scope === "user" && slotsLine(h.held) ? <div className="dim">{t("holds {{slots}}", { slots: slotsLine(h.held) })}</div> : null}
               </td>
               <td className="num">{h.weight}</td>
-              <td className="num">{percent(h.due)}</td>
-              <td className={`num${h.used > h.due ? " tone-wait" : ""}`}>{percent(h.used)}</td>
+              <td className="num nowrap">{percent(h.due)}</td>
+              <td className={`num nowrap${h.used > h.due ? " tone-wait" : ""}`}>{percent(h.used)}</td>
               <td className="num">{h.factor.toFixed(3)}</td>
-              <td className="nowrap">{slotsLine(h.held) || <span className="dim">{t("nothing")}</span>}</td>
               <td className="num">{h.waiting}</td>
             </tr>
           ))}

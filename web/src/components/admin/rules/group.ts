@@ -2,7 +2,7 @@ import { type ResultOf, graphql } from "../../../api/graphql";
 
 export const GroupFields = graphql(`
   fragment GroupFields on ResourceGroup {
-    id name description active public sessionTypes strategy split order holdAfter halfLife lookback lostPolicy lostAfter maxAttempts pendingTimeout permissions
+    id name description active public sessionTypes strategy split order holdAfter halfLife lookback lostPolicy lostAfter maxAttempts pendingTimeout preemption preemptionScope preemptionAfter permissions
     agents(first: 1) { totalCount }
     grants { id domain { id name } project { id name } user { id email } keypairID keypair { id accessKey } }
   }
@@ -36,6 +36,21 @@ export const lostPolicies = [
   { value: "wait", label: "Wait for it", help: "Sessions wait until it is back or somebody ends them." },
   { value: "fail", label: "End them", help: "Sessions end as failed." },
   { value: "reschedule", label: "Start them anew", help: "Sessions start anew on other agents; what was in their containers is lost." },
+] as const;
+
+/** What becomes of sessions that may be ended for others. */
+export const preemptions = [
+  { value: "off", label: "Never", help: "Sessions run until they end." },
+  { value: "terminate", label: "End them", help: "Sessions that allow it end when one of a higher priority needs their room." },
+  { value: "reschedule", label: "End them, to wait again", help: "Sessions that allow it end when one of a higher priority needs their room, and wait for their turn again." },
+] as const;
+
+/** Whose sessions make room. */
+export const preemptionScopes = [
+  { value: "user", label: "of the same user" },
+  { value: "project", label: "of the same project" },
+  { value: "domain", label: "of the same domain" },
+  { value: "group", label: "of everybody in the group" },
 ] as const;
 
 /** Who comes first among sessions of one priority. */

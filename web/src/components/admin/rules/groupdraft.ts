@@ -7,12 +7,13 @@ const times = {
   halfLife: { usual: 7 * 86_400, least: 60, most: 365 * 86_400 },
   lookback: { usual: 28 * 86_400, least: 60, most: 365 * 86_400 },
   lostAfter: { usual: 300, least: 0, most: 30 * 86_400 },
+  preemptionAfter: { usual: 300, least: 0, most: 365 * 86_400 },
   pendingTimeout: { usual: 0, least: 0, most: 365 * 86_400 },
 } as const;
 type Time = keyof typeof times;
 
 /** A group as it is typed; times are texts such as 10 min. */
-export interface GroupDraft extends Pick<Group, "name" | "description" | "active" | "public" | "strategy" | "split" | "order" | "lostPolicy"> {
+export interface GroupDraft extends Pick<Group, "name" | "description" | "active" | "public" | "strategy" | "split" | "order" | "lostPolicy" | "preemption" | "preemptionScope"> {
   sessionTypes: string[];
   /** Whether agents are ever held for the head of the queue. */
   hold: boolean;
@@ -26,7 +27,7 @@ export function draftOf(group: Group | null): GroupDraft {
     name: group?.name ?? "", description: group?.description ?? "", active: group?.active ?? true,
     // A new group is closed until somebody is named: opening it to all is a choice.
     public: group?.public ?? false, sessionTypes: [...(group?.sessionTypes ?? sessionTypes.map((s) => s.value))],
-    strategy: group?.strategy ?? "pack", split: group?.split ?? "fill", order: group?.order ?? "fifo", lostPolicy: group?.lostPolicy ?? "wait", maxAttempts: group?.maxAttempts ?? 3, hold: (group?.holdAfter ?? 0) >= 0,
+    strategy: group?.strategy ?? "pack", split: group?.split ?? "fill", order: group?.order ?? "fifo", lostPolicy: group?.lostPolicy ?? "wait", preemption: group?.preemption ?? "off", preemptionScope: group?.preemptionScope ?? "user", maxAttempts: group?.maxAttempts ?? 3, hold: (group?.holdAfter ?? 0) >= 0,
     times: Object.fromEntries((Object.keys(times) as Time[]).map((time) => [time, printTime(seconds(time))])) as Record<Time, string>,
   };
 }
@@ -49,6 +50,7 @@ export function readDraft(draft: GroupDraft) {
     strategy: draft.strategy, split: draft.split, order: draft.order,
     holdAfter: draft.hold ? read("holdAfter") : -1, halfLife: read("halfLife"), lookback: read("lookback"),
     lostPolicy: draft.lostPolicy, lostAfter: read("lostAfter"), maxAttempts: attempts, pendingTimeout: read("pendingTimeout"),
+    preemption: draft.preemption, preemptionScope: draft.preemptionScope, preemptionAfter: read("preemptionAfter"),
   };
   return { input, wrong };
 }

@@ -28,6 +28,8 @@ interface Props {
   may: boolean;
 }
 
+const does = (s: Suggestion) => (s.kind === "end_session" ? t("End that one") : t("Do it"));
+
 /** What would let a session start at once, each with a button that does it. */
 export function Suggestions({ session, stamp, may }: Props) {
   const { data, fetching, refetch } = useLiveQuery({ query: SuggestionsQuery, variables: { id: session }, requestPolicy: "network-only" });
@@ -56,8 +58,8 @@ export function Suggestions({ session, stamp, may }: Props) {
           <li key={`${s.kind} ${s.field} ${s.to} ${s.session}`}>
             <span>{s.text}</span>
             {may ? (
-              <Button className="push" variant="light" size="compact-sm" loading={change.busy} aria-label={`${t("Do it")}: ${s.text}`} onClick={() => void apply(s)}>
-                {t("Do it")}
+              <Button className="push" variant="light" size="compact-sm" color={s.kind === "end_session" ? "red" : undefined} loading={change.busy} aria-label={`${does(s)}: ${s.text}`} onClick={() => void apply(s)}>
+                {does(s)}
               </Button>
             ) : null}
           </li>

@@ -1,0 +1,36 @@
+import { Select } from "@mantine/core";
+import { t } from "../../i18n";
+
+interface Props {
+  label: string;
+  description?: string;
+  /** Said while none is chosen. */
+  none: string;
+  options: { value: string; label: string }[];
+  value: string[];
+  error?: string;
+  onChange: (value: string[]) => void;
+}
+
+/** As many as a request may name. */
+const most = 32;
+
+/** Several of a list: one is added by the box, and taken out by its chip. */
+export function Several({ label, description, none, options, value, error, onChange }: Props) {
+  const name = (id: string) => options.find((o) => o.value === id)?.label ?? id;
+  return (
+    <div className="stack small">
+      <Select key={value.length} label={label} description={description} placeholder={value.length > 0 ? t("One more") : none} searchable openOnFocus={false} disabled={value.length >= most} nothingFoundMessage={t("Nothing matches")} error={error}
+        data={options.filter((o) => !value.includes(o.value))} value={null} onChange={(id) => id && onChange([...value, id])} />
+      {value.length > 0 ? (
+        <div className="chips">
+          {value.map((id) => (
+            <button key={id} type="button" className="chip" aria-label={t("Take out {{name}}", { name: name(id) })} onClick={() => onChange(value.filter((x) => x !== id))}>
+              {name(id)} <span aria-hidden="true">×</span>
+            </button>
+          ))}
+        </div>
+      ) : null}
+    </div>
+  );
+}
