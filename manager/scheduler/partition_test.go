@@ -35,7 +35,7 @@ func TestRowsOfPartitions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all, err := b.scheduler.Decide(ctx)
+	all, err := b.scheduler.Begin(ctx, b.epoch).Decide(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func (s *Service) CreateSession(ctx context.Context, in CreateSessionInput) (*Se
 	if err != nil {
 		return nil, err
 	}
-	created, err := s.store(ctx, w)
+	created, err := s.storeBeside(ctx, w)
 	if ent.IsConstraintError(err) && in.IdempotencyKey != nil {
 		// The same request raced us; its session is the answer to both.
 		if prior, keyErr := s.byKey(ctx, v, *in.IdempotencyKey); prior != nil {
@@ -90,27 +90,12 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 	if err := holdSessionGroup(ctx, tx, w); err != nil {
 		return nil, err
 	}
-	sess, err := tx.Session.Create().
-		SetName(w.name).SetType(w.kind).SetPriority(w.priority).SetSlots(w.slots).
-		SetCommand(w.command).SetBootstrapScript(w.bootstrap).SetEnvironment(w.environment).
-		SetShmBytes(w.shmBytes).SetNillableIdempotencyKey(w.key).SetNillableKeypairID(w.keypair).
-		SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner).
-		SetResourceGroupID(w.group).SetImageID(w.image.ID).
-		SetNillableStartsAt(w.startsAt).SetStrictAgents(w.strict).AddAgentIDs(w.agents...).
-		SetNillableLifetime(w.lifetime).SetPreemptible(w.preemptible).SetNillableSessionGroupID(w.together).
-		Save(ctx)
+	sess, err := w.create(tx).Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("store session: %w", err)
 	}
-	for i := range w.kernels {
-		k := tx.Kernel.Create().SetSessionID(sess.ID).SetSlots(w.slots).
-			SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner)
-		if i > 0 {
-			k.SetIndex(i).SetRole(kernel.RoleSub).SetHostname(fmt.Sprintf("sub%d", i))
-		}
-		if err := k.Exec(ctx); err != nil {
-			return nil, fmt.Errorf("store kernel: %w", err)
-		}
+	if err := tx.Kernel.CreateBulk(w.createKernels(tx, sess.ID)...).Exec(ctx); err != nil {
+		return nil, fmt.Errorf("store kernels: %w", err)
 	}
 	if err := storeNeeded(ctx, tx, sess.ID, w.needed); err != nil {
 		return nil, err
@@ -121,14 +106,43 @@ func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
 			return nil, fmt.Errorf("store mount %s: %w", m.target, err)
 		}
 	}
-	if err := record(ctx, tx, entry{session: sess.ID, phase: "schedule", to: lifecycle.Pending,
-		result: sessionevent.ResultInfo, attempt: 1, message: "queued"}); err != nil {
+	if err := record(ctx, tx, queued(sess.ID)); err != nil {
 		return nil, err
 	}
 	if err := tx.Commit(); err != nil {
 		return nil, fmt.Errorf("store session: %w", err)
 	}
 	return sess.Unwrap(), nil
+}
+
+// create is the row of a session.
+func (w *wish) create(tx *ent.Tx) *ent.SessionCreate {
+	return tx.Session.Create().
+		SetName(w.name).SetType(w.kind).SetPriority(w.priority).SetSlots(w.slots).
+		SetCommand(w.command).SetBootstrapScript(w.bootstrap).SetEnvironment(w.environment).
+		SetShmBytes(w.shmBytes).SetNillableIdempotencyKey(w.key).SetNillableKeypairID(w.keypair).
+		SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner).
+		SetResourceGroupID(w.group).SetImageID(w.image.ID).
+		SetNillableStartsAt(w.startsAt).SetStrictAgents(w.strict).AddAgentIDs(w.agents...).
+		SetNillableLifetime(w.lifetime).SetPreemptible(w.preemptible).SetNillableSessionGroupID(w.together)
+}
+
+// createKernels are the rows of its kernels.
+func (w *wish) createKernels(tx *ent.Tx, sess uuid.UUID) (list []*ent.KernelCreate) {
+	for i := range w.kernels {
+		k := tx.Kernel.Create().SetSessionID(sess).SetSlots(w.slots).
+			SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner)
+		if i > 0 {
+			k.SetIndex(i).SetRole(kernel.RoleSub).SetHostname(fmt.Sprintf("sub%d", i))
+		}
+		list = append(list, k)
+	}
+	return list
+}
+
+// queued is the first entry of a session's history.
+func queued(sess uuid.UUID) entry {
+	return entry{session: sess, phase: "schedule", to: lifecycle.Pending, result: sessionevent.ResultInfo, attempt: 1, message: "queued"}
 }
 
 // holdMembership keeps the owner in the project until the session is there. Who

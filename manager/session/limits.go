@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/berthhq/berth/ent"
@@ -34,15 +35,9 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, w *wish) error {
 	if len(w.limits) == 0 {
 		return nil
 	}
-	var locks []string
-	for _, l := range w.limits {
-		if l.MaxPendingSessions != nil || len(l.PendingSlots) > 0 {
-			holder := l.ScopeID
-			if l.Scope == policy.ScopeKeypair {
-				holder = l.Person
-			}
-			locks = append(locks, "pending "+holder.String())
-		}
+	locks := w.locks()
+	if len(locks) == 0 && !w.refused() {
+		return nil
 	}
 	if err := store.Lock(ctx, tx, locks...); err != nil {
 		return err
@@ -61,7 +56,7 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, w *wish) error {
 			used.Pending--
 			used.PendingSlots.Sub(w.total())
 		}
-		reached = append(reached, w.limits[i].Refuses(policy.Ask{Slots: w.total(), Containers: w.kernels, Priority: w.priority}, used)...)
+		reached = append(reached, w.limits[i].Refuses(w.ask(), used)...)
 	}
 	if len(reached) == 0 {
 		return nil
@@ -71,6 +66,29 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, w *wish) error {
 		all = append(all, r.String())
 	}
 	return problem.Exhausted("%s", strings.Join(all, "; ")).WithField(fieldOf(reached[0].What)).WithLimit(reached[0].Limit).WithReached(reached)
+}
+
+func (w *wish) ask() policy.Ask {
+	return policy.Ask{Slots: w.total(), Containers: w.kernels, Priority: w.priority}
+}
+
+// locks names those whose requests are counted one after the other.
+func (w *wish) locks() (list []string) {
+	for _, l := range w.limits {
+		if l.MaxPendingSessions != nil || len(l.PendingSlots) > 0 {
+			holder := l.ScopeID
+			if l.Scope == policy.ScopeKeypair {
+				holder = l.Person
+			}
+			list = append(list, "pending "+holder.String())
+		}
+	}
+	return list
+}
+
+// refused tells whether a limit would refuse it even if nothing was used.
+func (w *wish) refused() bool {
+	return slices.ContainsFunc(w.limits, func(l policy.Limit) bool { return len(l.Refuses(w.ask(), policy.Used{})) > 0 })
 }
 
 // fieldOf is the field of the request that a limit is about.

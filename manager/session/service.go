@@ -81,6 +81,8 @@ type Service struct {
 	Config
 	queue    *queue
 	observed *observations
+	checks   shared[*wish]
+	batches  batches
 }
 
 // New returns a Service.

@@ -84,9 +84,13 @@ func newWish(v *viewer.Viewer, in CreateSessionInput) *wish {
 // check turns an input into a wish or says which field is wrong.
 func (s *Service) check(ctx context.Context, v *viewer.Viewer, in CreateSessionInput) (*wish, error) {
 	w := newWish(v, in)
-	for _, do := range []inspection{
+	all := []inspection{
 		s.checkBasics, s.checkWhen, s.checkPlace, s.checkTerms, s.checkAgents, s.checkImage, s.checkSlots, s.checkMounts, s.checkPolicies,
-	} {
+	}
+	if plain(in) {
+		all = []inspection{s.checkBasics, s.checkWhen, s.checkShared, s.checkTerms, s.checkAgents}
+	}
+	for _, do := range all {
 		if err := do(ctx, v, in, w); err != nil {
 			return nil, err
 		}
