@@ -33,6 +33,7 @@ func TestPages(t *testing.T) {
 		{"the door and the account", "account"},
 		{"an administrator's people", "people"},
 		{"an administrator's rules", "rules"},
+		{"what the scheduler shows", "scheduler"},
 	} {
 		t.Run(walk.name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), node, "e2e/"+walk.script+".mjs")

@@ -1,0 +1,290 @@
+// Walks through what the scheduler shows: why a session waits and what would start it, the queue of a group, a request that is
+// tried while one writes it, a group's settings and shares, machines that are closed and drained, idle checkers.
+// Against a running platform with accelerators of which parts are given:
+//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node e2e/scheduler.mjs
+// E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
+import assert from "node:assert/strict";
+import { Api } from "./account/api.mjs";
+import { album, given, looker, open, step } from "./browser.mjs";
+
+const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = given();
+
+const run = Math.random().toString(36).slice(2, 8);
+const [group, checker, waits, later, tried, together] = ["group", "checker", "waits", "later", "tried", "together"].map((what) => `sched-${what}-${run}`);
+const started = Date.now();
+const { page, faults, close } = await open(BERTH_URL);
+const shoot = album(BERTH_SHOTS);
+const barriers = [];
+const look = looker(page, shoot, barriers);
+const admin = new Api(BERTH_URL);
+const made = { sessions: [] };
+
+const heading = (name) => page.getByRole("heading", { level: 1, name }).waitFor();
+const button = (name, within = page) => within.getByRole("button", { name, exact: true });
+const dialog = (name) => page.getByRole("dialog", { name });
+const field = (within, name) => within.getByLabel(new RegExp(`^${name}( \\*)?$`));
+const status = (name) => page.locator(`.page-head [data-status="${name}"]`).waitFor({ timeout: 60_000 });
+
+async function choose(within, label, option) {
+  await field(within, label).first().click();
+  await page.getByRole("option", { name: option, exact: true }).click();
+}
+async function pick(within, label, text) {
+  await within.getByRole("combobox", { name: label }).fill(text);
+  await page.getByRole("option").filter({ hasText: text }).first().click();
+}
+async function send(within, name) {
+  await button(name, within).click();
+  await within.waitFor({ state: "detached" });
+}
+const adminPage = async (label) => {
+  await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Admin" }).click();
+  await page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name: label, exact: true }).click();
+  await heading(label);
+};
+
+async function ask(name, share, more = {}) {
+  const { createSession } = await admin.ask("mutation($i: CreateSessionInput!) { createSession(input: $i) { session { id } } }", {
+    i: { name, image: made.image, slots: { cpu: "0.1", mem: "64m", [made.slot]: String(share) }, resourceGroup: made.group, ...more },
+  });
+  made.sessions.push(createSession.session.id);
+  return createSession.session.id;
+}
+
+/** Every device is three quarters taken, so that a half is free in sum and on none. */
+async function pieces() {
+  await admin.login(BERTH_EMAIL, BERTH_PASSWORD);
+  const { agents, images, viewer } = await admin.ask(`{
+    agents(first: 50) { edges { node { id name resourceGroup { id name } devices { id capacity occupied } } } }
+    images(first: 50, where: { status: alive }) { edges { node { reference } } } viewer { projects { id name } } }`);
+  const cells = (agent) => agent.devices.flatMap((d) => Object.keys(d.capacity).filter((slot) => slot.endsWith(".shares")).map((slot) => ({ slot, free: Number(d.capacity[slot]) - Number(d.occupied[slot] ?? 0) })));
+  const agent = agents.edges.map((e) => e.node).find((a) => cells(a).length > 1);
+  assert(agent, "no agent gives parts of several devices");
+  Object.assign(made, { agent: agent.name, agentId: agent.id, group: agent.resourceGroup.id, groupName: agent.resourceGroup.name, slot: cells(agent)[0].slot, project: viewer.projects[0].name });
+  made.image = (images.edges.find((e) => e.node.reference.includes("minimal")) ?? images.edges[0]).node.reference;
+  for (const [i] of cells(agent).filter((c) => c.slot === made.slot).entries()) await ask(`sched-holds-${i}-${run}`, 0.75);
+  for (let tries = 0; ; tries++) {
+    const { sessions } = await admin.ask("query($ids: [ID!]!) { sessions: nodes(ids: $ids) { ... on Session { status } } }", { ids: made.sessions });
+    if (sessions.every((s) => s.status === "running")) break;
+    assert(tries < 240, `the machine is not free: ${JSON.stringify(sessions)}`);
+    await new Promise((done) => setTimeout(done, 500));
+  }
+  made.waits = await ask(waits, 0.5);
+  made.later = await ask(later, 0.5);
+  await page.goto("/login");
+  await page.getByLabel("E-mail").fill(BERTH_EMAIL);
+  await page.locator('input[name="password"]').fill(BERTH_PASSWORD);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await heading("Home");
+}
+
+async function queue() {
+  await page.keyboard.press("g");
+  await page.keyboard.press("q");
+  await heading("Queue");
+  await choose(page, "Resource group", made.groupName);
+  const rows = page.getByRole("table", { name: "Queue" }).getByRole("row");
+  await rows.filter({ hasText: waits }).waitFor();
+  await rows.filter({ hasText: later }).waitFor();
+  const [first, second] = [await rows.filter({ hasText: waits }).innerText(), await rows.filter({ hasText: later }).innerText()];
+  assert(Number.parseInt(first, 10) < Number.parseInt(second, 10), `${first} is not before ${second}`);
+  await look("queue");
+}
+
+/** The panel says why, and what it proposes works by one click. */
+async function why() {
+  await page.getByRole("link", { name: waits }).click();
+  await heading(waits);
+  await status("pending");
+  const panel = page.getByRole("region", { name: "Why it waits" });
+  await panel.getByText(/not on one device/).first().waitFor();
+  await panel.getByRole("list", { name: "Agents left after each check" }).waitFor();
+  const offer = panel.getByRole("list", { name: "It would start at once" }).getByRole("listitem").filter({ hasText: /^With 0\.2/ }).first();
+  await offer.waitFor({ timeout: 60_000 });
+  await look("why");
+  await offer.getByRole("button").click();
+  await status("running");
+  await page.goto(`/sessions/${made.later}`);
+  await heading(later);
+  await page.getByRole("region", { name: "Why it waits" }).waitFor();
+  await look("why-later");
+}
+
+/** The sheet tries the request while one writes it, and says what would start. */
+async function launch() {
+  await page.keyboard.press("l");
+  const sheet = page.getByRole("dialog", { name: "Launch a session" });
+  await sheet.getByRole("radiogroup", { name: "Image" }).getByRole("radio").filter({ hasText: made.image.split("/").at(-1) }).first().click();
+  await field(sheet, "CPU").fill("0.1");
+  await field(sheet, "Memory, GiB").fill("0.0625");
+  await sheet.getByRole("button", { name: "0.5", exact: true }).click();
+  const preview = sheet.locator(".preview");
+  await preview.getByText(/^Waits/).waitFor();
+  await look("launch-waits");
+  await preview.getByRole("button", { name: /0\.2/ }).first().click();
+  await preview.getByText(`Starts now on ${made.agent}`).waitFor();
+  await sheet.getByText("When and where").click();
+  await field(sheet, "Runs for at most").fill("soon");
+  await sheet.getByText("A time such as 30min, 12h or 2d, or nothing.").waitFor({ state: "detached" });
+  await field(sheet, "Runs for at most").fill("2h");
+  await pick(sheet, "After these sessions", waits);
+  await preview.getByText(/^Waits/).waitFor();
+  await look("launch-when");
+  await button(`Take out ${waits}`, sheet).click();
+  await button("New group", sheet).click();
+  const form = dialog("New group of sessions");
+  await field(form, "Name").fill(together);
+  await send(form, "Create");
+  await field(sheet, "Name").fill(tried);
+  await preview.getByText(`Starts now on ${made.agent}`).waitFor();
+  await look("launch-starts");
+  await button("Launch", sheet).click();
+  await heading(tried);
+  await status("running");
+  made.tried = new URL(page.url()).pathname.split("/").at(-1);
+  made.sessions.push(made.tried);
+}
+
+async function settings() {
+  await adminPage("Resource groups");
+  await button("New group").click();
+  const form = dialog("New resource group");
+  await field(form, "Name").fill(group);
+  await choose(form, "Order of the queue", "Fair share");
+  await field(form, "Half-life of usage").fill("a while");
+  await form.getByText("A time such as 10min, 12h or 7d.").waitFor();
+  await field(form, "Half-life of usage").fill("2d");
+  await choose(form, "End sessions for more important ones", "End them, to wait again");
+  await choose(form, "Sessions of a lost agent", "Start them anew");
+  await field(form, "Waits for at most").fill("12h");
+  await look("group-scheduling");
+  await send(form, "Create");
+  await page.getByRole("button", { name: group, exact: true }).click();
+  const panel = dialog(group);
+  await panel.getByText("2 d, forgotten after 28 d").waitFor();
+  await panel.getByText("12 h", { exact: true }).waitFor();
+  await button("Set a weight", panel).click();
+  const weigh = dialog("Set a weight");
+  await pick(weigh, "Project", made.project);
+  await field(weigh, "Weight").fill("3");
+  await look("group-weight");
+  await send(weigh, "Save");
+  await panel.getByRole("list", { name: "Weights" }).getByText(`project ${made.project}`).waitFor();
+  await look("group-shares");
+  await panel.getByRole("button", { name: `Remove the weight of project ${made.project}` }).click();
+  await panel.getByRole("list", { name: "Weights" }).waitFor({ state: "detached" });
+  await button("Close", panel).click();
+  // What is used stands in the shares of the group that is used.
+  await page.getByRole("button", { name: made.groupName, exact: true }).click();
+  await dialog(made.groupName).getByRole("table", { name: "How they stand" }).getByRole("row").filter({ hasText: BERTH_EMAIL }).waitFor();
+  await look("group-standing");
+  await button("Close", dialog(made.groupName)).click();
+  await page.getByRole("button", { name: group, exact: true }).click();
+  await button("Delete", panel).click();
+  await button("Delete", dialog(`Delete ${group}?`)).click();
+  await page.getByRole("button", { name: group, exact: true }).waitFor({ state: "detached" });
+}
+
+async function machines() {
+  await adminPage("Agents");
+  await button(`Close ${made.agent}`).click();
+  const closing = dialog(`Close ${made.agent} to new sessions`);
+  await field(closing, "Reason").fill("new memory");
+  await send(closing, "Close it");
+  const row = page.getByRole("table", { name: "Agents" }).getByRole("row").filter({ hasText: made.agent });
+  await row.getByText("closed to new sessions: new memory").waitFor();
+  await button(`Drain ${made.agent}`).click();
+  const drain = dialog(`Drain ${made.agent}`);
+  await field(drain, "Time until the deadline").fill("2h");
+  await look("drain-form");
+  await send(drain, "Drain");
+  await row.getByText(/drains: \d+ sessions left, 1 h 59 min|2 h/).waitFor();
+  await look("agents");
+  await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Cluster" }).click();
+  await page.locator(`[data-agent="${made.agent}"]`).getByText(/^drains: /).waitFor();
+  await look("cluster-drain");
+  await adminPage("Agents");
+  await button(`End the drain of ${made.agent}`).click();
+  await button(`Close ${made.agent}`).waitFor();
+}
+
+async function idle() {
+  await adminPage("Idle checkers");
+  await button("New checker").click();
+  const form = dialog("New idle checker");
+  await field(form, "Name").fill(checker);
+  await choose(form, "Ends sessions for", "Little load");
+  await form.getByLabel("Slot 1", { exact: true }).fill("cpu");
+  await form.getByText(/It would end \d+ sessions? now/).waitFor();
+  await look("idle-form");
+  await choose(form, "Ends sessions for", "Age");
+  await field(form, "Time that it may run").fill("30min");
+  await send(form, "Create");
+  await page.getByRole("button", { name: checker, exact: true }).click();
+  const panel = dialog(checker);
+  await panel.getByText("Nothing yet: it ends no session.").waitFor();
+  await button("Bind", panel).click();
+  const bind = dialog(`Bind ${checker}`);
+  await field(bind, "Resource group").last().click();
+  await page.getByRole("option", { name: made.groupName, exact: true }).click();
+  await send(bind, "Bind");
+  await panel.getByRole("list", { name: "Binds" }).getByText(`resource group ${made.groupName}`).waitFor();
+  await panel.getByText(/It would end 0 sessions now/).waitFor();
+  await look("idle-checker");
+  await button("Close", panel).click();
+  await look("idle-checkers");
+  await page.goto(`/sessions/${made.tried}`);
+  await heading(tried);
+  const note = page.getByRole("region", { name: "Idle check" });
+  await note.getByText(/Ends in \d+ min/).waitFor({ timeout: 120_000 });
+  await look("idle-session");
+  await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Sessions" }).click();
+  await page.getByRole("row").filter({ hasText: tried }).getByText(/^ends in/).waitFor();
+  await look("idle-sessions");
+  await page.goto(`/sessions/${made.tried}`);
+  await note.getByRole("switch", { name: "Exempt from idle checks" }).click();
+  await note.getByText("Idle checks leave it alone.").waitFor({ timeout: 120_000 });
+  await adminPage("Idle checkers");
+  await page.getByRole("button", { name: checker, exact: true }).click();
+  await button(`Unbind resource group ${made.groupName}`, panel).click();
+  await panel.getByText("Nothing yet: it ends no session.").waitFor();
+  await button("Delete", panel).click();
+  await button("Delete", dialog(`Delete ${checker}?`)).click();
+  await page.getByRole("button", { name: checker, exact: true }).waitFor({ state: "detached" });
+}
+
+/** Ends what the walk began, also after a failure. */
+async function sweep() {
+  const quiet = (query, variables) => admin.ask(query, variables).catch((why) => console.error("sweep:", why.message));
+  const { idleCheckers, resourceGroups, sessionGroups } = await admin.ask(`query($c: String!, $g: String!, $s: String!) {
+    idleCheckers(first: 1, where: { name: $c }) { edges { node { id } } } resourceGroups(first: 1, where: { name: $g }) { edges { node { id } } } sessionGroups(first: 1, where: { name: $s }) { edges { node { id } } } }`, { c: checker, g: group, s: together });
+  for (const { node } of idleCheckers.edges) await quiet("mutation($i: DeleteIdleCheckerInput!) { deleteIdleChecker(input: $i) { id } }", { i: { id: node.id } });
+  for (const { node } of resourceGroups.edges) await quiet("mutation($i: DeleteResourceGroupInput!) { deleteResourceGroup(input: $i) { id } }", { i: { id: node.id } });
+  for (const { node } of sessionGroups.edges) await quiet("mutation($i: DeleteSessionGroupInput!) { deleteSessionGroup(input: $i) { id } }", { i: { id: node.id } });
+  if (made.agentId) {
+    const { node } = await admin.ask("query($id: ID!) { node(id: $id) { ... on Agent { schedulable drainDeadline } } }", { id: made.agentId });
+    if (node.drainDeadline) await quiet("mutation($i: UndrainAgentInput!) { undrainAgent(input: $i) { agent { id } } }", { i: { id: made.agentId } });
+    else if (!node.schedulable) await quiet("mutation($i: UpdateAgentInput!) { updateAgent(input: $i) { agent { id } } }", { i: { id: made.agentId, schedulable: true } });
+  }
+  for (const id of made.sessions) await admin.ask("mutation($i: TerminateSessionInput!) { terminateSession(input: $i) { session { id } } }", { i: { id } }).catch(() => undefined);
+}
+
+try {
+  await step("pieces of devices", pieces);
+  await step("queue", queue);
+  await step("why it waits", why);
+  await step("launch", launch);
+  await step("group settings", settings);
+  await step("machines", machines);
+  await step("idle checkers", idle);
+  assert.deepEqual(faults, [], "errors in the browser");
+  assert.deepEqual(barriers, [], "accessibility");
+  console.log(`all good in ${Math.round((Date.now() - started) / 1000)} s`);
+} catch (error) {
+  await shoot(page, "failed", ["light"]).catch(() => undefined);
+  console.error(error, "\nat", page.url(), "\n", [...faults, ...barriers].join("\n"));
+  process.exitCode = 1;
+} finally {
+  await sweep().catch((why) => console.error("sweep:", why.message));
+  await close();
+}
