@@ -66,6 +66,7 @@ func TestPurgedUserLeavesHisFolders(t *testing.T) {
 	his, second, kept := make(c.as, "data", "his"), make(c.as, "cut", "moved already"), make(lead, "data", "the other's")
 	running := c.create(t, input(nil, "sleep", "600"))
 	c.reaches(t, running, lifecycle.Running)
+	c.as.Must(t, `mutation { createSessionGroup(input: {name: "apart", placement: spread}) { sessionGroup { id } } }`, nil, nil)
 	scope := c.Client.QuotaScope.Query().Where(quotascope.HolderID(c.A.Member.ID)).OnlyX(c.System(t))
 
 	// As if a manager had died between the bytes and the row of the second.
@@ -92,6 +93,9 @@ func TestPurgedUserLeavesHisFolders(t *testing.T) {
 	}
 	if c.Client.QuotaScope.Query().Where(quotascope.ID(scope.ID)).ExistX(c.System(t)) {
 		t.Error("his scope is in the database")
+	}
+	if c.Client.SessionGroup.Query().ExistX(c.System(t)) {
+		t.Error("his session group is in the database")
 	}
 	if s := c.session(t, running); s.Status != lifecycle.Terminated || s.StatusMessage != "its owner is purged" {
 		t.Errorf("his session is %s: %s", s.Status, s.StatusMessage)

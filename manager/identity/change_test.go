@@ -121,6 +121,7 @@ func TestPurgeDomainAndProject(t *testing.T) {
 	want(t, err, problem.CodePermissionDenied, "")
 	_, err = s.PurgeProject(w.As(t, w.A.Admin), identity.PurgeProjectInput{ID: w.B.Project.ID, Name: "project"})
 	want(t, err, problem.CodeNotFound, "id")
+	w.Client.SessionGroup.Create().SetName("apart").SetPlacement("spread").SetDomainID(w.B.ID).SetProject(w.B.Project).SetOwner(w.B.Lead).ExecX(system)
 	if _, err = s.PurgeProject(w.As(t, w.B.Admin), identity.PurgeProjectInput{ID: w.B.Project.ID, Name: "project"}); err != nil {
 		t.Fatal(err)
 	}

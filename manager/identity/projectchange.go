@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/internal/access"
@@ -141,6 +142,9 @@ func purgeProject(ctx context.Context, tx *ent.Tx, p *ent.Project) (members []uu
 			return tx.SessionEvent.Delete().Where(sessionevent.HasSessionWith(of)).Exec(ctx)
 		}},
 		{"sessions", func() (int, error) { return tx.Session.Delete().Where(of).Exec(ctx) }},
+		{"session groups", func() (int, error) {
+			return tx.SessionGroup.Delete().Where(sessiongroup.ProjectID(p.ID)).Exec(ctx)
+		}},
 		{"memberships", func() (int, error) { return tx.Membership.Delete().Where(membership.ProjectID(p.ID)).Exec(ctx) }},
 		{"invitations", func() (int, error) { return tx.Invitation.Delete().Where(invitation.ProjectID(p.ID)).Exec(ctx) }},
 		{"grants", func() (int, error) { return tx.RoleGrant.Delete().Where(rolegrant.ScopeID(p.ID)).Exec(ctx) }},
