@@ -88,13 +88,16 @@ func (w *world) kept() {
 			w.fail("I6", "there are two sessions %s", s.Name)
 		}
 		byName[s.Name] = s
-		if len(s.Edges.Kernels) != 1 {
-			w.fail("I12", "session %s has %d kernels", s.Name, len(s.Edges.Kernels))
-		}
 	}
 	for _, a := range w.people.asked {
 		s := byName[*a.in.Name]
+		kernels := 1
+		if a.in.Kernels != nil {
+			kernels = *a.in.Kernels
+		}
 		switch {
+		case s != nil && len(s.Edges.Kernels) != kernels:
+			w.fail("I12", "session %s has %d of %d kernels", s.Name, len(s.Edges.Kernels), kernels)
 		case a.id != uuid.Nil && (s == nil || s.ID != a.id):
 			w.fail("I6", "session %s was promised and is not there", *a.in.Name)
 		case a.refused && a.id == uuid.Nil && s != nil:

@@ -13,7 +13,7 @@ import (
 // trouble lets something go wrong now and then until the story ends.
 func (w *world) trouble(until time.Time) {
 	w.enter("trouble")
-	kinds := []func(){w.killManager, w.election.depose, w.killAgent, w.reboot, w.partition, w.unplug, w.cordon, w.change}
+	kinds := []func(){w.killManager, w.election.depose, w.killAgent, w.reboot, w.partition, w.unplug, w.cordon, w.drain, w.change}
 	var likely []func() // each seed has its own sorts of trouble
 	for _, k := range kinds {
 		if w.chance(0.5) {
@@ -124,14 +124,41 @@ func (w *world) cordon() {
 	})
 }
 
+// drain empties an agent until soon.
+func (w *world) drain() {
+	m, after := w.anyMachine(), 1+w.IntN(30)
+	action := []agent.DrainAction{agent.DrainActionReschedule, agent.DrainActionTerminate}[w.IntN(2)]
+	id, err := w.plain.Agent.Query().Where(agent.Name(m.name)).OnlyID(w.ctx)
+	if err != nil {
+		return // it has never reported
+	}
+	w.byAdmin(func(ctx context.Context, p *process) error {
+		_, err := p.agents.DrainAgent(ctx, agents.DrainAgentInput{ID: id, After: &after, Action: action})
+		return err
+	})
+	w.later(w.between(10*time.Second, 60*time.Second), m.name+" is no longer drained", func() {
+		w.byAdmin(func(ctx context.Context, p *process) error {
+			_, err := p.agents.UndrainAgent(ctx, agents.UndrainAgentInput{ID: id})
+			return err
+		})
+	})
+}
+
+// one draws one of several.
+func one[T any](w *world, of ...T) *T { return &of[w.IntN(len(of))] }
+
 // change gives a group other options.
 func (w *world) change() {
-	strategies := []resourcegroup.Strategy{"pack", "concentrated", "dispersed", "roundrobin"}
-	orders := []resourcegroup.Order{"fifo", "lifo", "drf", "fair_share"}
-	id, strategy, order, hold := w.place.groups[w.IntN(2)], strategies[w.IntN(4)], orders[w.IntN(4)], []int{0, 5, 600}[w.IntN(3)]
+	in := group.UpdateResourceGroupInput{ID: *one(w, w.place.groups...)}
+	in.Strategy = one[resourcegroup.Strategy](w, "pack", "concentrated", "dispersed", "roundrobin")
+	in.Order = one[resourcegroup.Order](w, "fifo", "lifo", "drf", "fair_share")
+	in.HoldAfter = one(w, 0, 5, 600)
+	in.LostPolicy = one[resourcegroup.LostPolicy](w, "wait", "fail", "reschedule")
+	in.LostAfter = one(w, 0, 10, 300)
+	in.Preemption = one[resourcegroup.Preemption](w, "off", "terminate", "reschedule")
+	in.PreemptionScope = one[resourcegroup.PreemptionScope](w, "user", "project", "group")
+	in.PreemptionAfter = one(w, 0, 10)
 	w.byAdmin(func(ctx context.Context, p *process) error {
-		in := group.UpdateResourceGroupInput{ID: id}
-		in.Strategy, in.Order, in.HoldAfter = &strategy, &order, &hold
 		_, err := p.groups.UpdateResourceGroup(ctx, in)
 		return err
 	})
@@ -167,10 +194,10 @@ func (w *world) heal() {
 			t.end() // whatever hangs
 		}
 	}
-	if _, err := w.plain.Agent.Update().SetSchedulable(true).Save(w.ctx); err != nil {
+	if _, err := w.plain.Agent.Update().SetSchedulable(true).ClearDrainDeadline().ClearDrainAction().Save(w.ctx); err != nil {
 		panic(err)
 	}
-	if _, err := w.plain.ResourceGroup.Update().SetHoldAfter(-1).Save(w.ctx); err != nil {
+	if _, err := w.plain.ResourceGroup.Update().SetHoldAfter(-1).SetPreemption(resourcegroup.PreemptionOff).Save(w.ctx); err != nil {
 		panic(err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/manager/agents"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/session"
@@ -39,6 +40,7 @@ type process struct {
 	agents    *agents.Service
 	groups    *group.Service
 	scheduler *scheduler.Scheduler
+	occupancy *occupancy.Service
 
 	desk chan struct{} // one asks at a time
 }
@@ -70,6 +72,9 @@ func (w *world) startManager(index int) *process {
 	p.sessions = session.New(session.Config{
 		Client: client, Bus: p.bus, Agents: p.agents, Images: image.New(client, nil), Fitter: p.scheduler,
 		Policies: policies, Samples: noSamples{}, Logger: log,
+	})
+	p.occupancy = occupancy.New(occupancy.Config{
+		Client: client, Bus: p.bus, Agents: p.agents, Sessions: p.sessions, Fence: session.Fence, Logger: log,
 	})
 	w.managers[index] = p
 	w.play(p.relay)
@@ -163,6 +168,7 @@ func (p *process) lead(ctx context.Context, t *term) {
 	loops.Go(func() { p.agents.Lead(ctx, t.epoch, p.sessions) })
 	loops.Go(func() { p.sessions.Lead(ctx, t.epoch) })
 	loops.Go(func() { p.scheduler.Lead(ctx, t.epoch) })
+	loops.Go(func() { p.occupancy.Lead(ctx, t.epoch) })
 	loops.Wait()
 }
 

@@ -128,6 +128,14 @@ func (ps *people) draw(v *viewer.Viewer) *asked {
 		a.in.Image = goneImage
 	}
 	a.in.Slots = resource.Slots{resource.CPU: 250 * (1 + w.Int64N(12)), resource.Mem: 1 << 28 * (1 + w.Int64N(16))}
+	if w.chance(0.25) {
+		kernels := 2 + w.IntN(2)
+		a.in.Kernels = &kernels
+	}
+	if w.chance(0.3) {
+		yields := true
+		a.in.Preemptible = &yields
+	}
 	if v == w.place.admin {
 		a.in.Project = &w.place.project
 	}

@@ -140,7 +140,7 @@ func (p *place) clean(t *testing.T) {
 	_, err := p.db.Exec(`TRUNCATE sessions, agents, slot_types, fences, sim.history CASCADE`)
 	if err == nil {
 		_, err = p.db.Exec(`UPDATE resource_groups SET active = true, strategy = 'pack', queue_order = 'fifo', hold_after = 600,
-  lost_policy = 'wait', max_attempts = 3, lost_after = 300`)
+  lost_policy = 'wait', max_attempts = 3, lost_after = 300, preemption = 'off'`)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -62,9 +62,6 @@ BEGIN
   IF NEW.version <= OLD.version AND (NEW.status, NEW.status_message) IS DISTINCT FROM (OLD.status, OLD.status_message) THEN
     PERFORM sim.broken('I8', format('session %s changed with version %s after %s', NEW.name, NEW.version, OLD.version));
   END IF;
-  IF NEW.status = 'pending' AND OLD.status <> 'pending' AND (NEW.retry_at IS NULL OR NEW.attempt <= OLD.attempt) THEN
-    PERFORM sim.broken('I3', format('session %s is to be tried again at %s, attempt %s', NEW.name, NEW.retry_at, NEW.attempt));
-  END IF;
   IF NEW.status = 'scheduled' AND OLD.status = 'pending' AND (OLD.retry_at > NEW.scheduled_at OR OLD.starts_at > NEW.scheduled_at
       OR EXISTS (SELECT FROM session_dependencies d LEFT JOIN sessions n ON n.id = d.needed_id
         WHERE d.session_id = NEW.id AND n.result IS DISTINCT FROM 'success')) THEN
@@ -112,6 +109,10 @@ BEGIN
   END IF;
   IF at IS DISTINCT FROM NEW.from_status THEN
     PERFORM sim.broken('I8', format('history goes on from %s after %s', NEW.from_status, at));
+  END IF;
+  IF NEW.result = 'retry' AND NEW.to_status = 'pending' AND at <> 'pending' AND
+      NOT EXISTS (SELECT FROM sessions s WHERE s.id = NEW.session_id AND s.retry_at > NEW.at) THEN
+    PERFORM sim.broken('I3', format('session %s is tried again without a pause', NEW.session_id));
   END IF;
   INSERT INTO sim.history VALUES (NEW.session_id, NEW.to_status)
     ON CONFLICT (session) DO UPDATE SET status = excluded.status;

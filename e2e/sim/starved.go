@@ -27,7 +27,8 @@ func (w *world) starved(before, after map[uuid.UUID]string) {
 	}
 }
 
-// idle finds what waits and would fit, by its own plain arithmetic.
+// idle finds what waits and would fit, by its own plain arithmetic: sessions of
+// one kernel, each on its own.
 func (w *world) idle() map[uuid.UUID]string {
 	out := map[uuid.UUID]string{}
 	agents := w.plain.Agent.Query().Where(agent.StatusEQ(agent.StatusAlive), agent.Schedulable(true)).WithDevices().Order(agent.ByName()).AllX(w.ctx)
@@ -36,7 +37,7 @@ func (w *world) idle() map[uuid.UUID]string {
 		WithDependsOn(func(q *ent.SessionDependencyQuery) { q.Where(sessiondependency.Satisfied(false)) }).Order(entsession.ByID()).AllX(w.ctx)
 	for _, s := range waiting {
 		now := time.Now()
-		if s.StartsAt != nil && s.StartsAt.After(now) || s.RetryAt != nil && s.RetryAt.After(now) || len(s.Edges.DependsOn) > 0 || w.limited(s) {
+		if s.StartsAt != nil && s.StartsAt.After(now) || s.RetryAt != nil && s.RetryAt.After(now) || len(s.Edges.DependsOn) > 0 || len(s.Edges.Kernels) > 1 || w.limited(s) {
 			continue
 		}
 		for _, a := range agents {
@@ -100,14 +101,14 @@ func fits(want resource.Slots, free map[string][]int64) bool {
 
 // limited tells whether a policy is in the way.
 func (w *world) limited(s *ent.Session) bool {
-	live := w.plain.Session.Query().Where(entsession.StatusIn(lifecycle.Occupying...)).AllX(w.ctx)
+	live := w.plain.Session.Query().Where(entsession.StatusIn(lifecycle.Occupying...)).WithKernels().AllX(w.ctx)
 	mine, cpu := 0, s.Slots[resource.CPU]
 	for _, o := range live {
 		if o.OwnerID == s.OwnerID {
 			mine++
 		}
 		if o.ProjectID == s.ProjectID {
-			cpu += o.Slots[resource.CPU]
+			cpu += o.Slots[resource.CPU] * int64(len(o.Edges.Kernels))
 		}
 	}
 	bound := slices.ContainsFunc(w.place.people, func(p *viewer.Viewer) bool { return p.User == s.OwnerID })
