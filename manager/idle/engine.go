@@ -12,6 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/idleactivity"
+	entsession "github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/report"
@@ -26,6 +28,8 @@ const topic event.Topic = "idle"
 const (
 	// passEvery is the pace at which all running sessions are looked at.
 	passEvery = 10 * time.Second
+	// sweepEvery is the pace at which what ended sessions left is removed.
+	sweepEvery = time.Hour
 	// maxNotes bounds one transaction.
 	maxNotes = 1000
 )
@@ -46,6 +50,7 @@ type Service struct {
 	Config
 	measured *measured
 	visits   visits
+	swept    time.Time // by the leader
 }
 
 // New returns a Service.
@@ -134,7 +139,20 @@ func (s *Service) Pass(ctx context.Context, epoch int64) (time.Duration, error) 
 		notes = notes[n:]
 	}
 	s.looked(ctx, now)
-	return next, nil
+	return next, s.sweep(ctx, now)
+}
+
+// sweep forgets now and then when sessions were used that have ended.
+func (s *Service) sweep(ctx context.Context, now time.Time) error {
+	if now.Sub(s.swept) < sweepEvery {
+		return nil
+	}
+	_, err := s.Client.IdleActivity.Delete().Where(idleactivity.HasSessionWith(entsession.TerminatedAtNotNil())).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("forget when ended sessions were used: %w", err)
+	}
+	s.swept = now
+	return nil
 }
 
 // warning is what the owner is told, once: that the end is near.

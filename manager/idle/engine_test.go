@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berthhq/berth/ent/idlechecker"
+	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/session"
@@ -126,6 +127,26 @@ func TestUnknownIsUse(t *testing.T) {
 	b.ended(t, id)
 }
 
+// What is known of the use of sessions goes some time after they do.
+func TestUseOfEndedSessionsIsForgotten(t *testing.T) {
+	b := newBed(t)
+	b.checker(t, network("unused", 3600))
+	gone, here := b.running(t, "gone", nil), b.running(t, "here", nil)
+	b.lead.Enter(b.ctx, gone, false).Leave()
+	b.lead.Enter(b.ctx, here, false).Leave()
+	b.now = b.now.Add(minutes(1))
+	b.lead.Note(b.ctx)
+	b.pass(t, minutes(1))
+	b.Client.Session.UpdateOneID(gone).SetStatus(lifecycle.Terminated).SetTerminatedAt(b.now).ExecX(b.ctx)
+	if n := b.Client.IdleActivity.Query().CountX(b.ctx); n != 2 {
+		t.Fatalf("%d are known before", n)
+	}
+	b.pass(t, minutes(61))
+	if left := b.Client.IdleActivity.Query().OnlyX(b.ctx); left.SessionID != here {
+		t.Errorf("of %s is left", left.SessionID)
+	}
+}
+
 func TestExemptDisabledUnbound(t *testing.T) {
 	b := newBed(t)
 	c := b.checker(t, network("unused", 600))
@@ -138,8 +159,12 @@ func TestExemptDisabledUnbound(t *testing.T) {
 		}
 	}
 	set(true)
-	if s := b.get(exempt); s.Idle != nil || !s.IdleExempt {
-		t.Errorf("exempt: %+v", s.Idle)
+	late := session.IdleNote{Session: b.get(exempt), Idle: b.get(plain).Idle, Warning: "too late"}
+	if err := b.lead.Sessions.NoteIdle(b.ctx, b.epoch, []session.IdleNote{late}); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.get(exempt); s.Idle != nil || !s.IdleExempt || b.warnings(exempt) != 1 {
+		t.Errorf("exempt: %+v, %d warnings", s.Idle, b.warnings(exempt))
 	}
 	if _, err := b.lead.UpdateIdleChecker(root, UpdateIdleCheckerInput{ID: c.ID, Enabled: new(bool)}); err != nil {
 		t.Fatal(err)
