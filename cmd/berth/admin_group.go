@@ -72,6 +72,7 @@ func (a *app) groupShow() *cobra.Command {
 			s.fact("Lookback", output.Duration(time.Duration(g.Lookback)*time.Second))
 			s.fact("Attempts", strconv.Itoa(g.MaxAttempts))
 			s.fact("Waiting", waitingText(g.PendingTimeout))
+			s.fact("Preemption", preemptionText(g))
 			s.fact("Lost agents", lostText(g.LostPolicy, g.LostAfter))
 			s.fact("Agents", strconv.Itoa(g.Agents.TotalCount))
 			if g.Public {
@@ -160,6 +161,11 @@ func groupOptions(cmd *cobra.Command, o *client.GroupOptions) {
 		return parseSeconds(text)
 	})
 	sets(cmd, "pending-timeout", "pendingTimeout")
+	givenText(cmd, &o.Preemption, "preemption", "what becomes of preemptible sessions when one of a higher priority has no room: `off`, terminate or reschedule")
+	givenText(cmd, &o.PreemptionScope, "preemption-scope", "whose sessions make room for a session: those of the same `user`, project, domain or group")
+	sets(cmd, "preemption-scope", "preemptionScope")
+	given(cmd, &o.PreemptionAfter, "preemption-after", "the `while` that a session runs before it may be preempted, such as 5m", parseSeconds)
+	sets(cmd, "preemption-after", "preemptionAfter")
 }
 
 func waitingText(most int) string {
@@ -167,6 +173,21 @@ func waitingText(most int) string {
 		return "for ever"
 	}
 	return "at most " + seconds(most)
+}
+
+// preemptionText says which sessions make room for others.
+func preemptionText(g *client.Group) string {
+	whose := "of the same " + g.PreemptionScope
+	if g.PreemptionScope == "group" {
+		whose = "of anybody"
+	}
+	switch g.Preemption {
+	case "terminate":
+		return "sessions " + whose + " end after " + seconds(g.PreemptionAfter)
+	case "reschedule":
+		return "sessions " + whose + " wait again after " + seconds(g.PreemptionAfter)
+	}
+	return "off"
 }
 
 // lostText says what becomes of sessions on lost agents.

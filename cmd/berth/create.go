@@ -25,6 +25,9 @@ type createFlags struct {
 	start                string
 	after, agents        []string
 	only                 bool
+	lifetime             *int
+	preemptible          bool
+	groupOf              string
 }
 
 func (f *createFlags) register(cmd *cobra.Command) {
@@ -47,6 +50,10 @@ func (f *createFlags) register(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.after, "after", nil, "start only after this `session` has succeeded, by name or id (repeatable)")
 	flags.StringArrayVar(&f.agents, "agent", nil, "prefer this agent, by `name` or id (repeatable)")
 	flags.BoolVar(&f.only, "only-agents", false, "run on an agent named with --agent or wait for one; for administrators")
+	given(cmd, &f.lifetime, "lifetime", "end it after this `while`, such as 2h; it may then start before others that need more room", parseSeconds)
+	flags.BoolVar(&f.preemptible, "preemptible", false, "it may be ended for a session of a higher priority, where the resource group does that")
+	flags.StringVar(&f.groupOf, "group-of", "", "session `group` with which it is placed, by name or id (see: berth session-group)")
+	sets(cmd, "group-of", "sessionGroup")
 	sets(cmd, "start", "startsAt")
 	sets(cmd, "after", "dependsOn")
 	sets(cmd, "agent", "agents")
@@ -123,8 +130,13 @@ func (f *createFlags) when(ctx context.Context, a *app, c *client.Client, in *cl
 		}
 		in.Agents = append(in.Agents, agent.ID)
 	}
-	in.StrictAgents = f.only
-	return nil
+	in.StrictAgents, in.Lifetime, in.Preemptible = f.only, f.lifetime, f.preemptible
+	if f.groupOf == "" {
+		return nil
+	}
+	id, err := findSessionGroupID(ctx, c, f.groupOf)
+	in.SessionGroup = id
+	return err
 }
 
 // parseStart reads a time of the clock here, or a while from now.

@@ -63,12 +63,24 @@ func (a *app) describeSession(p output.Printer, d *client.SessionDetail) error {
 	s.fact("Owner", d.Owner.Title())
 	s.fact("Project", d.Project.Title()+" (domain "+d.Domain.Title()+")")
 	s.fact("Group", d.ResourceGroup.Title()+", priority "+strconv.Itoa(d.Priority))
+	if d.SessionGroup != nil {
+		s.fact("Placed with", "session group "+d.SessionGroup.Name)
+	}
 	s.fact("Agents", wantedAgents(d))
 	s.fact("Created", a.moment(&d.CreatedAt))
 	if d.StartsAt != nil {
 		s.fact("Not before", d.StartsAt.Local().Format("2006-01-02 15:04:05"))
 	}
 	s.fact("Started", a.moment(d.StartedAt))
+	switch {
+	case d.EndsAt != nil && !d.Ended():
+		s.fact("Ends", d.EndsAt.Local().Format("2006-01-02 15:04:05"))
+	case d.Lifetime != nil:
+		s.fact("Lifetime", seconds(*d.Lifetime))
+	}
+	if d.Preemptible {
+		s.fact("Preemptible", "yes")
+	}
 	s.fact("Ended", a.moment(d.TerminatedAt))
 	s.fact("Idle", a.idleText(d))
 	for _, k := range slices.Sorted(maps.Keys(d.Environment)) {

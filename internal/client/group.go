@@ -7,25 +7,28 @@ import (
 
 // Group is a resource group: a partition of agents with an access list.
 type Group struct {
-	ID             string       `json:"id"`
-	Name           string       `json:"name"`
-	Description    string       `json:"description"`
-	Active         bool         `json:"active"`
-	Public         bool         `json:"public"`
-	SessionTypes   []string     `json:"sessionTypes"`
-	Strategy       string       `json:"strategy"`
-	Order          string       `json:"order"`
-	HoldAfter      int          `json:"holdAfter"` // seconds, -1 for never
-	Split          string       `json:"split"`
-	HalfLife       int          `json:"halfLife"` // seconds, as Lookback
-	Lookback       int          `json:"lookback"`
-	LostPolicy     string       `json:"lostPolicy"`
-	LostAfter      int          `json:"lostAfter"` // seconds
-	MaxAttempts    int          `json:"maxAttempts"`
-	PendingTimeout int          `json:"pendingTimeout"` // seconds, 0 for ever
-	CreatedAt      time.Time    `json:"createdAt"`
-	Grants         []GroupGrant `json:"grants"`
-	Agents         struct {
+	ID              string       `json:"id"`
+	Name            string       `json:"name"`
+	Description     string       `json:"description"`
+	Active          bool         `json:"active"`
+	Public          bool         `json:"public"`
+	SessionTypes    []string     `json:"sessionTypes"`
+	Strategy        string       `json:"strategy"`
+	Order           string       `json:"order"`
+	HoldAfter       int          `json:"holdAfter"` // seconds, -1 for never
+	Split           string       `json:"split"`
+	HalfLife        int          `json:"halfLife"` // seconds, as Lookback
+	Lookback        int          `json:"lookback"`
+	LostPolicy      string       `json:"lostPolicy"`
+	LostAfter       int          `json:"lostAfter"` // seconds
+	MaxAttempts     int          `json:"maxAttempts"`
+	PendingTimeout  int          `json:"pendingTimeout"` // seconds, 0 for ever
+	Preemption      string       `json:"preemption"`
+	PreemptionScope string       `json:"preemptionScope"`
+	PreemptionAfter int          `json:"preemptionAfter"` // seconds
+	CreatedAt       time.Time    `json:"createdAt"`
+	Grants          []GroupGrant `json:"grants"`
+	Agents          struct {
 		TotalCount int `json:"totalCount"`
 	} `json:"agents"`
 }
@@ -39,7 +42,8 @@ type GroupGrant struct {
 }
 
 const groupFields = `fragment groupFields on ResourceGroup {
-  id name description active public sessionTypes strategy order holdAfter split halfLife lookback lostPolicy lostAfter maxAttempts pendingTimeout createdAt
+  id name description active public sessionTypes strategy order holdAfter split halfLife lookback lostPolicy lostAfter maxAttempts pendingTimeout
+  preemption preemptionScope preemptionAfter createdAt
   grants { id domain { id name } project { id name } user { id email } } agents { totalCount }
 }`
 
@@ -87,6 +91,10 @@ type GroupOptions struct {
 	LostAfter      *int    `json:"lostAfter,omitempty"`
 	MaxAttempts    *int    `json:"maxAttempts,omitempty"`
 	PendingTimeout *int    `json:"pendingTimeout,omitempty"`
+
+	Preemption      *string `json:"preemption,omitempty"`
+	PreemptionScope *string `json:"preemptionScope,omitempty"`
+	PreemptionAfter *int    `json:"preemptionAfter,omitempty"`
 }
 
 var createGroup = define[payload[groupPayload]](`mutation CreateResourceGroup($input: CreateResourceGroupInput!) {

@@ -66,6 +66,10 @@ type SessionDetail struct {
 	Idle        *SessionIdle      `json:"idle"`
 	IdleExempt  bool              `json:"idleExempt"`
 
+	Lifetime     *int         `json:"lifetime"` // seconds
+	EndsAt       *time.Time   `json:"endsAt"`
+	Preemptible  bool         `json:"preemptible"`
+	SessionGroup *Ref         `json:"sessionGroup"`
 	StartsAt     *time.Time   `json:"startsAt"`
 	Agents       []Ref        `json:"agents"`
 	StrictAgents bool         `json:"strictAgents"`
@@ -279,6 +283,7 @@ var showSession = define[struct {
     pending { ...reportFields }
     usage { slot slotSeconds }
     startsAt agents { id name } strictAgents
+    lifetime endsAt preemptible sessionGroup { id name }
     dependsOn { ...dependencyFields } dependents { ...dependencyFields }
   } }
 }
@@ -325,6 +330,9 @@ type CreateSessionInput struct {
 	DependsOn       []string          `json:"dependsOn,omitempty"`
 	Agents          []string          `json:"agents,omitempty"`
 	StrictAgents    bool              `json:"strictAgents,omitempty"`
+	Lifetime        *int              `json:"lifetime,omitempty"` // seconds
+	Preemptible     bool              `json:"preemptible,omitempty"`
+	SessionGroup    string            `json:"sessionGroup,omitempty"`
 	IdempotencyKey  string            `json:"idempotencyKey"`
 }
 
