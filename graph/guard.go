@@ -242,11 +242,14 @@ func (w *walk) times(f *ast.Field) (int, error) {
 	case f.Name == "nodes" && f.ObjectDefinition == w.schema.Query:
 		ids, _ := args["ids"].([]any)
 		return max(1, len(ids)), nil
-	case f.Definition.Type.Elem != nil && f.Name != "edges":
+	case f.Definition.Type.Elem != nil && !paged[f.Name]:
 		return listLength, nil
 	}
 	return 1, nil
 }
+
+// paged lists are as long as the page that they are in.
+var paged = map[string]bool{"edges": true, "entries": true, "access": true}
 
 // bound gives a connection its default page when its size is a variable
 // without a value, and none a filter that is null; boundLists sees only what the text says.

@@ -247,6 +247,14 @@ func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Dom
 		SetPending(&report.Pending{DecidedAt: time.Now(), Dropped: []report.DroppedAgents{{Check: "cpu"}}, Limits: []report.LimitReached{{What: "cpu"}}, Nearest: &report.NearestFit{}, Order: &report.Ordering{Levels: []report.Standing{{}}}}).
 		SaveX(ctx)
 	k["Session"] = s.ID
+	for _, place := range []string{"first", "next"} { // what nobody has is waited for
+		w := c.Session.Create().SetName(name + "-" + place).SetType("batch").SetSlots(resource.Slots{"nothing": 1}).
+			SetDomainID(d.ID).SetProject(p).SetOwner(u).SetResourceGroupID(k["ResourceGroup"]).SetImageID(k["Image"]).
+			SetPending(&report.Pending{DecidedAt: time.Now()}).SaveX(ctx)
+		k["Session+"+place] = w.ID
+		k["Kernel+"+place] = c.Kernel.Create().SetSession(w).SetSlots(resource.Slots{"nothing": 1}).
+			SetDomainID(d.ID).SetProjectID(p.ID).SetOwnerID(u.ID).SaveX(ctx).ID
+	}
 	kernel := c.Kernel.Create().SetSession(s).SetSlots(resource.Slots{"cpu": 1}).SetStatus(lifecycle.Running).SetAgentID(k["Agent"]).
 		SetDomainID(d.ID).SetProjectID(p.ID).SetOwnerID(u.ID).SaveX(ctx)
 	k["Kernel"] = kernel.ID

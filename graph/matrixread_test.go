@@ -217,6 +217,10 @@ func (x *table) queries() {
 		if f.Name[0] == '_' || f.Name == "node" || f.Name == "nodes" { // the objects by their ids
 			continue
 		}
+		if f.Name == "dryRun" {
+			x.dryRun()
+			continue
+		}
 		x.plain(s, f)
 		for _, a := range f.Arguments {
 			def := s.Types[a.Type.Name()]
@@ -252,6 +256,35 @@ func (x *table) plain(s *ast.Schema, f *ast.FieldDefinition) {
 				}
 			}
 		})
+	}
+}
+
+// dryRun tries a session in a project of each scope. That the project is not there
+// is told among what would be refused.
+func (x *table) dryRun() {
+	row := x.report.row("dryRun(input.project)")
+	for _, c := range x.columns {
+		cells := ""
+		for _, scope := range matrixScopes {
+			x.n++
+			f := &fixture{World: x.World, t: x.t, n: x.n, scope: scope}
+			f.owner, f.project, f.domain = x.at(c, scope)
+			var got struct {
+				DryRun struct {
+					Refusals []struct{ Code, Field string }
+				}
+			}
+			errs := c.as.Ask(x.t, `query($in: CreateSessionInput!) { dryRun(input: $in) { verdict refusals { code field } } }`,
+				managertest.Vars{"in": matrix["createSession"](f)}, &got)
+			code := errs.Code()
+			for _, r := range got.DryRun.Refusals {
+				if r.Field == "project" {
+					code = r.Code
+				}
+			}
+			cells += verdictOf(code)
+		}
+		row.add(cells)
 	}
 }
 

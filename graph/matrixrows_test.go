@@ -73,10 +73,11 @@ var matrix = map[string]cell{
 	"deleteSessionGroup": func(f *fixture) vars {
 		return vars{"id": f.Client.SessionGroup.Create().SetName(f.name()).SetPlacement("spread").SetDomain(f.domain).SetProject(f.project).SetOwner(f.owner).SaveX(f.System(f.t)).ID}
 	},
-	"renameSession": func(f *fixture) vars { return vars{"id": f.session(), "name": f.name() + "y"} },
-	"createVfolder": func(f *fixture) vars { return vars{"name": f.name(), "project": f.project.ID, "volume": f.volume().ID} },
-	"renameVfolder": func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "y"} },
-	"deleteVfolder": func(f *fixture) vars { return vars{"id": f.folder()} },
+	"updatePendingSession": func(f *fixture) vars { return vars{"id": f.session(), "slots": vars{"cpu": "0.5"}} },
+	"renameSession":        func(f *fixture) vars { return vars{"id": f.session(), "name": f.name() + "y"} },
+	"createVfolder":        func(f *fixture) vars { return vars{"name": f.name(), "project": f.project.ID, "volume": f.volume().ID} },
+	"renameVfolder":        func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "y"} },
+	"deleteVfolder":        func(f *fixture) vars { return vars{"id": f.folder()} },
 	"createUpload": func(f *fixture) vars {
 		return vars{"vfolder": f.folder(), "files": []vars{{"path": "a", "size": 1}}}
 	},

@@ -21,6 +21,7 @@ var followed = map[string]struct{ kind, argument, selects string }{
 	"vfolderChanged": {"Vfolder", "id", "{ id }"},
 	"kernelLogs":     {"Kernel", "kernel", "{ offset }"},
 	"kernelStats":    {"Session", "session", "{ kernelId }"},
+	"queueChanged":   {"ResourceGroup", "resourceGroup", "{ totalCount }"},
 }
 
 // subscriptions is the section of what is followed, at a manager whose loops run.

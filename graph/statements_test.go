@@ -27,7 +27,7 @@ type path struct {
 func paths(s *ast.Schema, longest int) []path {
 	var out []path
 	for _, f := range s.Query.Fields {
-		if f.Name[0] == '_' || f.Name == "node" || f.Name == "nodes" || f.Name == "server" {
+		if f.Name[0] == '_' || f.Name == "node" || f.Name == "nodes" || f.Name == "server" || f.Name == "idleDryRun" || requires(f) { // those need to be told of what
 			continue
 		}
 		walk(s, f, nil, map[string]bool{}, longest, func(chain []*ast.FieldDefinition) {
