@@ -63,6 +63,7 @@ export function Queue() {
 }
 
 function Entries({ entries, now }: { entries: readonly Queued[]; now: number }) {
+  const known = entries.some((e) => e.estimatedStart);
   return (
     <div className="panel scroll-x" role="region" aria-label={t("Queue")} tabIndex={0}>
       <table className="grid" aria-label={t("Queue")}>
@@ -74,7 +75,7 @@ function Entries({ entries, now }: { entries: readonly Queued[]; now: number }) 
             <th scope="col" className="num">{t("Priority")}</th>
             <th scope="col" className="num">{t("Waits for")}</th>
             <th scope="col">{t("Why")}</th>
-            <th scope="col">{t("Starts at the latest")}</th>
+            {known ? <th scope="col">{t("Starts at the latest")}</th> : null}
           </tr>
         </thead>
         <tbody>
@@ -96,7 +97,7 @@ function Entries({ entries, now }: { entries: readonly Queued[]; now: number }) 
                 {e.why || t(stageWords[e.stage] ?? e.stage)}
                 {e.holds > 0 ? <span className="tone-wait"> · {t("{{count}} agents are held for it", { count: e.holds })}</span> : null}
               </td>
-              <td className="nowrap">{e.estimatedStart ? <span title={when(e.estimatedStart)}>{t("in {{time}}", { time: duration(Date.parse(e.estimatedStart) - now) })}</span> : <span className="dim">–</span>}</td>
+              {known ? <td className="nowrap">{e.estimatedStart ? <span title={when(e.estimatedStart)}>{t("in {{time}}", { time: duration(Date.parse(e.estimatedStart) - now) })}</span> : <span className="dim">–</span>}</td> : null}
             </tr>
           ))}
         </tbody>

@@ -9,6 +9,7 @@ import { Status } from "../components/Status";
 import { duration } from "../components/format";
 import { lineOf } from "../components/launch/request";
 import { Config } from "../components/session/Config";
+import { DrainNote } from "../components/session/Drain";
 import { Events } from "../components/session/Events";
 import { IdleNote, IdleParts } from "../components/session/Idle";
 import { Logs } from "../components/session/Logs";
@@ -32,11 +33,13 @@ const SessionParts = graphql(`
   fragment SessionParts on Session {
     id version name type status result exitCode priority slots command environment terminationReason statusMessage
     createdAt scheduledAt startedAt terminatedAt deadlineAt
+    startsAt lifetime endsAt preemptible strictAgents agents { id name } sessionGroup { id name placement strict }
+    dependsOn { id name satisfied needed { id } }
     owner { id email } project { id name } resourceGroup { id name } image { id name reference digest }
     mounts { id target subpath readOnly vfolder { id name } }
     kernels {
       id role index hostname status statusMessage exitCode
-      agent { id name }
+      agent { id name cordonReason drainDeadline drainAction }
       allocations { id slot amount freedAt device { id deviceId model } }
     }
     history { id at phase fromStatus toStatus result attempt code message steps { name startedAt endedAt ok message } }
@@ -126,6 +129,7 @@ function Detail({ session }: { session: SessionDetail }) {
         <Timeline session={session} now={now} />
       </section>
       {session.pending && session.status === "pending" ? <Pending session={session.id} report={session.pending} may={session.permissions.includes("update")} now={now} /> : null}
+      {over ? null : <DrainNote session={session} now={now} />}
       {session.status === "running" ? <IdleNote session={session} now={now} may={administers(viewer)} /> : null}
       <Tabs value={tab} keepMounted={false} onChange={(value) => void navigate({ search: { tab: value ?? undefined }, replace: true })}>
         <Tabs.List aria-label={t("Parts of the session")}>

@@ -43,11 +43,11 @@ export function AgentCard({ agent }: { agent: AgentView }) {
       <div className="row">
         <h2 id={`agent-${agent.id}`}>{agent.name}</h2>
         <Status status={agent.status} />
-        <Cordon agent={agent} now={now} />
         <span className="push dim">
           {agent.resourceGroup.name} · {agent.architecture}
         </span>
       </div>
+      <Cordon agent={agent} now={now} />
       {agent.status === "alive" ? null : <p className="dim">{t("last heard of {{ago}} ago", { ago: duration(now - Date.parse(agent.lastSeenAt)) })}</p>}
       {cells.length > 0 ? (
         <div className="quay">

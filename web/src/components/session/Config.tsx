@@ -2,10 +2,26 @@ import { Link } from "@tanstack/react-router";
 import type { SessionDetail } from "../../pages/Session";
 import { t } from "../../i18n";
 import { Copy } from "../Note";
-import { amount, bySlot, quote, slotName, when } from "../format";
+import { amount, bySlot, duration, quote, slotName, when } from "../format";
 
 /** What the viewer may not see, or what was removed since. */
 const gone = () => <span className="dim">{t("out of sight")}</span>;
+
+/** What was asked for about when and where; nothing of it where nothing was. */
+function whenAndWhere(s: SessionDetail): [string, React.ReactNode][] {
+  const facts: [string, React.ReactNode][] = [];
+  if (s.startsAt) facts.push([t("Not before"), when(s.startsAt)]);
+  if (s.dependsOn.length > 0) {
+    facts.push([t("After these sessions"), s.dependsOn.map((d, i) => (
+      <span key={d.id}>{i > 0 ? ", " : null}{d.needed ? <Link to="/sessions/$id" params={{ id: d.needed.id }}>{d.name}</Link> : d.name}{d.satisfied ? ` (${t("succeeded")})` : null}</span>
+    ))]);
+  }
+  if (s.lifetime) facts.push([t("Runs for at most"), `${duration(s.lifetime * 1000)}${s.endsAt ? `, ${t("until {{at}}", { at: when(s.endsAt) })}` : ""}`]);
+  if (s.agents.length > 0) facts.push([t("On these agents"), `${s.agents.map((a) => a.name).join(", ")}${s.strictAgents ? "" : ` ${t("(or others)")}`}`]);
+  if (s.sessionGroup) facts.push([t("Placed with"), `${s.sessionGroup.name} (${t(s.sessionGroup.placement === "spread" ? "spread" : "together")}${s.sessionGroup.strict ? `, ${t("strictly")}` : ""})`]);
+  if (s.preemptible) facts.push([t("May be ended for others"), t("yes")]);
+  return facts;
+}
 
 export function Config({ session }: { session: SessionDetail }) {
   const facts: [string, React.ReactNode][] = [
@@ -31,6 +47,7 @@ export function Config({ session }: { session: SessionDetail }) {
     [t("Project"), session.project?.name ?? gone()],
     [t("Resource group"), session.resourceGroup?.name ?? gone()],
     [t("Priority"), String(session.priority)],
+    ...whenAndWhere(session),
     [t("Created"), when(session.createdAt)],
   ];
   return (

@@ -4,6 +4,7 @@ import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { useNow } from "../../../hooks/useNow";
 import { t } from "../../../i18n";
+import { Confirm } from "../../Confirm";
 import { Status } from "../../Status";
 import { Cordon } from "../../device/Cordon";
 import { slotsLine, when } from "../../format";
@@ -17,6 +18,8 @@ const Undrain = graphql(`
   mutation UndrainAgent($input: UndrainAgentInput!) { undrainAgent(input: $input) { agent { ...AgentFields } } }
 `, [AgentFields]);
 
+const Remove = graphql(`mutation RemoveAgent($input: RemoveAgentInput!) { removeAgent(input: $input) { agent { ...AgentFields } } }`, [AgentFields]);
+
 interface Props {
   agents: AgentRow[];
   groups: Option[];
@@ -27,6 +30,8 @@ interface Props {
 export function AgentsTable({ agents, groups, may }: Props) {
   const update = useAction(UpdateAgent, true);
   const undrain = useAction(Undrain, true);
+  const remove = useAction(Remove);
+  const [gone, setGone] = useState<AgentRow | null>(null);
   const [closing, setClosing] = useState<AgentRow | null>(null);
   const [draining, setDraining] = useState<AgentRow | null>(null);
   const now = useNow(agents.some((a) => a.drainDeadline && !a.drained), 5000);
@@ -58,6 +63,7 @@ export function AgentsTable({ agents, groups, may }: Props) {
           <Button variant="default" size="compact-xs" aria-label={a.drainDeadline ? t("Change the drain of {{name}}", { name: a.name }) : t("Drain {{name}}", { name: a.name })} onClick={() => setDraining(a)}>
             {a.drainDeadline ? t("Change") : t("Drain")}
           </Button>
+          {a.status === "lost" ? <Button variant="subtle" color="red" size="compact-xs" aria-label={t("Declare {{name}} gone", { name: a.name })} onClick={() => { remove.clear(); setGone(a); }}>{t("Gone")}</Button> : null}
         </div>
       ),
     });
@@ -66,6 +72,10 @@ export function AgentsTable({ agents, groups, may }: Props) {
     <>
       <Table label={t("Agents")} rows={agents} columns={columns} />
       {closing ? <CordonDialog agent={closing} onClose={() => setClosing(null)} /> : null}
+      <Confirm opened={gone !== null} title={t("Is {{name}} gone for good?", { name: gone?.name ?? "" })} action={t("It is gone")} busy={remove.busy} failure={remove.failure} onClose={() => setGone(null)}
+        onConfirm={async () => { if (gone && (await remove.run({ input: { id: gone.id } }))) setGone(null); }}>
+        {t("Its sessions end as failed, or start anew where their group does that. What it still runs ends when it comes back nevertheless.")}
+      </Confirm>
       {draining ? <DrainDialog agent={draining} onClose={() => setDraining(null)} /> : null}
     </>
   );

@@ -1,0 +1,17 @@
+import type { SessionDetail } from "../../pages/Session";
+import { t } from "../../i18n";
+import { duration, when } from "../format";
+
+/** That a machine under a session is drained, until when, and what comes then. */
+export function DrainNote({ session, now }: { session: SessionDetail; now: number }) {
+  const agent = session.kernels.map((k) => k.agent).find((a) => a?.drainDeadline);
+  if (!agent?.drainDeadline) return null;
+  const left = Date.parse(agent.drainDeadline) - now;
+  return (
+    <section className="panel pad warned" aria-label={t("Drain")}>
+      <b className="tone-wait" title={when(agent.drainDeadline)}>{t("{{agent}} is being emptied", { agent: agent.name })}</b>
+      {agent.cordonReason ? ` (${agent.cordonReason})` : null}:{" "}
+      {agent.drainAction === "terminate" ? t("this session ends in {{time}}.", { time: duration(left) }) : t("this session starts anew elsewhere in {{time}}; what is in its container is lost.", { time: duration(left) })}
+    </section>
+  );
+}
