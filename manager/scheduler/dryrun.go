@@ -6,16 +6,21 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	"github.com/berthhq/berth/manager/session"
 )
 
 // Trial is the cluster of a moment, in which requests are tried that nobody
 // has made. It is read once and answers for any number of them.
-type Trial struct{ snap *plan.Snapshot }
+type Trial struct {
+	snap   *plan.Snapshot
+	bounds []policy.Limit // on how long sessions run
+}
 
 // Outcome tells what would become of a request: Never says why it cannot ever
 // start, Waiting why it would not start at once. Without both it would.
@@ -30,7 +35,7 @@ func (s *Scheduler) Trial(ctx context.Context) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Trial{snap: m.snap}, nil
+	return &Trial{snap: m.snap, bounds: m.bounds}, nil
 }
 
 // Run tries one request, as the last of today's queue, in the group among these
@@ -107,7 +112,7 @@ func (a *Advisor) DryRun(ctx context.Context, in session.CreateSessionInput) (*D
 	if err != nil {
 		return nil, err
 	}
-	r := requestOf(p, trial.snap)
+	r := trial.requestOf(p)
 	out := &DryRun{ResourceGroup: &p.Group}
 	for _, never := range plan.CanEver(trial.snap, r) {
 		out.Verdict = VerdictNever
@@ -134,10 +139,10 @@ func (a *Advisor) DryRun(ctx context.Context, in session.CreateSessionInput) (*D
 }
 
 // requestOf is the request that a session would be.
-func requestOf(p *session.Preview, snap *plan.Snapshot) *plan.Request {
+func (t *Trial) requestOf(p *session.Preview) *plan.Request {
 	r := &plan.Request{
 		SessionID: uuid.New(), Owner: p.Owner, Project: p.Project, Domain: p.Domain, Group: p.Group, Priority: p.Priority,
-		Created: snap.Now, After: p.After, Architecture: p.Architecture, Volumes: p.Volumes, Agents: p.Agents, Strict: p.Strict,
+		Created: t.snap.Now, After: p.After, Architecture: p.Architecture, Volumes: p.Volumes, Agents: p.Agents, Strict: p.Strict,
 	}
 	for range p.Kernels {
 		r.Kernels = append(r.Kernels, plan.KernelRequest{ID: uuid.New(), Slots: p.Slots})
@@ -147,6 +152,13 @@ func requestOf(p *session.Preview, snap *plan.Snapshot) *plan.Request {
 	}
 	if p.StartsAt != nil {
 		r.StartsAt = *p.StartsAt
+	}
+	if g := p.SessionGroup; g != nil {
+		r.Together = &plan.Together{ID: g.ID, Spread: g.Placement == sessiongroup.PlacementSpread, Strict: g.Strict}
+	}
+	at := policy.Place{Domain: p.Domain, Project: p.Project, User: p.Owner, Group: p.Group, Keypair: r.Keypair}
+	if most := session.Lifetime(t.bounds, at, p.Lifetime); most > 0 {
+		r.Lifetime = beginning + most + leaving
 	}
 	return r
 }

@@ -33,6 +33,8 @@ type Preview struct {
 	Volumes                       []string
 	Agents                        []uuid.UUID
 	Strict                        bool
+	Lifetime                      *int              // seconds
+	SessionGroup                  *ent.SessionGroup // that it would belong to, if any
 }
 
 // errOver ends the transaction of a preview, which changes nothing.
@@ -130,6 +132,13 @@ func (s *Service) preview(ctx context.Context, w *wish) (*Preview, error) {
 	p := &Preview{
 		Owner: w.owner, Project: w.project, Domain: w.domain, Group: w.group, Keypair: w.keypair, Type: w.kind,
 		Architecture: w.image.Architecture, Slots: w.slots, Kernels: w.kernels, Priority: w.priority, StartsAt: w.startsAt, Agents: w.agents, Strict: w.strict,
+		Lifetime: w.lifetime,
+	}
+	if w.together != nil {
+		var err error
+		if p.SessionGroup, err = s.Client.SessionGroup.Get(ctx, *w.together); err != nil {
+			return nil, permit.Missing(err, "session group", "sessionGroup")
+		}
 	}
 	for _, n := range w.needed {
 		if !succeeded(n) {
