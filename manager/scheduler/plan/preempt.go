@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/report"
-	"github.com/berthhq/berth/internal/resource"
 )
 
 // Where the group allows it, a request that has no room may end sessions of a
@@ -38,15 +37,35 @@ func (p *Preemption) covers(r *Request, x *Running, now time.Time) bool {
 	if !x.Preemptible || x.Leaving || x.Priority >= r.Priority || x.Since.IsZero() || now.Sub(x.Since) < p.After {
 		return false
 	}
+	same := &Request{Owner: x.Owner, Project: x.Project, Domain: x.Domain, Group: x.Group}
+	return p.whose(same) == p.whose(r)
+}
+
+// whose is whose sessions may be ended for a request.
+func (p *Preemption) whose(r *Request) uuid.UUID {
 	switch p.Scope {
 	case ScopeUser:
-		return x.Owner == r.Owner
+		return r.Owner
 	case ScopeProject:
-		return x.Project == r.Project
+		return r.Project
 	case ScopeDomain:
-		return x.Domain == r.Domain
+		return r.Domain
 	}
-	return p.Scope == ScopeGroup
+	return r.Group
+}
+
+// evictable lists the sessions of a group that may be ended at all.
+func (q *queue) evictable(g *group) []live {
+	lives := q.lives(g.src.ID)
+	if g.evictable == nil {
+		g.evictable = []live{}
+		for _, l := range lives {
+			if l.Preemptible && !l.Leaving {
+				g.evictable = append(g.evictable, l)
+			}
+		}
+	}
+	return g.evictable
 }
 
 // victims are sessions whose end makes room on agents.
@@ -65,13 +84,18 @@ func (q *queue) preempt(g *group, r *Request, shapes []*shape) (*report.Room, []
 	if g.src.Preemption == nil {
 		return nil, nil
 	}
+	key := fmt.Sprint(keyOf(shapes), r.Priority, g.src.Preemption.whose(r))
+	if q.vain[key] {
+		return nil, nil
+	}
 	var list []live
-	for _, l := range q.lives(g.src.ID) {
+	for _, l := range q.evictable(g) {
 		if !q.doomed[l.SessionID] && g.src.Preemption.covers(r, l.Running, q.now) {
 			list = append(list, l)
 		}
 	}
 	if len(list) == 0 && len(q.leaving) == 0 {
+		q.vain[key] = true
 		return nil, nil
 	}
 	slices.SortStableFunc(list, func(a, b live) int { return b.Since.Compare(a.Since) })
@@ -86,6 +110,7 @@ func (q *queue) preempt(g *group, r *Request, shapes []*shape) (*report.Room, []
 	}
 	f.close()
 	if needs == nil {
+		q.vain[key] = true
 		return nil, nil
 	}
 	for _, l := range best.list {
@@ -253,164 +278,6 @@ func (q *queue) doom(l live) {
 	for i := range q.keeps {
 		if k := q.kept(i); k != nil {
 			add(k.soon, i, l.holds, -1)
-		}
-	}
-}
-
-// promise is what a request is to take once what leaves is gone.
-type promise struct {
-	needs [][]taking // by kernel
-	extra []taking   // see alone
-	room  *report.Room
-}
-
-func (p *promise) all() []taking { return slices.Concat(p.needs...) }
-
-// vow gives a promise.
-func (q *queue) vow(r *Request, p *promise) {
-	needs := p.all()
-	for _, i := range agentsOf(needs) {
-		k := q.keep(i)
-		if k.soon == nil {
-			k.soon = q.soon(i)
-		}
-		add(k.soon, i, needs, 1)
-		extra := q.c.alone(i, k.soon, needs)
-		add(k.soon, i, extra, 1)
-		p.extra = append(p.extra, extra...)
-	}
-	q.promises[r.SessionID] = p
-}
-
-// prepare begins a pass: what is being made free for a request is promised to it
-// before anybody else gets room.
-func (q *queue) prepare() {
-	q.ready = true
-	q.live, q.leaving, q.placed, q.members = nil, nil, nil, nil
-	clear(q.keeps)
-	clear(q.doomed)
-	clear(q.promises)
-	var list []*Request
-	for i := range q.src.Pending {
-		if r := &q.src.Pending[i]; r.Room != nil {
-			list = append(list, r)
-		}
-	}
-	slices.SortFunc(list, before)
-	for _, r := range list {
-		q.renew(r)
-	}
-}
-
-// renew promises a request again what it was promised, unless that cannot be kept
-// any more.
-func (q *queue) renew(r *Request) {
-	g := q.groups[r.Group]
-	if g == nil || r.held(q.now) != "" || len(q.limits.Reached(r)) > 0 {
-		return
-	}
-	p := q.recall(r)
-	if p == nil {
-		return
-	}
-	leaving := false
-	for _, i := range agentsOf(p.all()) {
-		soon := q.soon(i)
-		add(soon, i, p.all(), 1)
-		for j := range soon {
-			for s, amount := range soon[j] {
-				if amount > q.c.agents[i].devices[j].capacity[s] {
-					return
-				}
-			}
-		}
-		leaving = leaving || len(q.leaving[i]) > 0
-	}
-	if leaving || q.due(p) {
-		q.vow(r, p)
-		q.limits.Charge(r)
-	}
-}
-
-// recall reads a promise; nil when what was promised is not there any more, or
-// not what the request asks for.
-func (q *queue) recall(r *Request) *promise {
-	p := &promise{room: r.Room, needs: make([][]taking, len(r.Kernels))}
-	q.lives(r.Group)
-	agents := q.profileOf(q.groups[r.Group], r).agents
-	for _, part := range r.Room.Parts {
-		at, here := q.spots[part.Device]
-		slot, known := q.c.number[part.Slot]
-		k := slices.IndexFunc(r.Kernels, func(k KernelRequest) bool { return k.ID == part.Kernel })
-		if !here || !known || k < 0 || !slices.Contains(agents, at.agent) || !q.c.agents[at.agent].devices[at.device].usable {
-			return nil
-		}
-		p.needs[k] = append(p.needs[k], taking{at.agent, at.device, slot, part.Amount})
-	}
-	for k := range r.Kernels {
-		got := resource.Slots{}
-		for _, t := range p.needs[k] {
-			got[q.c.slots[t.slot].name] += t.amount
-		}
-		for name, amount := range r.Kernels[k].Slots {
-			if got[name] != amount {
-				return nil
-			}
-		}
-	}
-	return p
-}
-
-// due tells whether what was promised is free: nothing is used of its devices but
-// what may be once all that leaves is gone.
-func (q *queue) due(p *promise) bool {
-	for _, i := range agentsOf(p.all()) {
-		soon := q.soon(i)
-		for _, t := range p.all() {
-			if t.agent != i {
-				continue
-			}
-			for s, used := range q.c.agents[i].devices[t.device].used {
-				if used > soon[t.device][s] {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
-// redeem gives a request what was promised to it, if that is free by now.
-func (q *queue) redeem(r *Request, p *promise, d *Decision) bool {
-	q.promised(p, -1)
-	if !q.due(p) {
-		q.promised(p, 1)
-		return false
-	}
-	for k, needs := range p.needs {
-		mark := len(q.c.taken)
-		for _, t := range needs {
-			q.c.take(t.agent, t.device, t.slot, t.amount)
-		}
-		d.Assignments = append(d.Assignments, q.c.assignment(r.Kernels[k].ID, mark))
-	}
-	for _, i := range agentsOf(p.all()) {
-		q.turn++
-		q.c.agents[i].last = q.now.Add(q.turn)
-		q.c.refresh(&q.c.agents[i])
-	}
-	delete(q.promises, r.SessionID)
-	return true
-}
-
-// promised puts a promise into what is kept of its agents, or takes it out.
-func (q *queue) promised(p *promise, sign int64) {
-	for _, i := range agentsOf(p.all()) {
-		if k := q.kept(i); k != nil {
-			for _, takings := range [][]taking{p.all(), p.extra} {
-				add(k.soon, i, takings, sign)
-				add(k.then, i, takings, sign)
-			}
 		}
 	}
 }

@@ -32,6 +32,7 @@ type queue struct {
 	keeps    map[int]*keep // by agent
 	promises map[uuid.UUID]*promise
 	doomed   map[uuid.UUID]bool // are to end for others
+	vain     map[string]bool    // for whom to end others is no use
 	placed   []live             // of which is known when they end
 	// What runs, found out when it is asked for.
 	spots   map[uuid.UUID]spot // devices
@@ -49,6 +50,8 @@ type group struct {
 	waiting int       // requests that wait so far
 	headed  bool      // one of them for lack of room
 	moment  time.Time // at which that has room; zero: nobody knows, or none is reserved
+
+	evictable []live // nil: not looked for yet
 }
 
 // profile is what a session asks of agents as such, and who has it.
@@ -75,7 +78,7 @@ func newQueue(s *Snapshot) *queue {
 		src: s, c: newCluster(s), now: s.Now, limits: NewLedger(s.Limits),
 		groups: map[uuid.UUID]*group{}, profiles: map[string]*profile{},
 		shapes: map[string]*shape{}, failed: map[string]*reasons{},
-		keeps: map[int]*keep{}, promises: map[uuid.UUID]*promise{}, doomed: map[uuid.UUID]bool{},
+		keeps: map[int]*keep{}, promises: map[uuid.UUID]*promise{}, doomed: map[uuid.UUID]bool{}, vain: map[string]bool{},
 	}
 	for _, g := range s.Groups {
 		q.groups[g.ID] = &group{src: g, classes: classes{number: map[uint64]int32{}}}

@@ -49,6 +49,9 @@ func (q *queue) lives(group uuid.UUID) []live {
 		}
 	}
 	q.live, q.leaving = map[uuid.UUID][]live{}, map[int][]taking{}
+	for _, g := range q.groups {
+		g.evictable = nil
+	}
 	for i := range q.src.Running {
 		x := &q.src.Running[i]
 		l := live{Running: x, holds: make([]taking, 0, len(x.Holds))}
