@@ -143,6 +143,9 @@ async function launch() {
   await status("running");
   made.tried = new URL(page.url()).pathname.split("/").at(-1);
   made.sessions.push(made.tried);
+  await page.getByRole("tab", { name: "Config" }).click();
+  await page.getByText(/^2 h, until /).waitFor();
+  await look("session-asked");
 }
 
 async function settings() {
@@ -203,6 +206,9 @@ async function machines() {
   await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Cluster" }).click();
   await page.locator(`[data-agent="${made.agent}"]`).getByText(/^drains: /).waitFor();
   await look("cluster-drain");
+  await page.goto(`/sessions/${made.tried}`);
+  await page.getByRole("region", { name: "Drain" }).getByText(/this session starts anew elsewhere in/).waitFor();
+  await look("drain-session");
   await adminPage("Agents");
   await button(`End the drain of ${made.agent}`).click();
   await button(`Close ${made.agent}`).waitFor();
