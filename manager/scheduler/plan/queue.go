@@ -143,9 +143,14 @@ func (q *queue) decide(r *Request) Decision {
 		return d
 	}
 	d.Waiting = q.wait(g, why.report())
+	if g.headed {
+		return d
+	}
+	before := q.heldOf(g)
 	if at := q.head(g, r, shapes); at.After(q.now) {
 		d.Waiting.EstimatedStart = &at
 	}
+	d.Waiting.Holds = q.heldOf(g) - before
 	return d
 }
 

@@ -181,6 +181,16 @@ func (q *queue) format(slot int, amount int64) string {
 	return resource.Format(q.c.slots[slot].name, amount)
 }
 
+// heldOf counts the agents of a group that are held for some request.
+func (q *queue) heldOf(g *group) (n int) {
+	for i := range q.keeps {
+		if q.kept(i) != nil && q.c.agents[i].src.Group == g.src.ID {
+			n++
+		}
+	}
+	return n
+}
+
 // until is the time that a request waits for, where it is a time.
 func (r *Request) until(now time.Time) *time.Time {
 	for _, at := range []time.Time{r.StartsAt, r.RetryAt} {

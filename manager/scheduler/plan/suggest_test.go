@@ -247,3 +247,20 @@ func TestStages(t *testing.T) {
 		}
 	}
 }
+
+// The first of a queue that has waited long enough has agents held for it, and who
+// would have room there waits for his turn.
+func TestWhoIsHeldFor(t *testing.T) {
+	s := newSite()
+	s.agent("a", nil, nil)
+	s.runs("old", "a/0", "cuda.device", 1)
+	s.ask("head", time.Hour, resource.Slots{"cuda.device": 2, "cpu": 4000})
+	s.ask("later", 0, resource.Slots{"cuda.device": 1})
+	got := s.decide(t)
+	if w := got["head"].Waiting; w.Holds != 1 || w.Stage != report.StageRoom {
+		t.Errorf("the first: %+v", w)
+	}
+	if w := got["later"].Waiting; w.Holds != 0 || w.Stage != report.StageOrder {
+		t.Errorf("the second: %+v", w)
+	}
+}
