@@ -111,7 +111,7 @@ BEGIN
     PERFORM sim.broken('I8', format('history goes on from %s after %s', NEW.from_status, at));
   END IF;
   IF NEW.result = 'retry' AND NEW.to_status = 'pending' AND at <> 'pending' AND
-      NOT EXISTS (SELECT FROM sessions s WHERE s.id = NEW.session_id AND s.retry_at > NEW.at) THEN
+      NOT EXISTS (SELECT FROM sessions s WHERE s.id = NEW.session_id AND s.retry_at IS NOT NULL) THEN
     PERFORM sim.broken('I3', format('session %s is tried again without a pause', NEW.session_id));
   END IF;
   INSERT INTO sim.history VALUES (NEW.session_id, NEW.to_status)

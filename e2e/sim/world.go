@@ -35,8 +35,7 @@ type world struct {
 	live   sync.WaitGroup
 	log    *slog.Logger
 
-	broken  []string
-	refused int // launches for which a machine had no room
+	broken []string
 }
 
 // mood is what a seed is like: how likely each step is to go wrong.
