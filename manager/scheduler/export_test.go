@@ -30,6 +30,12 @@ func (t *Term) Commit(ctx context.Context, epoch int64, batch []plan.Decision) e
 	return t.t.commit(ctx, batch)
 }
 
+// MakeRoom ends sessions for others, under an epoch.
+func (t *Term) MakeRoom(ctx context.Context, epoch int64, decisions []plan.Decision) error {
+	t.t.epoch = epoch
+	return t.t.makeRoom(ctx, decisions)
+}
+
 // Explain stores why sessions wait, under an epoch.
 func (t *Term) Explain(ctx context.Context, epoch int64, batch []plan.Decision) error {
 	t.t.told.epoch = epoch

@@ -239,7 +239,7 @@ func TestReport(t *testing.T) {
 	r := s.ask("s", 0, resource.Slots{"cpu": 1000, "cuda.shares": 500})
 	r.Architecture, r.Volumes = "amd64", []string{"home"}
 	want := &report.Pending{
-		Position: 1, DecidedAt: noon, Agents: 7,
+		Stage: report.StageRoom, Position: 1, DecidedAt: noon, Agents: 7,
 		Summary: "None of 7 agents has room: 1 not schedulable, 1 of another architecture, 1 without a volume it mounts, 1 without cuda.shares, 3 short of cuda.shares.",
 		Dropped: []report.DroppedAgents{
 			{Check: "not_schedulable", Count: 1}, {Check: "architecture", Count: 1}, {Check: "volume_missing", Count: 1},
