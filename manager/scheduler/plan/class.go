@@ -74,10 +74,15 @@ func (c *cluster) identify(a *agent) {
 
 // charge changes what of a device is used, and the keys with it.
 func (c *cluster) charge(a *agent, d *device, s int, amount int64) {
-	a.drop(d)
+	if d.pool != nil {
+		a.drop(d)
+		defer a.add(d)
+	} else {
+		a.key -= mix(d.key + d.salt)
+		a.key += mix(d.key + uint64(amount)*c.slots[s].weight + d.salt)
+	}
 	d.used[s] += amount
 	d.key += uint64(amount) * c.slots[s].weight
-	a.add(d)
 }
 
 // swap exchanges all that is used of a device.

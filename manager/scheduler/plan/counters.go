@@ -84,7 +84,7 @@ func (d *device) role() (sum uint64) {
 // lost sums what the other devices of the pool that can be taken now, and could
 // not be beside this one, stand for: thousandths of the counters that they draw.
 func (d *device) lost() (sum int64) {
-	if d.pool == nil || d.busy() {
+	if d.busy() {
 		return 0
 	}
 	p := d.pool

@@ -249,7 +249,11 @@ func (c *cluster) pickIdle(a int, st *step, left int64) int {
 		if pick >= 0 && w < worth {
 			continue
 		}
-		if l := d.lost(); pick < 0 || w > worth || l < lost {
+		l := int64(0)
+		if d.pool != nil {
+			l = d.lost()
+		}
+		if pick < 0 || w > worth || l < lost {
 			pick, worth, lost = i, w, l
 		}
 	}

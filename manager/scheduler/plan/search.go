@@ -101,7 +101,9 @@ func (s *search) candidates(st *step, left, mate int64) []int {
 			continue
 		}
 		seen[of] = true
-		lost[i] = d.lost()
+		if d.pool != nil {
+			lost[i] = d.lost()
+		}
 		list = append(list, i)
 	}
 	slices.SortStableFunc(list, func(x, y int) int { return int(lost[x] - lost[y]) })
