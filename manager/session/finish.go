@@ -158,14 +158,21 @@ func (s step) verdict() verdict {
 	if r := s.sess.TerminationReason; r != nil { // asked for before
 		v.reason, v.text = *r, s.sess.StatusMessage
 		v.outcome = session.ResultFailure
-		if *r == session.TerminationReasonUserRequested {
-			v.outcome = session.ResultUndefined
-		}
-		if *r == session.TerminationReasonCompleted {
+		switch {
+		case *r == session.TerminationReasonCompleted:
 			v.outcome = session.ResultSuccess
+		case *r == session.TerminationReasonUserRequested, s.sess.Type == session.TypeInteractive && made[*r]:
+			v.outcome = session.ResultUndefined
 		}
 	}
 	return v
+}
+
+// made are the ends that the platform makes of sessions that work. An interactive
+// one has not failed by that.
+var made = map[session.TerminationReason]bool{
+	session.TerminationReasonIdle: true, session.TerminationReasonLifetime: true,
+	session.TerminationReasonPreempted: true, session.TerminationReasonDrained: true,
 }
 
 // decider is the kernel whose end says how the session ended: the main one, or
