@@ -101,6 +101,10 @@ bench: setup build images ## measure beside bare engines; ratios, no pass or fai
 	$(GO) test -count 1 -timeout 30m -run '^$$' -bench . ./e2e/bench/... ./manager/scheduler
 	$(GO) test -count 1 -timeout 30m -run '^$$' -bench . -benchtime 1x ./manager/scheduler/plan/openb # skips without BERTH_OPENB
 
+.PHONY: bench-plot
+bench-plot: ## draw how the cost of decisions grows
+	$(GO) test -count 1 -run '^$$' -bench Growth -benchtime 0.3s ./manager/scheduler/plan | $(GO) run ./tools/benchplot > docs/growth.svg
+
 .PHONY: gen
 gen: bin/tools/protoc-gen-go bin/tools/protoc-gen-go-grpc web/node_modules/.package-lock.json ## regenerate protobuf, ent, gqlgen, schema.graphql, web types
 	PATH="$(CURDIR)/bin/tools:$$PATH" protoc -I . --go_out=. --go_opt=paths=source_relative --go-grpc_out=. --go-grpc_opt=paths=source_relative $(PROTOS)

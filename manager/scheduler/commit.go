@@ -121,7 +121,7 @@ func open(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (map[uuid.UUID
 			ids[a.AgentID.String()] = true
 		}
 	}
-	rows, err := tx.QueryContext(ctx, `SELECT id, resource_group_id FROM agents WHERE id = ANY($1::text[]::uuid[]) AND schedulable AND status = 'alive'`,
+	rows, err := tx.QueryContext(ctx, `SELECT id, resource_group_id FROM agents WHERE id IN (SELECT unnest($1::text[]::uuid[])) AND schedulable AND status = 'alive'`,
 		slices.Collect(maps.Keys(ids)))
 	if err != nil {
 		return nil, fmt.Errorf("read agents: %w", err)
@@ -200,7 +200,7 @@ func verify(ctx context.Context, tx *ent.Tx, devices []uuid.UUID) error {
 		ids[i] = id.String()
 	}
 	rows, err := tx.QueryContext(ctx, `SELECT d.device_id, d.capacity::text, a.slot, sum(a.amount)::bigint FROM allocations a JOIN devices d ON d.id = a.device_id
-WHERE a.device_id = ANY($1::text[]::uuid[]) AND a.freed_at IS NULL GROUP BY d.id, a.slot`, ids)
+WHERE a.device_id IN (SELECT unnest($1::text[]::uuid[])) AND a.freed_at IS NULL GROUP BY d.id, a.slot`, ids)
 	if err != nil {
 		return fmt.Errorf("sum what devices hold: %w", err)
 	}

@@ -2,7 +2,14 @@ package scheduler
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
@@ -49,4 +56,62 @@ func (t *Term) Explain(ctx context.Context, epoch int64, batch []plan.Decision) 
 			return err
 		}
 	}
+}
+
+// Repair compares with the rows, as is done now and then.
+func (t *Term) Repair(ctx context.Context) error {
+	t.t.repaired, t.t.repairing = time.Time{}, false
+	t.t.beginRepair(ctx)
+	r := <-t.t.repair
+	t.t.repairing = false
+	t.t.compare(ctx, r)
+	return r.err
+}
+
+// Differs tells in what the model is not what the rows say.
+func (t *Term) Differs(ctx context.Context) (string, error) {
+	fresh, err := t.t.read(ctx)
+	if err != nil {
+		return "", err
+	}
+	return cmp.Diff(picture(fresh), picture(t.t.model)), nil
+}
+
+// picture is what a model knows, in one order.
+func picture(m *model) any {
+	type limit struct {
+		ID       uuid.UUID
+		Total    resource.Slots
+		Used     resource.Slots
+		Sessions int
+	}
+	p := struct {
+		Agents   map[uuid.UUID]plan.Agent
+		Pending  map[uuid.UUID]plan.Request
+		Running  map[uuid.UUID]plan.Running
+		Holds    map[uuid.UUID]int
+		Limits   []limit
+		Settings plan.Snapshot
+	}{map[uuid.UUID]plan.Agent{}, map[uuid.UUID]plan.Request{}, map[uuid.UUID]plan.Running{}, map[uuid.UUID]int{}, nil, *m.snap}
+	p.Settings.Now, p.Settings.Agents, p.Settings.Pending, p.Settings.Limits, p.Settings.Running, p.Settings.Demand = time.Time{}, nil, nil, nil, nil, nil
+	for _, a := range m.snap.Agents {
+		a.LastUsed, a.Devices = time.Time{}, slices.Clone(a.Devices)
+		slices.SortFunc(a.Devices, func(a, b plan.Device) int { return slices.Compare(a.ID[:], b.ID[:]) })
+		p.Agents[a.ID] = a
+	}
+	for _, r := range m.snap.Pending {
+		p.Pending[r.SessionID] = r
+	}
+	for _, r := range m.snap.Running {
+		r.Ends = time.Time{} // the row is some milliseconds older than what is known of it
+		p.Running[r.SessionID] = r
+	}
+	for id, l := range m.live {
+		p.Holds[id] = len(l.holds)
+	}
+	for i := range m.snap.Limits {
+		l := &m.snap.Limits[i]
+		p.Limits = append(p.Limits, limit{l.ID, l.Total, maps.Clone(l.Used), l.Sessions})
+	}
+	return p
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
@@ -38,11 +39,12 @@ type hold struct {
 	since         time.Time
 }
 
-// asks is what a waiting session asks for beside what its row says, as JSON, so
-// that one statement reads all of them.
+// asks is what a waiting session asks for beside what its row and its kernels say,
+// as JSON, so that one statement reads all of it. Kernels are apart: there are as
+// many as sessions, and a plan that was made while there were few looks through
+// all of them for each session.
 const asks = `CASE WHEN sessions.status = 'pending' THEN json_build_object(
 'architecture', (SELECT i.architecture FROM images i WHERE i.id = sessions.image_id),
-'kernels', (SELECT json_agg(json_build_object('id', k.id, 'slots', k.slots) ORDER BY k.index, k.id) FROM kernels k WHERE k.session_id = sessions.id),
 'agents', (SELECT json_agg(a.agent_id ORDER BY a.agent_id) FROM session_agents a WHERE a.session_id = sessions.id),
 'after', (SELECT json_agg(d.name ORDER BY d.id) FROM session_dependencies d WHERE d.session_id = sessions.id AND NOT d.satisfied),
 'together', (SELECT json_build_object('ID', g.id, 'Spread', g.placement = 'spread', 'Strict', g.strict) FROM session_groups g WHERE g.id = sessions.session_group_id),
@@ -52,7 +54,6 @@ const asks = `CASE WHEN sessions.status = 'pending' THEN json_build_object(
 
 type asked struct {
 	Architecture string
-	Kernels      []plan.KernelRequest
 	Agents       []uuid.UUID
 	After        []string
 	Volumes      []string
@@ -82,6 +83,9 @@ func (s *Scheduler) readLive(ctx context.Context, ids []uuid.UUID, known map[uui
 			return nil, fmt.Errorf("session %s: %w", row.ID, err)
 		}
 		all[row.ID] = l
+	}
+	if err := s.readKernels(ctx, ids, all); err != nil {
+		return nil, err
 	}
 	if ids != nil {
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool {
@@ -132,8 +136,34 @@ func rowRequest(row *ent.Session) (plan.Request, error) {
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		return r, fmt.Errorf("what it asks for: %w", err)
 	}
-	r.Architecture, r.Kernels, r.Agents, r.After, r.Volumes, r.Together = a.Architecture, a.Kernels, a.Agents, a.After, a.Volumes, a.Together
+	r.Architecture, r.Agents, r.After, r.Volumes, r.Together = a.Architecture, a.Agents, a.After, a.Volumes, a.Together
 	return r, nil
+}
+
+// readKernels adds the kernels of those of ids, or of all, that wait.
+func (s *Scheduler) readKernels(ctx context.Context, ids []uuid.UUID, to map[uuid.UUID]*live) error {
+	q := s.client.Kernel.Query().Where(kernel.StatusEQ(lifecycle.Pending), kernel.TerminatedAtIsNil())
+	if ids != nil {
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return to[id] == nil || to[id].status != lifecycle.Pending })
+		if len(ids) == 0 {
+			return nil
+		}
+		q.Where(func(s *sql.Selector) { s.Where(store.In(s.C(kernel.FieldSessionID), ids)) })
+	}
+	q.Select(kernel.FieldID, kernel.FieldSessionID, kernel.FieldIndex, kernel.FieldSlots)
+	rows, err := q.All(ctx)
+	if err != nil {
+		return fmt.Errorf("read kernels: %w", err)
+	}
+	slices.SortFunc(rows, func(a, b *ent.Kernel) int {
+		return cmp.Or(cmp.Compare(a.Index, b.Index), slices.Compare(a.ID[:], b.ID[:]))
+	})
+	for _, k := range rows {
+		if l := to[k.SessionID]; l != nil && l.status == lifecycle.Pending {
+			l.request.Kernels = append(l.request.Kernels, plan.KernelRequest{ID: k.ID, Slots: k.Slots})
+		}
+	}
+	return nil
 }
 
 // readHolds adds what the sessions among ids hold, or all, whatever became of them.

@@ -89,7 +89,7 @@ a AS (INSERT INTO allocations
     AS w(id, domain, project, owner, session, kernel, agent, device, slot, amount) RETURNING 1),
 s AS (UPDATE sessions SET status = $3, version = version + 1, status_message = $15,
   deadline_at = $16, scheduled_at = $5::timestamptz, pending = NULL, retry_at = NULL
-  WHERE id = ANY($17::text[]::uuid[]) AND status = $18 RETURNING 1)
+  WHERE id IN (SELECT unnest($17::text[]::uuid[])) AND status = $18 RETURNING 1)
 SELECT (SELECT count(*) FROM k), (SELECT count(*) FROM a), (SELECT count(*) FROM s)`,
 		kernels, agents, string(lifecycle.Scheduled),
 		a.ids, now, a.domains, a.projects, a.owners, a.sessions, a.kernels, a.agents, a.devices, a.slots, a.amounts,
@@ -175,7 +175,7 @@ func Explain(ctx context.Context, tx *ent.Tx, waits []Wait) error {
 		ids, whys, summaries = append(ids, w.Session.String()), append(whys, string(why)), append(summaries, w.Why.Summary)
 	}
 	// They are held in the order in which LockPending holds them.
-	rows, err := tx.QueryContext(ctx, `WITH held AS (SELECT id FROM sessions WHERE id = ANY($1::text[]::uuid[]) AND status = $4 ORDER BY id FOR UPDATE)
+	rows, err := tx.QueryContext(ctx, `WITH held AS (SELECT id FROM sessions WHERE id IN (SELECT unnest($1::text[]::uuid[])) AND status = $4 ORDER BY id FOR UPDATE)
 UPDATE sessions s SET pending = w.why, status_message = w.summary, version = s.version + 1
 FROM held, unnest($1::text[]::uuid[], $2::text[]::jsonb[], $3::text[]) AS w(id, why, summary) WHERE s.id = held.id AND w.id = held.id RETURNING s.id`,
 		ids, whys, summaries, string(lifecycle.Pending))

@@ -1,0 +1,228 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/identity/identitytest"
+	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/scheduler"
+	msession "github.com/berthhq/berth/manager/session"
+)
+
+// happenings change rows as the services do, and tell of it unless the event is
+// lost on the way.
+type happenings struct {
+	*bed
+	*rand.Rand
+	lost int // percent of the events
+}
+
+func (h *happenings) publish(ctx context.Context, e event.Event) {
+	if h.IntN(100) >= h.lost {
+		h.bus.Publish(ctx, e)
+	}
+}
+
+// one of the rows, or nil.
+func one[T any](r *rand.Rand, rows []T) (none T) {
+	if len(rows) == 0 {
+		return none
+	}
+	return rows[r.IntN(len(rows))]
+}
+
+// happen lets one thing happen.
+func (h *happenings) happen(t *testing.T) {
+	ctx := h.system(t)
+	switch h.IntN(8) {
+	case 0, 1, 2:
+		if _, err := h.create(h.As(t, h.A.Member), resource.Slots{resource.CPU: int64(500 * (1 + h.IntN(4))), resource.Mem: 1 << 30}); err != nil && !errdefs.IsResourceExhausted(err) {
+			t.Fatal(err)
+		}
+	case 3: // a session that holds something ends, or is to be placed again
+		s := one(h.Rand, h.Client.Session.Query().Where(session.StatusIn(lifecycle.Scheduled, lifecycle.Running)).AllX(ctx))
+		if s == nil {
+			return
+		}
+		h.Client.Allocation.Update().Where(allocation.SessionID(s.ID)).SetFreedAt(time.Now()).ExecX(ctx)
+		u := s.Update().AddVersion(1)
+		if h.IntN(3) == 0 {
+			u.SetStatus(lifecycle.Pending).AddAttempt(1).SetRetryAt(time.Now().Add(time.Hour)).ExecX(ctx)
+		} else {
+			u.SetStatus(lifecycle.Terminated).SetTerminatedAt(time.Now()).ExecX(ctx)
+		}
+		h.publish(ctx, event.Event{Topic: event.Session, ID: s.ID})
+	case 4: // one that waits is cancelled, or changed
+		s := one(h.Rand, h.Client.Session.Query().Where(session.StatusEQ(lifecycle.Pending)).AllX(ctx))
+		if s == nil {
+			return
+		}
+		if h.IntN(2) == 0 {
+			s.Update().AddVersion(1).SetPriority(h.IntN(50)).ExecX(ctx)
+		} else {
+			s.Update().AddVersion(1).SetStatus(lifecycle.Cancelled).SetTerminatedAt(time.Now()).ExecX(ctx)
+		}
+		h.publish(ctx, event.Event{Topic: event.Session, ID: s.ID})
+	case 5: // an agent is closed or opened, goes or comes
+		a := one(h.Rand, h.Client.Agent.Query().AllX(ctx))
+		switch h.IntN(3) {
+		case 0:
+			a.Update().SetSchedulable(!a.Schedulable).ExecX(ctx)
+		case 1:
+			a.Update().SetStatus(one(h.Rand, []agent.Status{agent.StatusAlive, agent.StatusLost, agent.StatusTerminated})).ExecX(ctx)
+		default:
+			d := h.Client.Device.Query().Where(device.AgentID(a.ID)).FirstX(ctx)
+			d.Update().SetHealth(one(h.Rand, []device.Health{device.HealthHealthy, device.HealthUnhealthy})).ExecX(ctx)
+		}
+		h.publish(ctx, event.Event{Topic: event.Agent, ID: a.ID})
+	case 6:
+		a := h.Client.Agent.Create().SetName(fmt.Sprint("late-", h.Uint64())).SetArchitecture(architecture).SetResourceGroup(h.group).SaveX(ctx)
+		for name, capacity := range map[string]resource.Slots{"cpu": {resource.CPU: 2000}, "mem": {resource.Mem: 4 << 30}} {
+			h.Client.Device.Create().SetAgent(a).SetDeviceID(name).SetCapacity(capacity).SetHealth("healthy").ExecX(ctx)
+		}
+		h.publish(ctx, event.Event{Topic: event.Agent, ID: a.ID})
+	case 7: // a limit comes, changes or goes
+		h.Client.PolicyAttachment.Delete().ExecX(ctx)
+		if h.IntN(3) > 0 {
+			p := h.Client.ResourcePolicy.Create().SetName(fmt.Sprint("p", h.Uint64())).SetTotalSlots(resource.Slots{resource.CPU: int64(1000 * h.IntN(20))}).SaveX(ctx)
+			h.Client.PolicyAttachment.Create().SetPolicy(p).SetUser(h.A.Member).ExecX(ctx)
+		}
+		h.publish(ctx, event.Event{Topic: event.Pending})
+	}
+}
+
+// What a leader knows is what the rows say: with every event at once, and with
+// events lost once he has compared.
+func TestModelIsWhatTheRowsSay(t *testing.T) {
+	for _, lost := range []int{0, 60} {
+		t.Run(fmt.Sprintf("%d percent of the events lost", lost), func(t *testing.T) {
+			client, db := identitytest.Store(t)
+			b := newBed(t, client, db)
+			h := &happenings{b, rand.New(rand.NewPCG(1, uint64(lost))), lost}
+			b.agents(t, 4, 8, 1)
+			ctx := b.system(t)
+			term := b.scheduler.Begin(ctx, b.epoch)
+			placed := 0
+			for round := range 120 {
+				for range h.IntN(4) {
+					h.happen(t)
+				}
+				decisions, err := term.Decide(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if lost > 0 {
+					if err := term.Repair(ctx); err != nil {
+						t.Fatal(err)
+					}
+					if decisions, err = term.Decide(ctx); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if diff, err := term.Differs(ctx); err != nil || diff != "" {
+					t.Fatalf("round %d, before the commit: %v %s", round, err, diff)
+				}
+				placed += len(decisions)
+				if err := term.Commit(ctx, b.epoch, decisions); err != nil {
+					t.Fatal(err)
+				}
+				if diff, err := term.Differs(ctx); err != nil || diff != "" {
+					t.Fatalf("round %d, after the commit: %v %s", round, err, diff)
+				}
+			}
+			if placed < 20 || client.Session.Query().Where(session.StatusEQ(lifecycle.Scheduled)).CountX(ctx) == 0 {
+				t.Errorf("%d placed: too little has happened", placed)
+			}
+		})
+	}
+}
+
+// Sessions that another manager makes are placed though no event of them arrives.
+func TestLostEventsAreRepaired(t *testing.T) {
+	client, db := identitytest.Store(t)
+	b := newBed(t, client, db)
+	b.agents(t, 2, 8, 0)
+	stop := b.lead(t)
+	defer stop()
+	deaf := b.other(client)
+	for range 5 {
+		if _, err := deaf.create(b.As(t, b.A.Member), smallSlots); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "what nobody told of is placed", func() bool { return b.count(t, "scheduled") == 5 })
+}
+
+// A leader that does not notice that it was replaced places nothing any more, and
+// nothing is placed twice.
+func TestReplacedLeaderPlacesNothing(t *testing.T) {
+	client, db := identitytest.Store(t)
+	b := newBed(t, client, db)
+	b.agents(t, 3, 8, 0)
+	ctx := b.system(t)
+	stop := b.lead(t)
+	defer stop()
+	core := resource.Slots{resource.CPU: 1000, resource.Mem: 1 << 30}
+	for range 10 {
+		if _, err := b.create(b.As(t, b.A.Member), core); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the first leader places", func() bool { return b.count(t, "scheduled") == 10 })
+	next := b.other(client)
+	next.epoch = 2
+	if err := msession.RaiseFence(ctx, client, next.epoch); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if _, err := b.create(b.As(t, b.A.Member), core); err != nil { // only the first leader hears of it
+			t.Fatal(err)
+		}
+	}
+	if n := b.count(t, "scheduled"); n != 10 {
+		t.Errorf("%d are placed, the last of them under an epoch that is over", n)
+	}
+	stopNext := next.lead(t)
+	defer stopNext()
+	eventually(t, "the second leader places", func() bool { return b.count(t, "scheduled") == 24 }) // of 24 cores
+	held := map[uuid.UUID]int64{}
+	for _, a := range client.Allocation.Query().Where(allocation.Slot(resource.CPU)).AllX(ctx) {
+		held[a.DeviceID] += a.Amount
+	}
+	for id, amount := range held {
+		if amount > 8000 {
+			t.Errorf("device %s holds %d of 8000", id, amount)
+		}
+	}
+	if n := b.count(t, "pending"); n != 6 {
+		t.Errorf("%d wait", n)
+	}
+}
+
+// other is another manager, of whose events the bed's never hears.
+func (b *bed) other(client *ent.Client) *bed {
+	o := *b
+	o.bus = event.New(nil, nil)
+	policies := policy.New(client, o.bus)
+	o.scheduler = scheduler.New(client, o.bus, policies, logger())
+	o.sessions = msession.New(msession.Config{
+		Client: client, Bus: o.bus, Images: image.New(client, nil), Fitter: o.scheduler, Policies: policies, Logger: logger(),
+	})
+	return &o
+}
