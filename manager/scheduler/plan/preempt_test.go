@@ -150,35 +150,43 @@ func TestFewestAndYoungestMakeRoom(t *testing.T) {
 	}
 }
 
-// TestRoomIsPromised has others ask for the room that is made, in every pass until
-// it is there.
+// TestRoomIsPromised has another request, which comes first and may end nobody,
+// wait for the room that is made; it is there in two steps.
 func TestRoomIsPromised(t *testing.T) {
-	s := evicting(plan.ScopeGroup)
+	s := evicting(plan.ScopeProject)
 	s.Groups[0].HoldAfter = -1
 	s.agent("a", nil, nil)
-	s.victim("old", "a", 0, 2, time.Hour).Owner = idOf("other")
-	c := newClock(t, &s.Snapshot)
-	one := resource.Slots{"cuda.device": 1}
+	s.victim("one", "a", 0, 1, time.Hour)
+	s.victim("two", "a", 1, 1, time.Hour)
+	older := s.ask("older", time.Hour, resource.Slots{"cuda.device": 1})
+	older.Priority, older.Project = 1, idOf("other")
 	s.ask("new", 0, resource.Slots{"cuda.device": 2}).Priority = 1
-	s.ask("older", time.Hour, one).Priority = 1 // it may not end others: two devices are more than it can use, but one would do
-	c.Pending[1].Lifetime = time.Minute
-	for pass := range 6 {
-		if pass == 3 {
-			c.next(noon.Add(time.Hour))
+	c := newClock(t, &s.Snapshot)
+	for pass := range 4 {
+		by := map[string]plan.Decision{}
+		for _, d := range c.decide() {
+			by[nameOf(d.SessionID)] = d
 		}
-		decisions := c.decide()
-		ended := 0
-		for _, d := range decisions {
-			ended += len(d.Victims)
+		if d := by["older"]; d.Placed() || len(d.Victims) > 0 {
+			t.Errorf("pass %d: the older one gets the room: %+v", pass, d)
 		}
-		if want := map[bool]int{true: 1, false: 0}[pass == 0]; ended != want {
-			t.Fatalf("pass %d ends %d sessions", pass, ended)
+		d, waits := by["new"], pass < 3
+		if d.Placed() == waits || waits && d.Waiting.Room == nil {
+			t.Errorf("pass %d: %+v", pass, d)
 		}
-		if len(c.Pending) == 0 {
-			return
+		if got, want := named(d.Victims), map[bool]string{true: "one two"}[pass == 0]; got != want {
+			t.Errorf("pass %d ends %q, want %q", pass, got, want)
+		}
+		switch pass {
+		case 0:
+			c.ends[idOf("one")] = c.Now.Add(time.Second)
+		case 1: // one of them has ended
+			c.next(c.Now.Add(time.Second))
+		case 2: // and the other one
+			c.next(noon.Add(c.grace))
+			c.next(noon.Add(c.grace))
 		}
 	}
-	t.Logf("%d wait", len(c.Pending))
 }
 
 // TestPreemptionKeepsItsWord runs random clusters through time and compares what
