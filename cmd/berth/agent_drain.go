@@ -26,7 +26,7 @@ func (a *app) agentCordon() *cobra.Command {
 			_, err := c.Cordon(ctx, id, reason)
 			return err
 		})
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for everybody who sees the agents or waits for them")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for everybody who sees the agents")
 	sets(cmd, "reason", "cordonReason")
 	return cmd
 }
