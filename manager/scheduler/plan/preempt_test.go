@@ -192,7 +192,7 @@ func TestRoomIsPromised(t *testing.T) {
 // TestPreemptionKeepsItsWord runs random clusters through time and compares what
 // becomes of who ends others with what was promised.
 func TestPreemptionKeepsItsWord(t *testing.T) {
-	n := uint64(3000)
+	n := uint64(1000)
 	if testing.Short() {
 		n = 300
 	}
@@ -247,7 +247,7 @@ func TestPreemptionKeepsItsWord(t *testing.T) {
 
 // TestLeastIsEnded compares the victims of a request with every smaller choice.
 func TestLeastIsEnded(t *testing.T) {
-	n, ended := uint64(2000), 0
+	n, ended := uint64(1000), 0
 	if testing.Short() {
 		n = 300
 	}

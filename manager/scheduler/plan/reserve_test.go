@@ -161,7 +161,7 @@ func TestNoStarvationAndNoIdleMachine(t *testing.T) {
 // TestBackfillDelaysNoHead compares, over random clusters and queues, when the
 // head starts with others behind it and without any, all lifetimes being exact.
 func TestBackfillDelaysNoHead(t *testing.T) {
-	n := uint64(4000)
+	n := uint64(2000)
 	if testing.Short() {
 		n = 300
 	}
