@@ -29,7 +29,6 @@ type process struct {
 	name    string
 	dead    bool
 	leading bool
-	lasting bool // it may lose connections, not its life
 
 	ctx    context.Context
 	cancel context.CancelFunc

@@ -46,7 +46,7 @@ func TestSeeds(t *testing.T) {
 	for i := range processes {
 		parts.Go(func() {
 			mine := (n - i + processes - 1) / processes
-			err := run1(t, *first+uint64(i), mine, processes, func(r result) {
+			err := elsewhere(t, *first+uint64(i), mine, processes, func(r result) {
 				mu.Lock()
 				defer mu.Unlock()
 				all = append(all, r)
@@ -63,8 +63,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// run1 plays seeds in another process of this program.
-func run1(t *testing.T, seed uint64, n, stride int, got func(result)) error {
+// elsewhere plays seeds in another process of this program.
+func elsewhere(t *testing.T, seed uint64, n, stride int, got func(result)) error {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSeeds$", "-test.v", fmt.Sprint("-sim.seed=", seed), fmt.Sprint("-sim.seeds=", n),
 		fmt.Sprint("-sim.stride=", stride), fmt.Sprint("-sim.trace=", *loud))
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
@@ -144,7 +144,7 @@ func TestReplay(t *testing.T) {
 	for i := range sums {
 		sums[i] = map[uint64]result{}
 		both.Go(func() {
-			if err := run1(t, *first, n, 1, func(r result) { sums[i][r.Seed] = r }); err != nil {
+			if err := elsewhere(t, *first, n, 1, func(r result) { sums[i][r.Seed] = r }); err != nil {
 				t.Error(err)
 			}
 		})

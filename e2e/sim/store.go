@@ -57,9 +57,6 @@ func (p *process) fate() fate {
 	default:
 		f = diesAfter
 	}
-	if p.lasting && f >= diesBefore {
-		f -= 2
-	}
 	w.logf("%s: fate %d", p.name, f)
 	return f
 }

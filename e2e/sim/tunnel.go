@@ -19,10 +19,9 @@ import (
 // comes in order within a stream, or not at all; a cut tunnel is noticed only
 // when nothing has come through for a while.
 type tunnel struct {
-	w    *world
-	p    *process
-	m    *machine
-	conn *grpc.ClientConn
+	w *world
+	p *process
+	m *machine
 
 	ctx  context.Context
 	end  context.CancelFunc
