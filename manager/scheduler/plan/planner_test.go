@@ -232,9 +232,7 @@ func TestPlannerHoldsForTheHead(t *testing.T) {
 	placed := func(what string, now time.Time, c plan.Change, want ...string) {
 		t.Helper()
 		s.Now = now
-		for i := range c.New {
-			s.Pending = append(s.Pending, c.New[i])
-		}
+		s.Pending = append(s.Pending, c.New...)
 		var got []string
 		for _, d := range p.Decide(&s.Snapshot, c) {
 			if d.Placed() {
