@@ -60,6 +60,7 @@ type loaderSet struct {
 	queued              *bySelection[*ent.Session]
 	domains             *bySelection[*ent.Domain]
 	shares              *loader[[]*plan.Holder]
+	weights             *bySelection[[]*ent.ShareWeight]
 }
 
 type loadersKey struct{}
@@ -93,6 +94,7 @@ func fresh(ctx context.Context, r *Resolver) context.Context {
 		queued:       loadSelected(r.loadQueued),
 		domains:      loadSelected(r.loadDomains),
 		shares:       load(r.Scheduler.ShareHolders),
+		weights:      loadSelected(r.loadWeights),
 	})
 }
 

@@ -21,12 +21,32 @@ func (r mutationResolver) RemoveShareWeight(ctx context.Context, input group.Rem
 }
 
 func (r resourceGroupResolver) ShareWeights(ctx context.Context, g *ent.ResourceGroup) ([]*ent.ShareWeight, error) {
-	q, err := r.Client.ShareWeight.Query().Where(shareweight.Or(shareweight.ResourceGroupID(g.ID), shareweight.ResourceGroupIDIsNil())).
+	list, err := loaders(ctx).weights.Load(ctx, g.ID)
+	if list == nil {
+		list = []*ent.ShareWeight{}
+	}
+	return list, err
+}
+
+// loadWeights reads the weights that count in groups, those that count in every
+// group among them.
+func (r *Resolver) loadWeights(ctx context.Context, groups []uuid.UUID) (map[uuid.UUID][]*ent.ShareWeight, error) {
+	q, err := r.Client.ShareWeight.Query().Where(shareweight.Or(shareweight.ResourceGroupIDIn(groups...), shareweight.ResourceGroupIDIsNil())).
 		Order(shareweight.ByCreatedAt(), shareweight.ByID()).CollectFields(ctx, "ShareWeight", "Node")
 	if err != nil {
 		return nil, err
 	}
-	return q.All(ctx)
+	q.Select(shareweight.FieldResourceGroupID) // beside what was asked for
+	all, err := q.All(ctx)
+	m := map[uuid.UUID][]*ent.ShareWeight{}
+	for _, w := range all {
+		for _, g := range groups {
+			if w.ResourceGroupID == nil || *w.ResourceGroupID == g {
+				m[g] = append(m[g], w)
+			}
+		}
+	}
+	return m, err
 }
 
 func (r resourceGroupResolver) ShareHolders(ctx context.Context, g *ent.ResourceGroup) ([]*plan.Holder, error) {
