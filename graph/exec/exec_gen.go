@@ -10056,7 +10056,7 @@ type ResourcePolicy implements Node @allow(to: USER) {
   maxPriority: Int
   "Seconds that a session may run."
   maxSessionLifetime: Int
-  "Seconds."
+  "Seconds, at least 60, that a session may be without an open terminal and without traffic."
   idleTimeout: Int
   maxVfolders: Int
   "Bytes per quota scope."
