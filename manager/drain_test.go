@@ -97,6 +97,15 @@ func TestDrainReschedules(t *testing.T) {
 		c.end(t, id, true)
 		c.over(t, id)
 	}
+	// Why says so, too.
+	c.Client.Agent.Update().Where(entagent.Name(to.name)).SetSchedulable(false).SetCordonReason("new cables").ExecX(c.System(t))
+	waits := c.create(t, input(nil, "exit", "0"))
+	managertest.Eventually(t, "it says why it waits", func() bool {
+		p := c.session(t, waits).Pending
+		return p != nil && strings.Contains(p.Summary, "draining: disk replacement") && strings.Contains(p.Summary, "cordoned: new cables")
+	})
+	c.Client.Agent.Update().Where(entagent.Name(to.name)).SetSchedulable(true).SetCordonReason("").ExecX(c.System(t))
+	c.over(t, waits)
 	// It is in a hurry now.
 	in["after"] = 0
 	super.Must(t, drainAgent, managertest.Vars{"in": in}, nil)

@@ -6,9 +6,11 @@ import (
 	"github.com/google/uuid"
 
 	entagent "github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/managertest"
 )
 
@@ -123,6 +125,51 @@ func TestEndOnALostAgent(t *testing.T) {
 		t.Errorf("%s %v\n%s", s.Status, *s.TerminationReason, c.history(t, id))
 	}
 	c.join(t, n, c.m)
+	c.check(t, true)
+}
+
+// What a lost agent still has when it is back holds its devices until it has
+// ended: nothing lands on them before.
+func TestStraysHoldTheirDevices(t *testing.T) {
+	c := newCluster(t, 1)
+	n := c.nodes[0]
+	ctx := c.System(t)
+	c.set(t, managertest.Vars{"lostPolicy": "fail", "lostAfter": 0})
+	mem := c.Client.Device.Query().Where(device.DeviceID("mem")).OnlyX(ctx).Capacity[resource.Mem]
+	most := managertest.Vars{"cpu": "0.05", "mem": resource.Format(resource.Mem, mem/10*6)}
+	in := input(env("FAKE_FAIL_REMOVE", "4"), "sleep", "600")
+	in["slots"] = most
+	first := c.create(t, in)
+	c.reaches(t, first, lifecycle.Running)
+	n.stop()
+	c.loseAgent(t, n)
+	c.over(t, first)
+	second := c.create(t, input(managertest.Vars{"slots": most}, "sleep", "600"))
+	if c.containers(t, n) != 1 {
+		t.Fatal("the container is gone already; nothing is shown")
+	}
+	c.join(t, n, c.m)
+	waited := false
+	managertest.Eventually(t, "the second session is placed", func() bool {
+		there := c.containers(t, n) // looked at before the session, so that it can only be too few
+		placed := c.session(t, second).Status != lifecycle.Pending
+		waited = waited || !placed && there == 1
+		return placed
+	})
+	if !waited {
+		t.Error("the second session never waited for the first's container")
+	}
+	c.reaches(t, second, lifecycle.Running)
+	if k := c.containers(t, n); k != 1 {
+		t.Errorf("%d containers", k)
+	}
+	if f := c.Client.SessionEvent.Query().Where(sessionevent.SessionID(second), sessionevent.ResultEQ(sessionevent.ResultRetry),
+		sessionevent.CodeNEQ("waiting")).CountX(ctx); f != 0 {
+		t.Errorf("it was placed too early\n%s", c.history(t, second))
+	}
+	c.end(t, second, true)
+	c.over(t, second)
+	c.noDrift(t)
 	c.check(t, true)
 }
 

@@ -280,9 +280,13 @@ func (p *Platform) end(s syscall.Signal) error {
 }
 
 // Close stops the server with its sessions, as berthd up --stop-sessions does,
-// and returns what is left on the machine, and which secret lies in the open.
+// and returns what is left on the machine, which secret lies in the open, and
+// where the agents and the database differ.
 func (p *Platform) Close() error {
 	err := p.endSessions()
+	if err == nil {
+		err = p.differs()
+	}
 	if err == nil {
 		err = p.leaked()
 	}
@@ -295,6 +299,20 @@ func (p *Platform) Close() error {
 		err = p.Leftovers()
 	}
 	return errors.Join(err, os.RemoveAll(p.dir), p.lifeline.Close())
+}
+
+// differs looks whether what the agents run is what the database says.
+func (p *Platform) differs() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	found, err := p.admin.Occupancy(ctx)
+	if err != nil {
+		return fmt.Errorf("compare agents with the database: %w", err)
+	}
+	for _, d := range found.Drift {
+		err = errors.Join(err, fmt.Errorf("%s on %s %s: %s", d.Kind, d.Agent, d.Device, d.Detail))
+	}
+	return err
 }
 
 func (p *Platform) leaked() error {

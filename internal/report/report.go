@@ -79,6 +79,8 @@ type DroppedAgents struct {
 	Check string `json:"check"`
 	Slot  string `json:"slot"`
 	Count int    `json:"count"`
+	// Why says more of it to people, where somebody gave reasons.
+	Why []string `json:"why,omitempty"`
 }
 
 // LimitReached is one limit that keeps a session waiting; amounts are decimals.

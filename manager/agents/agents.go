@@ -30,6 +30,9 @@ const lostAfter = 30 * time.Second
 
 // An Observer learns what agents say about kernels.
 type Observer interface {
+	// Hear is called with every kernel an agent knows before anything can be
+	// placed on the agent by what it reports.
+	Hear(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState) error
 	// ObserveAll is called with every kernel an agent knows, when its stream
 	// begins; kernels it does not list are not there.
 	ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState)
@@ -208,7 +211,7 @@ func (s *Service) watch(ctx context.Context, c *conn, lead *leadership) error {
 		}
 		switch e := ev.Event.(type) {
 		case *agentpb.Event_Report:
-			if id, err = s.record(ctx, c, e.Report); err != nil {
+			if id, err = s.record(ctx, c, e.Report, lead.observer); err != nil {
 				return fmt.Errorf("record report of agent %s: %w", c.peer.Name, err)
 			}
 			lead.observer.ObserveAll(ctx, id, e.Report.Kernels)

@@ -22,7 +22,7 @@ import (
 )
 
 // record writes an agent's full report: its row, its devices, its slot types.
-func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report) (uuid.UUID, error) {
+func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report, observer Observer) (uuid.UUID, error) {
 	if r.Name != c.peer.Name {
 		return uuid.Nil, fmt.Errorf("certificate of %s, report of %s: %w", c.peer.Name, r.Name, errdefs.ErrPermissionDenied)
 	}
@@ -47,6 +47,9 @@ func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report) (uuid.
 		return uuid.Nil, err
 	}
 	if err := upsertDevices(ctx, tx, id, r.Devices); err != nil {
+		return uuid.Nil, err
+	}
+	if err := observer.Hear(ctx, id, r.Kernels); err != nil {
 		return uuid.Nil, err
 	}
 	if err := tx.Commit(); err != nil {

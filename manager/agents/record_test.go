@@ -1,11 +1,13 @@
 package agents
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 
 	"github.com/containerd/errdefs"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent/device"
@@ -37,7 +39,7 @@ func TestRecordKeepsTopology(t *testing.T) {
 		Counters: []*agentpb.CounterSet{{Name: "x:0", Counters: map[string]string{"slices": "7"}}},
 		Links:    []*agentpb.Link{{A: "x:0", B: "x:0/1", Type: agentpb.Link_SAME_BOARD, Distance: 2, Gbps: 50, P2P: true}},
 	}
-	id, err := s.record(ctx, c, r)
+	id, err := s.record(ctx, c, r, deaf{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,14 +61,14 @@ func TestRecordKeepsTopology(t *testing.T) {
 	check("consumes", []report.CounterUse{{Set: "x:0", Amounts: map[string]int64{"slices": 1}}}, part.Consumes)
 
 	r.Counters[0].Counters["slices"] = "some"
-	if _, err := s.record(ctx, c, r); !errdefs.IsInvalidArgument(err) {
+	if _, err := s.record(ctx, c, r, deaf{}); !errdefs.IsInvalidArgument(err) {
 		t.Errorf("a counter that is no number: %v", err)
 	}
 	r.Counters, r.Links = nil, nil
 	for _, d := range r.Devices {
 		d.Parent, d.Consumes, d.Groups, d.PcieRoot, d.NumaNode = "", nil, nil, "", nil
 	}
-	if _, err := s.record(ctx, c, r); err != nil {
+	if _, err := s.record(ctx, c, r, deaf{}); err != nil {
 		t.Fatal(err)
 	}
 	a = client.Agent.GetX(ctx, id)
@@ -76,3 +78,8 @@ func TestRecordKeepsTopology(t *testing.T) {
 	check("no parent", "", part.Parent)
 	check("no consumes", []report.CounterUse{}, part.Consumes)
 }
+
+// deaf is an observer of a report without kernels.
+type deaf struct{ Observer }
+
+func (deaf) Hear(context.Context, uuid.UUID, []*agentpb.KernelState) error { return nil }

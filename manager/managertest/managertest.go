@@ -97,6 +97,8 @@ type Manager struct {
 	*manager.Manager
 	URL  string
 	stop func()
+
+	killed bool
 }
 
 // Start runs a manager until Stop or the end of the test.
@@ -116,7 +118,7 @@ func (w *World) Start(t testing.TB) *Manager {
 		cancel()
 		select {
 		case err := <-done:
-			if err != nil {
+			if err != nil && !m.killed {
 				t.Errorf("manager: %v", err)
 			}
 		case <-time.After(Patience):
@@ -129,6 +131,14 @@ func (w *World) Start(t testing.TB) *Manager {
 
 // Stop ends the manager and waits for it.
 func (m *Manager) Stop() { m.stop() }
+
+// Kill ends the manager as a crash does: from one moment to the next it reaches no
+// store, so that nobody hears that it leads no more.
+func (m *Manager) Kill() {
+	m.killed = true
+	m.Close()
+	m.stop()
+}
 
 func (w *World) make(t testing.TB) (m *manager.Manager, web, nodes net.Listener) {
 	t.Helper()

@@ -10,8 +10,11 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/google/uuid"
+
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
@@ -28,11 +31,38 @@ type Scheduler struct {
 	past     *lately[[]plan.Usage]  // what holders took
 	asked    *lately[[]plan.Demand] // what the latest sessions asked for
 	roster   roster
+	strays   func(agent uuid.UUID) map[string]resource.Slots // nil: there are none
 }
 
 // New returns a Scheduler.
 func New(client *ent.Client, bus *event.Bus, policies *policy.Service, log *slog.Logger) *Scheduler {
 	return &Scheduler{client: client, bus: bus, policies: policies, log: log, past: &lately[[]plan.Usage]{}, asked: &lately[[]plan.Demand]{}}
+}
+
+// Spare makes the scheduler leave alone what strays hold of an agent's devices.
+func (s *Scheduler) Spare(strays func(agent uuid.UUID) map[string]resource.Slots) { s.strays = strays }
+
+// spare takes what strays hold from what agents offer: of processors and memory
+// the amounts, of an accelerator all.
+func (s *Scheduler) spare(agents []plan.Agent) {
+	if s.strays == nil {
+		return
+	}
+	for i := range agents {
+		held := s.strays(agents[i].ID)
+		for j := range agents[i].Devices {
+			d := &agents[i].Devices[j]
+			slots := held[d.Name]
+			if len(slots) == 0 {
+				continue
+			}
+			d.Capacity = d.Capacity.Clone()
+			for slot, amount := range slots {
+				d.Capacity[slot] = max(d.Capacity[slot]-amount, 0)
+				d.Healthy = d.Healthy && (slot == resource.CPU || slot == resource.Mem)
+			}
+		}
+	}
 }
 
 // Lead schedules until ctx ends.

@@ -35,6 +35,7 @@ func (s *Scheduler) read(ctx context.Context) (*model, error) {
 	if err := s.readAgents(ctx, agents); err != nil {
 		return nil, fmt.Errorf("read agents: %w", err)
 	}
+	s.spare(agents.Agents)
 	m.setAgents(agents.Agents)
 	limits, err := s.policies.All(ctx, s.client)
 	if err != nil {
@@ -95,7 +96,7 @@ func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot, ids ...
 	for _, a := range all {
 		pa := plan.Agent{
 			ID: a.ID, Name: a.Name, Group: a.ResourceGroupID, Architecture: a.Architecture, Volumes: a.Volumes,
-			Schedulable: a.Schedulable && a.Status == agent.StatusAlive, Counters: a.Counters, Links: a.Links,
+			Schedulable: a.Schedulable && a.Status == agent.StatusAlive, Closed: closed(a), Counters: a.Counters, Links: a.Links,
 		}
 		for _, d := range a.Edges.Devices {
 			pa.Devices = append(pa.Devices, plan.Device{
@@ -106,6 +107,23 @@ func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot, ids ...
 		snap.Agents = append(snap.Agents, pa)
 	}
 	return nil
+}
+
+// closed says why nothing new lands on an agent.
+func closed(a *ent.Agent) string {
+	how := "cordoned"
+	switch {
+	case a.Status != agent.StatusAlive:
+		return "lost"
+	case a.Schedulable:
+		return ""
+	case a.DrainAction != nil:
+		how = "draining"
+	}
+	if a.CordonReason != "" {
+		how += ": " + a.CordonReason
+	}
+	return how
 }
 
 func (s *Scheduler) readSlotTypes(ctx context.Context, snap *plan.Snapshot) error {

@@ -161,6 +161,7 @@ func (t *term) look(ctx context.Context) (err error) {
 		if err := t.readAgents(ctx, rows, ids...); err != nil {
 			return fmt.Errorf("read agents: %w", err)
 		}
+		t.spare(rows.Agents)
 		t.model.putAgents(ids, rows.Agents)
 		clear(t.agents)
 	}

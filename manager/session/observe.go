@@ -63,7 +63,7 @@ func (s *Service) unknown(ctx context.Context, k *ent.Kernel) bool {
 }
 
 // Observe takes the state of one kernel.
-func (s *Service) Observe(_ context.Context, agent uuid.UUID, k *agentpb.KernelState) {
+func (s *Service) Observe(ctx context.Context, agent uuid.UUID, k *agentpb.KernelState) {
 	id, err := uuid.Parse(k.KernelId)
 	if err != nil {
 		return
@@ -73,6 +73,9 @@ func (s *Service) Observe(_ context.Context, agent uuid.UUID, k *agentpb.KernelS
 		return
 	}
 	s.observed.put(id, observation{agent, k})
+	if k.Phase == agentpb.KernelState_EXITED {
+		s.gone(ctx, agent, id)
+	}
 	s.queue.add(sess)
 }
 

@@ -181,7 +181,12 @@ func (s step) move(ctx context.Context, m move) error {
 	if m.result == "" {
 		m.result = sessionevent.ResultSuccess
 	}
+	undo := func() {}
+	if m.to == lifecycle.Pending || m.to.Final() {
+		undo = s.abandon(ctx)
+	}
 	if err := s.apply(ctx, s.epoch, s.sess, m); err != nil {
+		undo()
 		return err
 	}
 	now := clock.Now()
@@ -230,12 +235,16 @@ func (s step) endStrays(ctx context.Context) {
 				continue
 			}
 			if ob.Phase == agentpb.KernelState_CREATING || ob.Phase == agentpb.KernelState_RUNNING {
+				s.stray(ctx, ob, k.ID)
 				if err := s.endStray(ctx, k.ID, ob.agent); err != nil {
 					if !unreachable(err) {
 						s.Logger.Warn("end stray container", "kernel", k.ID, "agent", ob.agent, "error", err)
 					}
 					continue // its agent reports it again when it is back
 				}
+			}
+			if ob.Phase == agentpb.KernelState_EXITED {
+				s.gone(ctx, ob.agent, k.ID)
 			}
 			s.observed.drop(k.ID, ob.agent)
 		}
@@ -247,7 +256,10 @@ func (s step) endStray(ctx context.Context, kernel, agent uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.terminateKernel(ctx, a.Name, kernel, time.Millisecond)
+	state, err := s.terminateKernel(ctx, a.Name, kernel, time.Millisecond)
+	if err == nil && state.Phase == agentpb.KernelState_EXITED {
+		s.gone(ctx, agent, kernel)
+	}
 	return err
 }
 

@@ -81,13 +81,15 @@ type Service struct {
 	Config
 	queue    *queue
 	observed *observations
+	strays   *strays
 	checks   shared[*wish]
 	batches  batches
 }
 
 // New returns a Service.
 func New(cfg Config) *Service {
-	return &Service{Config: cfg, queue: newQueue(), observed: newObservations()}
+	return &Service{Config: cfg, queue: newQueue(), observed: newObservations(),
+		strays: &strays{m: map[uuid.UUID]map[uuid.UUID][]*agentpb.Allocation{}}}
 }
 
 // changed tells listeners, this manager's reconciler and scheduler among them,

@@ -85,7 +85,8 @@ type Agent struct {
 	ID           uuid.UUID
 	Name         string
 	Group        uuid.UUID
-	Schedulable  bool // and alive
+	Schedulable  bool   // and alive
+	Closed       string // why it is not, for people
 	Architecture string
 	Volumes      []string // mounted there
 	Devices      []Device

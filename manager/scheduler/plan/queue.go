@@ -259,6 +259,7 @@ func (q *queue) profileOf(g *group, r *Request) *profile {
 	p := &profile{group: g, number: len(q.profiles), hosts: map[uint64]bool{}}
 	q.profiles[key] = p
 	var other, off, arch, volume, group int
+	var closed []string
 	for _, i := range g.agents {
 		a := q.c.agents[i].src
 		switch {
@@ -266,6 +267,9 @@ func (q *queue) profileOf(g *group, r *Request) *profile {
 			other++
 		case !a.Schedulable:
 			off++
+			if a.Closed != "" && !slices.Contains(closed, a.Closed) && len(closed) < maxClosed {
+				closed = append(closed, a.Closed)
+			}
 		case r.Architecture != "" && a.Architecture != r.Architecture:
 			arch++
 		case !containsAll(a.Volumes, volumes):
@@ -279,16 +283,19 @@ func (q *queue) profileOf(g *group, r *Request) *profile {
 		}
 	}
 	p.drop(checkAsked, other)
-	p.drop(checkSchedulable, off)
+	p.drop(checkSchedulable, off, closed...)
 	p.drop(checkArchitecture, arch)
 	p.drop(checkVolume, volume)
 	p.drop(checkTogether, group)
 	return p
 }
 
-func (p *profile) drop(check string, n int) {
+// maxClosed bounds the reasons that are told why agents are closed.
+const maxClosed = 3
+
+func (p *profile) drop(check string, n int, why ...string) {
 	if n > 0 {
-		p.dropped = append(p.dropped, report.DroppedAgents{Check: check, Count: n})
+		p.dropped = append(p.dropped, report.DroppedAgents{Check: check, Count: n, Why: why})
 	}
 }
 

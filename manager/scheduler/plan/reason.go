@@ -218,6 +218,9 @@ func saying(d report.DroppedAgents) string {
 	case checkAsked:
 		return "not asked for"
 	case checkSchedulable:
+		if len(d.Why) > 0 {
+			return "not schedulable (" + strings.Join(d.Why, "; ") + ")"
+		}
 		return "not schedulable"
 	case checkArchitecture:
 		return "of another architecture"
