@@ -42,7 +42,7 @@ func (a *app) verdict(d *client.DryRun) {
 	case "waits":
 		fmt.Fprintln(a.out, "It would wait.")
 		s.head(d.Pending, d.ResourceGroup.Title())
-		s.findings(d.Pending)
+		s.findings(&d.Pending.PendingReport)
 		s.suggestions(d.Pending.Suggestions, func(client.Suggestion) string { return "" })
 	case "never":
 		fmt.Fprintln(a.out, "It would wait for ever:")

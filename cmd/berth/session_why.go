@@ -22,30 +22,30 @@ func (a *app) sessionWhy() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		var r *client.Advice
 		if d.Pending != nil {
-			if d.Pending, err = c.Why(ctx, s.ID); err != nil {
+			if r, err = c.Why(ctx, s.ID); err != nil {
 				return err
 			}
 		}
 		p := a.print()
 		type why struct {
-			ID                string                `json:"id"`
-			Name              string                `json:"name"`
-			Status            string                `json:"status"`
-			StatusMessage     string                `json:"statusMessage"`
-			TerminationReason *string               `json:"terminationReason"`
-			StartsAt          *time.Time            `json:"startsAt"`
-			DependsOn         []client.Dependency   `json:"dependsOn"`
-			Pending           *client.PendingReport `json:"pending"`
+			ID                string              `json:"id"`
+			Name              string              `json:"name"`
+			Status            string              `json:"status"`
+			StatusMessage     string              `json:"statusMessage"`
+			TerminationReason *string             `json:"terminationReason"`
+			StartsAt          *time.Time          `json:"startsAt"`
+			DependsOn         []client.Dependency `json:"dependsOn"`
+			Pending           *client.Advice      `json:"pending"`
 		}
-		return p.Print(why{d.ID, d.Name, d.Status, d.StatusMessage, d.TerminationReason, d.StartsAt, d.DependsOn, d.Pending}, func() error {
-			return a.explain(d)
+		return p.Print(why{d.ID, d.Name, d.Status, d.StatusMessage, d.TerminationReason, d.StartsAt, d.DependsOn, r}, func() error {
+			return a.explain(d, r)
 		})
 	})
 }
 
-func (a *app) explain(d *client.SessionDetail) error {
-	r := d.Pending
+func (a *app) explain(d *client.SessionDetail, r *client.Advice) error {
 	if r == nil {
 		text := fmt.Sprintf("%s does not wait: it is %s", d.Name, d.Status)
 		if d.TerminationReason != nil {
@@ -62,14 +62,14 @@ func (a *app) explain(d *client.SessionDetail) error {
 	s.dependencies(d)
 	s.fact("Agents", wantedAgents(d))
 	s.fact("Asked for", output.Slots(d.Slots))
-	s.findings(r)
+	s.findings(&r.PendingReport)
 	s.fact("Decided", a.moment(&r.DecidedAt))
 	s.suggestions(r.Suggestions, func(x client.Suggestion) string { return applies(d.Name, x) })
 	return nil
 }
 
 // head is what a session waits for, and its place in the queue.
-func (s sheet) head(r *client.PendingReport, group string) {
+func (s sheet) head(r *client.Advice, group string) {
 	fmt.Fprintf(s.w, "%s\n\n", output.Clean(r.Summary))
 	s.fact("Waits for", stageWords[r.Stage])
 	s.fact("Position", inQueue(r.Position, group))

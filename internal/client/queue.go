@@ -9,16 +9,14 @@ import (
 
 // PendingReport says why a session waits, or would wait.
 type PendingReport struct {
-	Stage          string       `json:"stage"`
-	Position       int          `json:"position"`
-	Ahead          []QueueEntry `json:"ahead"`
-	EstimatedStart *time.Time   `json:"estimatedStart"`
-	Until          *time.Time   `json:"until"`
-	Holds          int          `json:"holds"`
-	Suggestions    []Suggestion `json:"suggestions"`
-	DecidedAt      time.Time    `json:"decidedAt"`
-	Summary        string       `json:"summary"`
-	Agents         int          `json:"agents"`
+	Stage          string     `json:"stage"`
+	Position       int        `json:"position"`
+	EstimatedStart *time.Time `json:"estimatedStart"`
+	Until          *time.Time `json:"until"`
+	Holds          int        `json:"holds"`
+	DecidedAt      time.Time  `json:"decidedAt"`
+	Summary        string     `json:"summary"`
+	Agents         int        `json:"agents"`
 	Dropped        []struct {
 		Check string `json:"check"`
 		Slot  string `json:"slot"`
@@ -32,6 +30,13 @@ type PendingReport struct {
 		Free      string `json:"free"`
 	} `json:"nearest"`
 	Order *QueueOrder `json:"order"`
+}
+
+// Advice is the report with who is before the session, and what would let it start.
+type Advice struct {
+	PendingReport
+	Ahead       []QueueEntry `json:"ahead"`
+	Suggestions []Suggestion `json:"suggestions"`
 }
 
 // QueueOrder is why a session has its place among those of its priority.
@@ -97,13 +102,13 @@ const adviceFields = `fragment adviceFields on PendingReport {
 
 var whyWaits = define[struct {
 	Node *struct {
-		Pending *PendingReport `json:"pending"`
+		Pending *Advice `json:"pending"`
 	} `json:"node"`
 }](`query Why($id: ID!) { node(id: $id) { ... on Session { pending { ...adviceFields } } } }`, reportFields, entryFields, adviceFields)
 
 // Why says why a session waits, who is before it and what would let it start; nil
 // when it does not wait.
-func (c *Client) Why(ctx context.Context, id string) (*PendingReport, error) {
+func (c *Client) Why(ctx context.Context, id string) (*Advice, error) {
 	out, err := whyWaits.run(ctx, c, vars{"id": id})
 	if err != nil {
 		return nil, err
@@ -123,9 +128,9 @@ type DryRun struct {
 		Field   string `json:"field"`
 		Limit   string `json:"limit"`
 	} `json:"refusals"`
-	ResourceGroup *Ref           `json:"resourceGroup"`
-	Agents        []Ref          `json:"agents"`
-	Pending       *PendingReport `json:"pending"`
+	ResourceGroup *Ref    `json:"resourceGroup"`
+	Agents        []Ref   `json:"agents"`
+	Pending       *Advice `json:"pending"`
 }
 
 var dryRun = define[struct {
