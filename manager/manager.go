@@ -155,6 +155,7 @@ func (m *Manager) wire() error {
 	m.stats.Sampled = m.idle.Sampled
 	advisor := scheduler.NewAdvisor(m.scheduler, m.client, m.sessions)
 	m.scheduler.Spare(m.sessions.Strays)
+	m.scheduler.Prefer(m.agents.Images)
 	audits := occupancy.Config{Client: m.client, Bus: m.bus, Agents: m.agents, Sessions: m.sessions, Fence: session.Fence, Logger: m.log}
 	if m.cfg.Registry != nil {
 		audits.Registry = m.cfg.Registry

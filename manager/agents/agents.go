@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -69,8 +70,8 @@ type leadership struct {
 type conn struct {
 	rpc     agentpb.AgentClient
 	peer    *cluster.Peer
-	changed chan struct{} // closed when the watch should begin anew
-	images  map[string]bool
+	changed chan struct{}   // closed when the watch should begin anew
+	images  map[string]bool // replaced, never changed
 }
 
 // New returns a Service; managers lists the addresses that agents should dial.
@@ -220,6 +221,7 @@ func (s *Service) watch(ctx context.Context, c *conn, lead *leadership) error {
 		case *agentpb.Event_Pull:
 			if e.Pull.Done {
 				s.addImage(c, e.Pull.Reference)
+				s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
 			}
 			lead.observer.ObservePull(ctx, id, e.Pull)
 		case *agentpb.Event_Stats:
@@ -254,7 +256,19 @@ func (s *Service) seen(ctx context.Context, id uuid.UUID) error {
 func (s *Service) addImage(c *conn, reference string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c.images = maps.Clone(c.images)
 	c.images[reference] = true
+}
+
+// Images are the references of the images that the agent has, as far as this
+// manager knows. The map never changes.
+func (s *Service) Images(name string) map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.conns[name]; c != nil {
+		return c.images
+	}
+	return nil
 }
 
 // HasImage tells whether the agent has the image, as far as this manager knows.

@@ -45,6 +45,7 @@ type hold struct {
 // all of them for each session.
 const asks = `CASE WHEN sessions.status = 'pending' THEN json_build_object(
 'architecture', (SELECT i.architecture FROM images i WHERE i.id = sessions.image_id),
+'image', (SELECT i.reference FROM images i WHERE i.id = sessions.image_id),
 'agents', (SELECT json_agg(a.agent_id ORDER BY a.agent_id) FROM session_agents a WHERE a.session_id = sessions.id),
 'after', (SELECT json_agg(d.name ORDER BY d.id) FROM session_dependencies d WHERE d.session_id = sessions.id AND NOT d.satisfied),
 'together', (SELECT json_build_object('ID', g.id, 'Spread', g.placement = 'spread', 'Strict', g.strict) FROM session_groups g WHERE g.id = sessions.session_group_id),
@@ -54,6 +55,7 @@ const asks = `CASE WHEN sessions.status = 'pending' THEN json_build_object(
 
 type asked struct {
 	Architecture string
+	Image        string
 	Agents       []uuid.UUID
 	After        []string
 	Volumes      []string
@@ -136,7 +138,7 @@ func rowRequest(row *ent.Session) (plan.Request, error) {
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		return r, fmt.Errorf("what it asks for: %w", err)
 	}
-	r.Architecture, r.Agents, r.After, r.Volumes, r.Together = a.Architecture, a.Agents, a.After, a.Volumes, a.Together
+	r.Image, r.Architecture, r.Agents, r.After, r.Volumes, r.Together = a.Image, a.Architecture, a.Agents, a.After, a.Volumes, a.Together
 	return r, nil
 }
 

@@ -32,6 +32,7 @@ type Scheduler struct {
 	asked    *lately[[]plan.Demand] // what the latest sessions asked for
 	roster   roster
 	strays   func(agent uuid.UUID) map[string]resource.Slots // nil: there are none
+	images   func(agent string) map[string]bool              // nil: nobody knows
 }
 
 // New returns a Scheduler.
@@ -41,6 +42,9 @@ func New(client *ent.Client, bus *event.Bus, policies *policy.Service, log *slog
 
 // Spare makes the scheduler leave alone what strays hold of an agent's devices.
 func (s *Scheduler) Spare(strays func(agent uuid.UUID) map[string]resource.Slots) { s.strays = strays }
+
+// Prefer makes the scheduler prefer, of equally good agents, one that has the image.
+func (s *Scheduler) Prefer(images func(agent string) map[string]bool) { s.images = images }
 
 // spare takes what strays hold from what agents offer: of processors and memory
 // the amounts, of an accelerator all.

@@ -98,6 +98,9 @@ func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot, ids ...
 			ID: a.ID, Name: a.Name, Group: a.ResourceGroupID, Architecture: a.Architecture, Volumes: a.Volumes,
 			Schedulable: a.Schedulable && a.Status == agent.StatusAlive, Closed: closed(a), Counters: a.Counters, Links: a.Links,
 		}
+		if s.images != nil {
+			pa.Images = s.images(a.Name)
+		}
 		for _, d := range a.Edges.Devices {
 			pa.Devices = append(pa.Devices, plan.Device{
 				ID: d.ID, Allocatable: d.Allocatable, Healthy: usable(d), Capacity: d.Capacity,

@@ -88,7 +88,8 @@ type Agent struct {
 	Schedulable  bool   // and alive
 	Closed       string // why it is not, for people
 	Architecture string
-	Volumes      []string // mounted there
+	Volumes      []string        // mounted there
+	Images       map[string]bool // that it has
 	Devices      []Device
 	Counters     report.Counters // of hardware that its devices draw on
 	Links        []report.Link   // between its devices, by their names
@@ -127,6 +128,7 @@ type Request struct {
 	// Architecture is empty when any will do.
 	Architecture string
 	Volumes      []string // must be mounted on the agent
+	Image        string   // of equally good agents one that has it is taken
 	// Agents were asked for: they are taken first or, when Strict, alone.
 	Agents []uuid.UUID
 	Strict bool

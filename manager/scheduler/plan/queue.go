@@ -26,6 +26,7 @@ type queue struct {
 	failed   map[string]*reasons // by all shapes of a request
 	choices  []uint64            // scratch of picks
 	turn     time.Duration       // counts kernels placed
+	image    string              // of the request that is placed
 
 	// Of a pass; see prepare.
 	ready    bool
@@ -173,6 +174,7 @@ func (q *queue) settle(r *Request, mark int) {
 // place finds room for every kernel, or for none: on one agent if one has it, else
 // on several.
 func (q *queue) place(r *Request, shapes []*shape, d *Decision) bool {
+	q.image = r.Image
 	if len(shapes) > 1 && q.placeOnOne(r, shapes, d) {
 		return true
 	}

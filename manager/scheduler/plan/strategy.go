@@ -118,13 +118,30 @@ func (q *queue) spread(s *shape, i int) (far int64) {
 	return far
 }
 
+// maxLook is how many equal agents are looked at for one that has an image.
+const maxLook = 64
+
+// member is the first of the class that a kernel may go to, or one of the next
+// that has its image.
 func (q *queue) member(k *class, may func(*agent) bool) int {
-	for _, a := range k.members {
-		if may(&q.c.agents[a]) {
-			return int(a)
+	first, looked := -1, 0
+	for _, n := range k.members {
+		a := &q.c.agents[n]
+		if looked == maxLook {
+			break
 		}
+		if !may(a) {
+			continue
+		}
+		if q.image == "" || a.src.Images[q.image] {
+			return int(n)
+		}
+		if first < 0 {
+			first = int(n)
+		}
+		looked++
 	}
-	return -1
+	return first
 }
 
 // longestAgo is the member whose turn it is.

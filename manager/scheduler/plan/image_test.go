@@ -1,0 +1,35 @@
+package plan_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/scheduler/plan"
+)
+
+// TestImageIsPreferred: of equal agents one that has the image is taken, but no
+// image outweighs what the strategy says, nor keeps a session waiting.
+func TestImageIsPreferred(t *testing.T) {
+	s := newSite()
+	for i := range 5 {
+		s.agent(fmt.Sprint("a", i))
+	}
+	s.Agents[3].Images = map[string]bool{"python": true}
+	s.ask("first", 0, resource.Slots{"cpu": 1000}).Image = "python"
+	if d := s.decide(t)["first"]; !d.Placed() || d.Assignments[0].AgentID != s.Agents[3].ID {
+		t.Errorf("not where the image is: %+v", d)
+	}
+	s.Pending = nil
+	s.ask("another image", 0, resource.Slots{"cpu": 1000}).Image = "julia"
+	if d := s.decide(t)["another image"]; !d.Placed() {
+		t.Errorf("waits for an image: %+v", d)
+	}
+	s.Pending = nil
+	s.Groups[0].Strategy = plan.StrategyConcentrated
+	s.Agents[1].Devices[0].Used = resource.Slots{"cpu": 4000} // which is preferred
+	s.ask("packed", 0, resource.Slots{"cpu": 1000}).Image = "python"
+	if d := s.decide(t)["packed"]; !d.Placed() || d.Assignments[0].AgentID != s.Agents[1].ID {
+		t.Errorf("the image outweighs the strategy: %+v", d)
+	}
+}
