@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berthhq/berth/internal/resource"
@@ -91,7 +92,8 @@ const maxSteps = 24
 
 // amounts lists amounts of a slot below what is asked for, the largest first, in
 // steps that a person would choose: about a sixteenth of it, rounded to 1, 2 or 5
-// of a decimal place, or to a power of two of bytes, and whole from four on.
+// of a decimal place, or to a power of two of bytes, and whole from four on; and
+// quarters of it.
 func (f *finder) amounts(name string, asked int64) (list []int64) {
 	quantum := int64(1)
 	if n, known := f.q.c.number[name]; known {
@@ -108,6 +110,13 @@ func (f *finder) amounts(name string, asked int64) (list []int64) {
 	for amount := (asked - 1) / step * step; amount > 0 && len(list) < maxSteps; amount -= step {
 		list = append(list, amount)
 	}
+	for quarters := range int64(3) {
+		if amount := asked * (quarters + 1) / 4 / quantum * quantum; amount > 0 && step <= asked/4 {
+			list = append(list, amount)
+		}
+	}
+	slices.SortFunc(list, func(a, b int64) int { return cmp.Compare(b, a) })
+	list = slices.Compact(list)
 	// The rest of the way to nothing by halves.
 	for last := asked; ; {
 		if len(list) > 0 {
