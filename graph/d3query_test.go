@@ -329,7 +329,13 @@ func TestNoListGivesABillion(t *testing.T) {
 				}
 				for _, n := range []string{"1000000000", "1001", "-1"} {
 					query := fmt.Sprintf(`{ %s(%s: %s) { __typename } }`, f.Name, arg, n)
-					if def != s.Query {
+					switch {
+					case def == s.Query:
+					case def == s.Subscription:
+						query = fmt.Sprintf(`subscription { %s(resourceGroup: %q, %s: %s) { __typename } }`, f.Name, w.Group.ID, arg, n)
+					case def.Name == "PendingReport":
+						query = fmt.Sprintf(`{ node(id: %q) { ... on Session { pending { %s(%s: %s) { __typename } } } } }`, w.A.ID, f.Name, arg, n)
+					default:
 						query = fmt.Sprintf(`{ node(id: %q) { ... on %s { %s(%s: %s) { __typename } } } }`, w.A.ID, def.Name, f.Name, arg, n)
 					}
 					tried++
@@ -460,6 +466,7 @@ func TestSubscriptionsToOthers(t *testing.T) {
 		"vfolderChanged": w.Client.Vfolder.Query().FirstX(ctx).ID,
 	}
 	hidden := w.Client.ResourceGroup.Create().SetName("hidden").SetPublic(false).SaveX(ctx)
+	ids["queueChanged"] = hidden.ID
 	ids["agentChanged"] = w.Client.Agent.Create().SetName("hidden").SetResourceGroup(hidden).SaveX(ctx).ID
 	s := open(t, m.As(t, w.B.Loner))
 	for _, f := range schema().Subscription.Fields {

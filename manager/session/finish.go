@@ -52,6 +52,8 @@ func (s step) awaitEnd(ctx context.Context) (bool, time.Duration, error) {
 		}
 	}
 	switch {
+	case ended == 0:
+		return false, 0, nil
 	case ended == len(s.sess.Edges.Kernels):
 		return true, 0, s.finish(ctx, "")
 	case !decisive:
