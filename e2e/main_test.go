@@ -9,4 +9,4 @@ import (
 
 var platform *cluster.Platform
 
-func TestMain(m *testing.M) { os.Exit(cluster.Main(m, cluster.Options{Accelerators: 1}, &platform)) }
+func TestMain(m *testing.M) { os.Exit(cluster.Main(m, cluster.Options{Accelerators: 2}, &platform)) }

@@ -112,7 +112,7 @@ func literal(schema *ast.Schema, t *ast.Type) string {
 	switch t.NamedType {
 	case "ID":
 		return `"00000000-0000-7000-8000-000000000000"`
-	case "Int", "Int64":
+	case "Int", "Int64", "Float":
 		return "1"
 	case "Boolean":
 		return "true"

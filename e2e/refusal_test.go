@@ -85,7 +85,7 @@ func TestBadSessions(t *testing.T) {
 		{"negative slot", slots("cpu", "-1"), "INVALID_ARGUMENT", "slots.cpu", "0"},
 		{"zero slot", slots("mem", "0"), "INVALID_ARGUMENT", "slots.mem", "0"},
 		{"more than any agent has", slots("cpu", "4096"), "INVALID_ARGUMENT", "slots.cpu", "*"},
-		{"more than any device has", slots("mock.shares", "1.5"), "INVALID_ARGUMENT", "slots.mock.shares", "1"},
+		{"more than any device has", slots("mock.shares", "2.5"), "INVALID_ARGUMENT", "slots.mock.shares", "2"},
 		{"fraction of a whole device", slots("mock.device", "0.5"), "INVALID_ARGUMENT", "slots", ""},
 		{"finer than the smallest step", slots("mock.shares", "0.001"), "INVALID_ARGUMENT", "slots.mock.shares", "0.01"},
 		{"unknown slot", slots("warp.drive", "1"), "INVALID_ARGUMENT", "slots.warp.drive", ""},

@@ -11,7 +11,7 @@ import (
 // new one waits and knows why, and at the deadline the session ends. Undrained, the
 // agent takes what waits.
 func TestDrain(t *testing.T) {
-	u, admin := platform.User(t), platform.Admin(t)
+	u, admin := platform.User(t), platform.UserAs(t, "superadmin")
 	berth := admin.Shell()
 	agents, err := admin.Agents(t.Context(), "")
 	if err != nil || len(agents) != 1 {
