@@ -19,7 +19,7 @@ import (
 
 var (
 	first  = flag.Uint64("sim.seed", 1, "the first seed")
-	count  = flag.Int("sim.seeds", 0, "how many seeds; 0 is 1000, or 40 with -short")
+	count  = flag.Int("sim.seeds", 0, "how many seeds; 0 is 300, or 40 with -short")
 	loud   = flag.Bool("sim.trace", false, "print every step")
 	stride = flag.Int("sim.stride", 0, "every how manieth seed is this process's; 0 is to start processes")
 )
@@ -29,7 +29,7 @@ var (
 func TestSeeds(t *testing.T) {
 	n := *count
 	if n == 0 {
-		n = 1000
+		n = 300
 		if testing.Short() {
 			n = 40
 		}
