@@ -24,7 +24,7 @@ func (m *Manager) shareNames(session string) error {
 		return nil
 	}
 	for _, k := range mates {
-		files := k.files(k.hostname())
+		files := k.files()
 		for _, other := range mates {
 			if other != k {
 				files.Peers = append(files.Peers, mount.Peer{Hostname: other.hostname(), Address: other.attachment().Address})

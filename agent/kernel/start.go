@@ -81,7 +81,7 @@ func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, 
 		}
 	}()
 	err = k.step("mounts", func() (err error) {
-		if bound, spec.Mounts, err = k.mounts(spec.Hostname); err != nil {
+		if bound, spec.Mounts, err = k.mounts(); err != nil {
 			return err
 		}
 		return k.m.shareNames(k.rec.request.SessionId)
@@ -100,8 +100,8 @@ func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, 
 }
 
 // mounts lays out what the container sees beside its image.
-func (k *Kernel) mounts(hostname string) (*mount.Bound, []specs.Mount, error) {
-	files := k.files(hostname)
+func (k *Kernel) mounts() (*mount.Bound, []specs.Mount, error) {
+	files := k.files()
 	own, err := files.Write()
 	if err != nil {
 		return &mount.Bound{}, nil, err
@@ -122,9 +122,9 @@ func (k *Kernel) mounts(hostname string) (*mount.Bound, []specs.Mount, error) {
 	return bound, append(own, list...), err
 }
 
-func (k *Kernel) files(hostname string) mount.Files {
+func (k *Kernel) files() mount.Files {
 	return mount.Files{
-		Dir: k.m.dir(k.ID), Runner: k.m.cfg.Runner, Hostname: hostname,
+		Dir: k.m.dir(k.ID), Runner: k.m.cfg.Runner, Hostname: k.hostname(),
 		Address: k.rec.network.Address, Bootstrap: k.rec.request.BootstrapScript,
 	}
 }
@@ -148,7 +148,7 @@ func (k *Kernel) spec(image runtime.Image, netns string) (runtime.Spec, error) {
 			runtime.LabelLaunchEpoch: fmt.Sprint(r.LaunchEpoch),
 		},
 		Args: args, Env: k.environment(image), Cwd: r.WorkingDir, User: image.User,
-		Owned: []string{k.files("").Scratch()}, ShmBytes: r.ShmBytes, Resources: limits,
+		Owned: []string{k.files().Scratch()}, ShmBytes: r.ShmBytes, Resources: limits,
 		NetNS: netns, CgroupPath: k.CgroupPath(),
 		Log: runner.LogSpec{Dir: k.LogDir(), FileBytes: k.m.cfg.LogBytes, Files: k.m.cfg.LogFiles},
 	}

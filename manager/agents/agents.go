@@ -273,10 +273,7 @@ func (s *Service) Images(name string) map[string]bool {
 
 // HasImage tells whether the agent has the image, as far as this manager knows.
 func (s *Service) HasImage(name, reference string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.conns[name]
-	return c != nil && c.images[reference]
+	return s.Images(name)[reference]
 }
 
 // RPC returns the client of a connected agent; unavailable when it is not.
