@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/internal/event"
@@ -49,7 +49,7 @@ const rosterAge = 30 * time.Second
 // roster is the agents as every manager knows them, for requests that only ask
 // what they could ever get.
 type roster struct {
-	mu   sync.Mutex
+	turn *semaphore.Weighted // held while rows are read
 	news *event.Gathering
 	snap *plan.Snapshot
 	idle *plan.Idle
@@ -61,8 +61,10 @@ type roster struct {
 // agents, or where no group has any.
 func (r *roster) choose(ctx context.Context, s *Scheduler, groups []uuid.UUID, req *plan.Request, asked string, anew bool) (uuid.UUID, []plan.Impossible, error) {
 	at := time.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	if err := r.turn.Acquire(ctx, 1); err != nil {
+		return uuid.Nil, nil, err
+	}
+	defer r.turn.Release(1)
 	if err := r.refresh(ctx, s, anew && r.read.Before(at)); err != nil {
 		return uuid.Nil, nil, err
 	}

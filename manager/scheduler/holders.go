@@ -19,7 +19,7 @@ import (
 // as far as the viewer may know.
 func (s *Scheduler) ShareHolders(ctx context.Context, groups []uuid.UUID) (map[uuid.UUID][]*plan.Holder, error) {
 	sys := viewer.SystemContext(ctx)
-	apart := &Scheduler{client: s.client, policies: s.policies, log: s.log, past: &lately[[]plan.Usage]{}}
+	apart := &Scheduler{client: s.client, policies: s.policies, log: s.log, past: newLately[[]plan.Usage]()}
 	snap, err := apart.sharesOf(sys, groups)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/event"
@@ -37,7 +38,10 @@ type Scheduler struct {
 
 // New returns a Scheduler.
 func New(client *ent.Client, bus *event.Bus, policies *policy.Service, log *slog.Logger) *Scheduler {
-	return &Scheduler{client: client, bus: bus, policies: policies, log: log, past: &lately[[]plan.Usage]{}, asked: &lately[[]plan.Demand]{}}
+	return &Scheduler{
+		client: client, bus: bus, policies: policies, log: log,
+		past: newLately[[]plan.Usage](), asked: newLately[[]plan.Demand](), roster: roster{turn: semaphore.NewWeighted(1)},
+	}
 }
 
 // Spare makes the scheduler leave alone what strays hold of an agent's devices.

@@ -47,7 +47,7 @@ func (s *Scheduler) readShares(ctx context.Context, snap *plan.Snapshot) error {
 	if err := s.readHoldings(ctx, snap, home); err != nil || !fair {
 		return err
 	}
-	usages, err := s.past.get(snap.Now, func() ([]plan.Usage, error) { return s.readPast(ctx, snap.Now, lookback, home) })
+	usages, err := s.past.get(ctx, snap.Now, func() ([]plan.Usage, error) { return s.readPast(ctx, snap.Now, lookback, home) })
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func (s *Scheduler) readSlotTypes(ctx context.Context, snap *plan.Snapshot) erro
 // readDemandOf is for groups that place their sessions by what is asked for.
 func (s *Scheduler) readDemandOf(ctx context.Context, snap *plan.Snapshot) (err error) {
 	if slices.ContainsFunc(snap.Groups, func(g plan.Group) bool { return g.Strategy == plan.StrategyPack }) {
-		snap.Demand, err = s.asked.get(snap.Now, func() ([]plan.Demand, error) { return s.readDemand(ctx) })
+		snap.Demand, err = s.asked.get(ctx, snap.Now, func() ([]plan.Demand, error) { return s.readDemand(ctx) })
 	}
 	return err
 }
