@@ -4237,6 +4237,11 @@ func (_q *ResourceGroupQuery) collectField(ctx context.Context, oneNode bool, op
 				selectedFields = append(selectedFields, resourcegroup.FieldSplit)
 				fieldSeen[resourcegroup.FieldSplit] = struct{}{}
 			}
+		case "topology":
+			if _, ok := fieldSeen[resourcegroup.FieldTopology]; !ok {
+				selectedFields = append(selectedFields, resourcegroup.FieldTopology)
+				fieldSeen[resourcegroup.FieldTopology] = struct{}{}
+			}
 		case "preemption":
 			if _, ok := fieldSeen[resourcegroup.FieldPreemption]; !ok {
 				selectedFields = append(selectedFields, resourcegroup.FieldPreemption)

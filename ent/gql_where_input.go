@@ -11166,6 +11166,12 @@ type ResourceGroupWhereInput struct {
 	SplitIn    []resourcegroup.Split `json:"splitIn,omitempty"`
 	SplitNotIn []resourcegroup.Split `json:"splitNotIn,omitempty"`
 
+	// "topology" field predicates.
+	Topology      *resourcegroup.Topology  `json:"topology,omitempty"`
+	TopologyNEQ   *resourcegroup.Topology  `json:"topologyNEQ,omitempty"`
+	TopologyIn    []resourcegroup.Topology `json:"topologyIn,omitempty"`
+	TopologyNotIn []resourcegroup.Topology `json:"topologyNotIn,omitempty"`
+
 	// "preemption" field predicates.
 	Preemption      *resourcegroup.Preemption  `json:"preemption,omitempty"`
 	PreemptionNEQ   *resourcegroup.Preemption  `json:"preemptionNEQ,omitempty"`
@@ -11521,6 +11527,18 @@ func (i *ResourceGroupWhereInput) P() (predicate.ResourceGroup, error) {
 	}
 	if len(i.SplitNotIn) > 0 {
 		predicates = append(predicates, resourcegroup.SplitNotIn(i.SplitNotIn...))
+	}
+	if i.Topology != nil {
+		predicates = append(predicates, resourcegroup.TopologyEQ(*i.Topology))
+	}
+	if i.TopologyNEQ != nil {
+		predicates = append(predicates, resourcegroup.TopologyNEQ(*i.TopologyNEQ))
+	}
+	if len(i.TopologyIn) > 0 {
+		predicates = append(predicates, resourcegroup.TopologyIn(i.TopologyIn...))
+	}
+	if len(i.TopologyNotIn) > 0 {
+		predicates = append(predicates, resourcegroup.TopologyNotIn(i.TopologyNotIn...))
 	}
 	if i.Preemption != nil {
 		predicates = append(predicates, resourcegroup.PreemptionEQ(*i.Preemption))

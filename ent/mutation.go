@@ -24858,6 +24858,7 @@ type ResourceGroupMutation struct {
 	hold_after           *int
 	addhold_after        *int
 	split                *resourcegroup.Split
+	topology             *resourcegroup.Topology
 	preemption           *resourcegroup.Preemption
 	preemption_scope     *resourcegroup.PreemptionScope
 	preemption_after     *int
@@ -25391,6 +25392,42 @@ func (m *ResourceGroupMutation) OldSplit(ctx context.Context) (v resourcegroup.S
 // ResetSplit resets all changes to the "split" field.
 func (m *ResourceGroupMutation) ResetSplit() {
 	m.split = nil
+}
+
+// SetTopology sets the "topology" field.
+func (m *ResourceGroupMutation) SetTopology(r resourcegroup.Topology) {
+	m.topology = &r
+}
+
+// Topology returns the value of the "topology" field in the mutation.
+func (m *ResourceGroupMutation) Topology() (r resourcegroup.Topology, exists bool) {
+	v := m.topology
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTopology returns the old "topology" field's value of the ResourceGroup entity.
+// If the ResourceGroup object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceGroupMutation) OldTopology(ctx context.Context) (v resourcegroup.Topology, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTopology is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTopology requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTopology: %w", err)
+	}
+	return oldValue.Topology, nil
+}
+
+// ResetTopology resets all changes to the "topology" field.
+func (m *ResourceGroupMutation) ResetTopology() {
+	m.topology = nil
 }
 
 // SetPreemption sets the "preemption" field.
@@ -26141,7 +26178,7 @@ func (m *ResourceGroupMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ResourceGroupMutation) Fields() []string {
-	fields := make([]string, 0, 19)
+	fields := make([]string, 0, 20)
 	if m.created_at != nil {
 		fields = append(fields, resourcegroup.FieldCreatedAt)
 	}
@@ -26171,6 +26208,9 @@ func (m *ResourceGroupMutation) Fields() []string {
 	}
 	if m.split != nil {
 		fields = append(fields, resourcegroup.FieldSplit)
+	}
+	if m.topology != nil {
+		fields = append(fields, resourcegroup.FieldTopology)
 	}
 	if m.preemption != nil {
 		fields = append(fields, resourcegroup.FieldPreemption)
@@ -26227,6 +26267,8 @@ func (m *ResourceGroupMutation) Field(name string) (ent.Value, bool) {
 		return m.HoldAfter()
 	case resourcegroup.FieldSplit:
 		return m.Split()
+	case resourcegroup.FieldTopology:
+		return m.Topology()
 	case resourcegroup.FieldPreemption:
 		return m.Preemption()
 	case resourcegroup.FieldPreemptionScope:
@@ -26274,6 +26316,8 @@ func (m *ResourceGroupMutation) OldField(ctx context.Context, name string) (ent.
 		return m.OldHoldAfter(ctx)
 	case resourcegroup.FieldSplit:
 		return m.OldSplit(ctx)
+	case resourcegroup.FieldTopology:
+		return m.OldTopology(ctx)
 	case resourcegroup.FieldPreemption:
 		return m.OldPreemption(ctx)
 	case resourcegroup.FieldPreemptionScope:
@@ -26370,6 +26414,13 @@ func (m *ResourceGroupMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetSplit(v)
+		return nil
+	case resourcegroup.FieldTopology:
+		v, ok := value.(resourcegroup.Topology)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTopology(v)
 		return nil
 	case resourcegroup.FieldPreemption:
 		v, ok := value.(resourcegroup.Preemption)
@@ -26599,6 +26650,9 @@ func (m *ResourceGroupMutation) ResetField(name string) error {
 		return nil
 	case resourcegroup.FieldSplit:
 		m.ResetSplit()
+		return nil
+	case resourcegroup.FieldTopology:
+		m.ResetTopology()
 		return nil
 	case resourcegroup.FieldPreemption:
 		m.ResetPreemption()

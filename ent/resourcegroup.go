@@ -39,6 +39,8 @@ type ResourceGroup struct {
 	HoldAfter int `json:"hold_after,omitempty"`
 	// Split holds the value of the "split" field.
 	Split resourcegroup.Split `json:"split,omitempty"`
+	// Topology holds the value of the "topology" field.
+	Topology resourcegroup.Topology `json:"topology,omitempty"`
 	// Preemption holds the value of the "preemption" field.
 	Preemption resourcegroup.Preemption `json:"preemption,omitempty"`
 	// PreemptionScope holds the value of the "preemption_scope" field.
@@ -144,7 +146,7 @@ func (*ResourceGroup) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullBool)
 		case resourcegroup.FieldHoldAfter, resourcegroup.FieldPreemptionAfter, resourcegroup.FieldLostAfter, resourcegroup.FieldMaxAttempts, resourcegroup.FieldPendingTimeout, resourcegroup.FieldHalfLife, resourcegroup.FieldLookback:
 			values[i] = new(sql.NullInt64)
-		case resourcegroup.FieldName, resourcegroup.FieldDescription, resourcegroup.FieldStrategy, resourcegroup.FieldOrder, resourcegroup.FieldSplit, resourcegroup.FieldPreemption, resourcegroup.FieldPreemptionScope, resourcegroup.FieldLostPolicy:
+		case resourcegroup.FieldName, resourcegroup.FieldDescription, resourcegroup.FieldStrategy, resourcegroup.FieldOrder, resourcegroup.FieldSplit, resourcegroup.FieldTopology, resourcegroup.FieldPreemption, resourcegroup.FieldPreemptionScope, resourcegroup.FieldLostPolicy:
 			values[i] = new(sql.NullString)
 		case resourcegroup.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -232,6 +234,12 @@ func (_m *ResourceGroup) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field split", values[i])
 			} else if value.Valid {
 				_m.Split = resourcegroup.Split(value.String)
+			}
+		case resourcegroup.FieldTopology:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field topology", values[i])
+			} else if value.Valid {
+				_m.Topology = resourcegroup.Topology(value.String)
 			}
 		case resourcegroup.FieldPreemption:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -377,6 +385,9 @@ func (_m *ResourceGroup) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("split=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Split))
+	builder.WriteString(", ")
+	builder.WriteString("topology=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Topology))
 	builder.WriteString(", ")
 	builder.WriteString("preemption=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Preemption))

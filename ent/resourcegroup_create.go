@@ -153,6 +153,20 @@ func (_c *ResourceGroupCreate) SetNillableSplit(v *resourcegroup.Split) *Resourc
 	return _c
 }
 
+// SetTopology sets the "topology" field.
+func (_c *ResourceGroupCreate) SetTopology(v resourcegroup.Topology) *ResourceGroupCreate {
+	_c.mutation.SetTopology(v)
+	return _c
+}
+
+// SetNillableTopology sets the "topology" field if the given value is not nil.
+func (_c *ResourceGroupCreate) SetNillableTopology(v *resourcegroup.Topology) *ResourceGroupCreate {
+	if v != nil {
+		_c.SetTopology(*v)
+	}
+	return _c
+}
+
 // SetPreemption sets the "preemption" field.
 func (_c *ResourceGroupCreate) SetPreemption(v resourcegroup.Preemption) *ResourceGroupCreate {
 	_c.mutation.SetPreemption(v)
@@ -439,6 +453,10 @@ func (_c *ResourceGroupCreate) defaults() {
 		v := resourcegroup.DefaultSplit
 		_c.mutation.SetSplit(v)
 	}
+	if _, ok := _c.mutation.Topology(); !ok {
+		v := resourcegroup.DefaultTopology
+		_c.mutation.SetTopology(v)
+	}
 	if _, ok := _c.mutation.Preemption(); !ok {
 		v := resourcegroup.DefaultPreemption
 		_c.mutation.SetPreemption(v)
@@ -531,6 +549,14 @@ func (_c *ResourceGroupCreate) check() error {
 	if v, ok := _c.mutation.Split(); ok {
 		if err := resourcegroup.SplitValidator(v); err != nil {
 			return &ValidationError{Name: "split", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.split": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.Topology(); !ok {
+		return &ValidationError{Name: "topology", err: errors.New(`ent: missing required field "ResourceGroup.topology"`)}
+	}
+	if v, ok := _c.mutation.Topology(); ok {
+		if err := resourcegroup.TopologyValidator(v); err != nil {
+			return &ValidationError{Name: "topology", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.topology": %w`, err)}
 		}
 	}
 	if _, ok := _c.mutation.Preemption(); !ok {
@@ -650,6 +676,10 @@ func (_c *ResourceGroupCreate) createSpec() (*ResourceGroup, *sqlgraph.CreateSpe
 	if value, ok := _c.mutation.Split(); ok {
 		_spec.SetField(resourcegroup.FieldSplit, field.TypeEnum, value)
 		_node.Split = value
+	}
+	if value, ok := _c.mutation.Topology(); ok {
+		_spec.SetField(resourcegroup.FieldTopology, field.TypeEnum, value)
+		_node.Topology = value
 	}
 	if value, ok := _c.mutation.Preemption(); ok {
 		_spec.SetField(resourcegroup.FieldPreemption, field.TypeEnum, value)
@@ -930,6 +960,18 @@ func (u *ResourceGroupUpsert) SetSplit(v resourcegroup.Split) *ResourceGroupUpse
 // UpdateSplit sets the "split" field to the value that was provided on create.
 func (u *ResourceGroupUpsert) UpdateSplit() *ResourceGroupUpsert {
 	u.SetExcluded(resourcegroup.FieldSplit)
+	return u
+}
+
+// SetTopology sets the "topology" field.
+func (u *ResourceGroupUpsert) SetTopology(v resourcegroup.Topology) *ResourceGroupUpsert {
+	u.Set(resourcegroup.FieldTopology, v)
+	return u
+}
+
+// UpdateTopology sets the "topology" field to the value that was provided on create.
+func (u *ResourceGroupUpsert) UpdateTopology() *ResourceGroupUpsert {
+	u.SetExcluded(resourcegroup.FieldTopology)
 	return u
 }
 
@@ -1258,6 +1300,20 @@ func (u *ResourceGroupUpsertOne) SetSplit(v resourcegroup.Split) *ResourceGroupU
 func (u *ResourceGroupUpsertOne) UpdateSplit() *ResourceGroupUpsertOne {
 	return u.Update(func(s *ResourceGroupUpsert) {
 		s.UpdateSplit()
+	})
+}
+
+// SetTopology sets the "topology" field.
+func (u *ResourceGroupUpsertOne) SetTopology(v resourcegroup.Topology) *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetTopology(v)
+	})
+}
+
+// UpdateTopology sets the "topology" field to the value that was provided on create.
+func (u *ResourceGroupUpsertOne) UpdateTopology() *ResourceGroupUpsertOne {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateTopology()
 	})
 }
 
@@ -1777,6 +1833,20 @@ func (u *ResourceGroupUpsertBulk) SetSplit(v resourcegroup.Split) *ResourceGroup
 func (u *ResourceGroupUpsertBulk) UpdateSplit() *ResourceGroupUpsertBulk {
 	return u.Update(func(s *ResourceGroupUpsert) {
 		s.UpdateSplit()
+	})
+}
+
+// SetTopology sets the "topology" field.
+func (u *ResourceGroupUpsertBulk) SetTopology(v resourcegroup.Topology) *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.SetTopology(v)
+	})
+}
+
+// UpdateTopology sets the "topology" field to the value that was provided on create.
+func (u *ResourceGroupUpsertBulk) UpdateTopology() *ResourceGroupUpsertBulk {
+	return u.Update(func(s *ResourceGroupUpsert) {
+		s.UpdateTopology()
 	})
 }
 

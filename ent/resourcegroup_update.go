@@ -166,6 +166,20 @@ func (_u *ResourceGroupUpdate) SetNillableSplit(v *resourcegroup.Split) *Resourc
 	return _u
 }
 
+// SetTopology sets the "topology" field.
+func (_u *ResourceGroupUpdate) SetTopology(v resourcegroup.Topology) *ResourceGroupUpdate {
+	_u.mutation.SetTopology(v)
+	return _u
+}
+
+// SetNillableTopology sets the "topology" field if the given value is not nil.
+func (_u *ResourceGroupUpdate) SetNillableTopology(v *resourcegroup.Topology) *ResourceGroupUpdate {
+	if v != nil {
+		_u.SetTopology(*v)
+	}
+	return _u
+}
+
 // SetPreemption sets the "preemption" field.
 func (_u *ResourceGroupUpdate) SetPreemption(v resourcegroup.Preemption) *ResourceGroupUpdate {
 	_u.mutation.SetPreemption(v)
@@ -568,6 +582,11 @@ func (_u *ResourceGroupUpdate) check() error {
 			return &ValidationError{Name: "split", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.split": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.Topology(); ok {
+		if err := resourcegroup.TopologyValidator(v); err != nil {
+			return &ValidationError{Name: "topology", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.topology": %w`, err)}
+		}
+	}
 	if v, ok := _u.mutation.Preemption(); ok {
 		if err := resourcegroup.PreemptionValidator(v); err != nil {
 			return &ValidationError{Name: "preemption", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.preemption": %w`, err)}
@@ -638,6 +657,9 @@ func (_u *ResourceGroupUpdate) sqlSave(ctx context.Context) (_node int, err erro
 	}
 	if value, ok := _u.mutation.Split(); ok {
 		_spec.SetField(resourcegroup.FieldSplit, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Topology(); ok {
+		_spec.SetField(resourcegroup.FieldTopology, field.TypeEnum, value)
 	}
 	if value, ok := _u.mutation.Preemption(); ok {
 		_spec.SetField(resourcegroup.FieldPreemption, field.TypeEnum, value)
@@ -1062,6 +1084,20 @@ func (_u *ResourceGroupUpdateOne) SetNillableSplit(v *resourcegroup.Split) *Reso
 	return _u
 }
 
+// SetTopology sets the "topology" field.
+func (_u *ResourceGroupUpdateOne) SetTopology(v resourcegroup.Topology) *ResourceGroupUpdateOne {
+	_u.mutation.SetTopology(v)
+	return _u
+}
+
+// SetNillableTopology sets the "topology" field if the given value is not nil.
+func (_u *ResourceGroupUpdateOne) SetNillableTopology(v *resourcegroup.Topology) *ResourceGroupUpdateOne {
+	if v != nil {
+		_u.SetTopology(*v)
+	}
+	return _u
+}
+
 // SetPreemption sets the "preemption" field.
 func (_u *ResourceGroupUpdateOne) SetPreemption(v resourcegroup.Preemption) *ResourceGroupUpdateOne {
 	_u.mutation.SetPreemption(v)
@@ -1477,6 +1513,11 @@ func (_u *ResourceGroupUpdateOne) check() error {
 			return &ValidationError{Name: "split", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.split": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.Topology(); ok {
+		if err := resourcegroup.TopologyValidator(v); err != nil {
+			return &ValidationError{Name: "topology", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.topology": %w`, err)}
+		}
+	}
 	if v, ok := _u.mutation.Preemption(); ok {
 		if err := resourcegroup.PreemptionValidator(v); err != nil {
 			return &ValidationError{Name: "preemption", err: fmt.Errorf(`ent: validator failed for field "ResourceGroup.preemption": %w`, err)}
@@ -1564,6 +1605,9 @@ func (_u *ResourceGroupUpdateOne) sqlSave(ctx context.Context) (_node *ResourceG
 	}
 	if value, ok := _u.mutation.Split(); ok {
 		_spec.SetField(resourcegroup.FieldSplit, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Topology(); ok {
+		_spec.SetField(resourcegroup.FieldTopology, field.TypeEnum, value)
 	}
 	if value, ok := _u.mutation.Preemption(); ok {
 		_spec.SetField(resourcegroup.FieldPreemption, field.TypeEnum, value)

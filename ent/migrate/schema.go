@@ -1128,6 +1128,7 @@ var (
 		{Name: "queue_order", Type: field.TypeEnum, Enums: []string{"fifo", "lifo", "drf", "fair_share"}, Default: "fifo"},
 		{Name: "hold_after", Type: field.TypeInt, Default: 600},
 		{Name: "split", Type: field.TypeEnum, Enums: []string{"fill", "evenly", "none"}, Default: "fill"},
+		{Name: "topology", Type: field.TypeEnum, Enums: []string{"prefer", "node", "root", "linked"}, Default: "prefer"},
 		{Name: "preemption", Type: field.TypeEnum, Enums: []string{"off", "terminate", "reschedule"}, Default: "off"},
 		{Name: "preemption_scope", Type: field.TypeEnum, Enums: []string{"user", "project", "domain", "group"}, Default: "user"},
 		{Name: "preemption_after", Type: field.TypeInt, Default: 300},

@@ -39,6 +39,8 @@ const (
 	FieldHoldAfter = "hold_after"
 	// FieldSplit holds the string denoting the split field in the database.
 	FieldSplit = "split"
+	// FieldTopology holds the string denoting the topology field in the database.
+	FieldTopology = "topology"
 	// FieldPreemption holds the string denoting the preemption field in the database.
 	FieldPreemption = "preemption"
 	// FieldPreemptionScope holds the string denoting the preemption_scope field in the database.
@@ -119,6 +121,7 @@ var Columns = []string{
 	FieldOrder,
 	FieldHoldAfter,
 	FieldSplit,
+	FieldTopology,
 	FieldPreemption,
 	FieldPreemptionScope,
 	FieldPreemptionAfter,
@@ -260,6 +263,34 @@ func SplitValidator(s Split) error {
 	}
 }
 
+// Topology defines the type for the "topology" enum field.
+type Topology string
+
+// TopologyPrefer is the default value of the Topology enum.
+const DefaultTopology = TopologyPrefer
+
+// Topology values.
+const (
+	TopologyPrefer Topology = "prefer"
+	TopologyNode   Topology = "node"
+	TopologyRoot   Topology = "root"
+	TopologyLinked Topology = "linked"
+)
+
+func (t Topology) String() string {
+	return string(t)
+}
+
+// TopologyValidator is a validator for the "topology" field enum values. It is called by the builders before save.
+func TopologyValidator(t Topology) error {
+	switch t {
+	case TopologyPrefer, TopologyNode, TopologyRoot, TopologyLinked:
+		return nil
+	default:
+		return fmt.Errorf("resourcegroup: invalid enum value for topology field: %q", t)
+	}
+}
+
 // Preemption defines the type for the "preemption" enum field.
 type Preemption string
 
@@ -393,6 +424,11 @@ func ByHoldAfter(opts ...sql.OrderTermOption) OrderOption {
 // BySplit orders the results by the split field.
 func BySplit(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSplit, opts...).ToFunc()
+}
+
+// ByTopology orders the results by the topology field.
+func ByTopology(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTopology, opts...).ToFunc()
 }
 
 // ByPreemption orders the results by the preemption field.
@@ -595,6 +631,24 @@ func (e *Split) UnmarshalGQL(val interface{}) error {
 	*e = Split(str)
 	if err := SplitValidator(*e); err != nil {
 		return fmt.Errorf("%s is not a valid Split", str)
+	}
+	return nil
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (e Topology) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(e.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (e *Topology) UnmarshalGQL(val interface{}) error {
+	str, ok := val.(string)
+	if !ok {
+		return fmt.Errorf("enum %T must be a string", val)
+	}
+	*e = Topology(str)
+	if err := TopologyValidator(*e); err != nil {
+		return fmt.Errorf("%s is not a valid Topology", str)
 	}
 	return nil
 }

@@ -406,6 +406,26 @@ func SplitNotIn(vs ...Split) predicate.ResourceGroup {
 	return predicate.ResourceGroup(sql.FieldNotIn(FieldSplit, vs...))
 }
 
+// TopologyEQ applies the EQ predicate on the "topology" field.
+func TopologyEQ(v Topology) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldEQ(FieldTopology, v))
+}
+
+// TopologyNEQ applies the NEQ predicate on the "topology" field.
+func TopologyNEQ(v Topology) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNEQ(FieldTopology, v))
+}
+
+// TopologyIn applies the In predicate on the "topology" field.
+func TopologyIn(vs ...Topology) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldIn(FieldTopology, vs...))
+}
+
+// TopologyNotIn applies the NotIn predicate on the "topology" field.
+func TopologyNotIn(vs ...Topology) predicate.ResourceGroup {
+	return predicate.ResourceGroup(sql.FieldNotIn(FieldTopology, vs...))
+}
+
 // PreemptionEQ applies the EQ predicate on the "preemption" field.
 func PreemptionEQ(v Preemption) predicate.ResourceGroup {
 	return predicate.ResourceGroup(sql.FieldEQ(FieldPreemption, v))

@@ -27,8 +27,9 @@ func (ResourceGroup) Fields() []ent.Field {
 		field.Strings("session_types").Default([]string{"interactive", "batch", "inference"}), // allowed ones
 		field.Enum("strategy").Values("pack", "concentrated", "dispersed", "roundrobin").Default("pack"),
 		field.Enum("order").Values("fifo", "lifo", "drf", "fair_share").Default("fifo").StorageKey("queue_order"),
-		field.Int("hold_after").Default(600),                                 // seconds; negative is never
-		field.Enum("split").Values("fill", "evenly", "none").Default("fill"), // parts of devices over several
+		field.Int("hold_after").Default(600),                                                // seconds; negative is never
+		field.Enum("split").Values("fill", "evenly", "none").Default("fill"),                // parts of devices over several
+		field.Enum("topology").Values("prefer", "node", "root", "linked").Default("prefer"), // how near a kernel's devices are
 		field.Enum("preemption").Values("off", "terminate", "reschedule").Default("off"),
 		field.Enum("preemption_scope").Values("user", "project", "domain", "group").Default("user"),
 		field.Int("preemption_after").Default(300), // seconds that a session runs before it may be preempted

@@ -1080,6 +1080,7 @@ type ComplexityRoot struct {
 		ShareWeights    func(childComplexity int) int
 		Split           func(childComplexity int) int
 		Strategy        func(childComplexity int) int
+		Topology        func(childComplexity int) int
 	}
 
 	ResourceGroupAccess struct {
@@ -6406,6 +6407,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ResourceGroup.Strategy(childComplexity), true
+	case "ResourceGroup.topology":
+		if e.ComplexityRoot.ResourceGroup.Topology == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ResourceGroup.Topology(childComplexity), true
 
 	case "ResourceGroupAccess.project":
 		if e.ComplexityRoot.ResourceGroupAccess.Project == nil {
@@ -9000,6 +9007,8 @@ type ResourceGroup implements Node @allow(to: USER) {
   strategy: PlacementStrategy!
   "How an amount is given that is more than one device has, where parts of devices are."
   split: DeviceSplit!
+  "How near to each other the devices of a container are."
+  topology: DeviceTopology!
   "Who comes first among sessions of one priority."
   order: QueueOrder!
   "Seconds after which the head of the queue is no longer passed by those that fit now; -1 is never."
@@ -9036,6 +9045,17 @@ enum DeviceSplit {
   evenly
   "Idle devices in full, and never a rest."
   none
+}
+
+enum DeviceTopology {
+  "As near as can be."
+  prefer
+  "Never farther than one NUMA node."
+  node
+  "Never farther than one PCIe root."
+  root
+  "Never without a link of their own (NVLink, xGMI), unless they are parts of one device."
+  linked
 }
 
 enum Preemption {
@@ -9223,6 +9243,8 @@ input CreateResourceGroupInput {
   holdAfter: Int
   "Default fill."
   split: DeviceSplit
+  "Default prefer."
+  topology: DeviceTopology
   "Seconds, 60 to 31536000; default 604800, a week."
   halfLife: Int
   "Seconds, 60 to 31536000; default 2419200, four weeks."
@@ -9246,6 +9268,7 @@ input UpdateResourceGroupInput {
   "Seconds, 0 to 2592000, or -1 for never."
   holdAfter: Int
   split: DeviceSplit
+  topology: DeviceTopology
   "Seconds, 60 to 31536000."
   halfLife: Int
   "Seconds, 60 to 31536000."
@@ -12941,6 +12964,8 @@ func (ec *executionContext) childFields_ResourceGroup(ctx context.Context, field
 		return ec.fieldContext_ResourceGroup_strategy(ctx, field)
 	case "split":
 		return ec.fieldContext_ResourceGroup_split(ctx, field)
+	case "topology":
+		return ec.fieldContext_ResourceGroup_topology(ctx, field)
 	case "order":
 		return ec.fieldContext_ResourceGroup_order(ctx, field)
 	case "holdAfter":
@@ -35112,6 +35137,29 @@ func (ec *executionContext) fieldContext_ResourceGroup_split(_ context.Context, 
 	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type DeviceSplit does not have child fields"))
 }
 
+func (ec *executionContext) _ResourceGroup_topology(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroup_topology(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Topology, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v resourcegroup.Topology) graphql.Marshaler {
+			return ec.marshalNDeviceTopology2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐTopology(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroup_topology(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type DeviceTopology does not have child fields"))
+}
+
 func (ec *executionContext) _ResourceGroup_order(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -46342,7 +46390,7 @@ func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.C
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "description", "public", "sessionTypes", "strategy", "order", "holdAfter", "split", "halfLife", "lookback", "preemption", "preemptionScope", "preemptionAfter", "lostPolicy", "lostAfter", "maxAttempts", "pendingTimeout"}
+	fieldsInOrder := [...]string{"name", "description", "public", "sessionTypes", "strategy", "order", "holdAfter", "split", "topology", "halfLife", "lookback", "preemption", "preemptionScope", "preemptionAfter", "lostPolicy", "lostAfter", "maxAttempts", "pendingTimeout"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -46405,6 +46453,13 @@ func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.C
 				return it, err
 			}
 			it.Split = data
+		case "topology":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("topology"))
+			data, err := ec.unmarshalODeviceTopology2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐTopology(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Topology = data
 		case "halfLife":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("halfLife"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -51452,7 +51507,7 @@ func (ec *executionContext) unmarshalInputUpdateResourceGroupInput(ctx context.C
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "description", "active", "public", "sessionTypes", "strategy", "order", "holdAfter", "split", "halfLife", "lookback", "preemption", "preemptionScope", "preemptionAfter", "lostPolicy", "lostAfter", "maxAttempts", "pendingTimeout"}
+	fieldsInOrder := [...]string{"id", "name", "description", "active", "public", "sessionTypes", "strategy", "order", "holdAfter", "split", "topology", "halfLife", "lookback", "preemption", "preemptionScope", "preemptionAfter", "lostPolicy", "lostAfter", "maxAttempts", "pendingTimeout"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -51529,6 +51584,13 @@ func (ec *executionContext) unmarshalInputUpdateResourceGroupInput(ctx context.C
 				return it, err
 			}
 			it.Split = data
+		case "topology":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("topology"))
+			data, err := ec.unmarshalODeviceTopology2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐTopology(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Topology = data
 		case "halfLife":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("halfLife"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -62519,6 +62581,11 @@ func (ec *executionContext) _ResourceGroup(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "topology":
+			out.Values[i] = ec._ResourceGroup_topology(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "order":
 			out.Values[i] = ec._ResourceGroup_order(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -69998,6 +70065,16 @@ func (ec *executionContext) marshalNDeviceSplit2githubᚗcomᚋberthhqᚋberth�
 	return v
 }
 
+func (ec *executionContext) unmarshalNDeviceTopology2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐTopology(ctx context.Context, v any) (resourcegroup.Topology, error) {
+	var res resourcegroup.Topology
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeviceTopology2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐTopology(ctx context.Context, sel ast.SelectionSet, v resourcegroup.Topology) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalNDeviceWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeviceWhereInput(ctx context.Context, v any) (*ent.DeviceWhereInput, error) {
 	res, err := ec.unmarshalInputDeviceWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
@@ -73890,6 +73967,22 @@ func (ec *executionContext) unmarshalODeviceSplit2ᚖgithubᚗcomᚋberthhqᚋbe
 }
 
 func (ec *executionContext) marshalODeviceSplit2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐSplit(ctx context.Context, sel ast.SelectionSet, v *resourcegroup.Split) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalODeviceTopology2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐTopology(ctx context.Context, v any) (*resourcegroup.Topology, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(resourcegroup.Topology)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODeviceTopology2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐTopology(ctx context.Context, sel ast.SelectionSet, v *resourcegroup.Topology) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

@@ -17,6 +17,7 @@ type Group struct {
 	Order           string       `json:"order"`
 	HoldAfter       int          `json:"holdAfter"` // seconds, -1 for never
 	Split           string       `json:"split"`
+	Topology        string       `json:"topology"`
 	HalfLife        int          `json:"halfLife"` // seconds, as Lookback
 	Lookback        int          `json:"lookback"`
 	LostPolicy      string       `json:"lostPolicy"`
@@ -42,7 +43,7 @@ type GroupGrant struct {
 }
 
 const groupFields = `fragment groupFields on ResourceGroup {
-  id name description active public sessionTypes strategy order holdAfter split halfLife lookback lostPolicy lostAfter maxAttempts pendingTimeout
+  id name description active public sessionTypes strategy order holdAfter split topology halfLife lookback lostPolicy lostAfter maxAttempts pendingTimeout
   preemption preemptionScope preemptionAfter createdAt
   grants { id domain { id name } project { id name } user { id email } } agents { totalCount }
 }`
@@ -84,6 +85,7 @@ type GroupOptions struct {
 	Order     *string `json:"order,omitempty"`
 	HoldAfter *int    `json:"holdAfter,omitempty"`
 	Split     *string `json:"split,omitempty"`
+	Topology  *string `json:"topology,omitempty"`
 	HalfLife  *int    `json:"halfLife,omitempty"`
 	Lookback  *int    `json:"lookback,omitempty"`
 

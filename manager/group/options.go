@@ -16,6 +16,7 @@ import (
 type Options struct {
 	Strategy  *resourcegroup.Strategy
 	Split     *resourcegroup.Split
+	Topology  *resourcegroup.Topology
 	Order     *resourcegroup.Order
 	HoldAfter *int
 	HalfLife  *int
@@ -75,6 +76,9 @@ func (o *Options) write(m *ent.ResourceGroupMutation) error {
 	}
 	if o.Split != nil {
 		m.SetSplit(*o.Split)
+	}
+	if o.Topology != nil {
+		m.SetTopology(*o.Topology)
 	}
 	if o.Order != nil {
 		m.SetOrder(*o.Order)

@@ -75,8 +75,8 @@ func (s *Scheduler) readGroups(ctx context.Context, snap *plan.Snapshot) error {
 	for _, g := range groups {
 		snap.Groups = append(snap.Groups, plan.Group{
 			ID: g.ID, Name: g.Name, HoldAfter: holdAfter(g),
-			Strategy: plan.Strategy(g.Strategy), Order: plan.Order(g.Order), Split: plan.Split(g.Split), Sharing: sharing(g),
-			Preemption: preemption(g),
+			Strategy: plan.Strategy(g.Strategy), Order: plan.Order(g.Order), Split: plan.Split(g.Split),
+			Topology: plan.Topology(g.Topology), Sharing: sharing(g), Preemption: preemption(g),
 		})
 	}
 	return err

@@ -1,0 +1,80 @@
+package manager_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent"
+	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+// A machine has one accelerator free on each of its NUMA nodes, without links: two
+// of them are near enough for a group that only prefers near ones, and too far from
+// each other for one that wants a common node.
+func TestTopologyOfAGroup(t *testing.T) {
+	mock := filepath.Join(t.TempDir(), "mock")
+	if out, err := exec.Command("go", "build", "-o", mock, "github.com/berthhq/berth/plugins/accelerator/mock").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c := newCluster(t, 0)
+	ctx := c.System(t)
+	c.grow(t, 1, agent.PluginConfig{Path: mock, Force: true, ConfigJSON: []byte(`{"devices": 4, "numa_nodes": 2, "links": "none"}`)})
+	managertest.Eventually(t, "four accelerators", func() bool {
+		return c.Client.Device.Query().Where(device.Plugin("mock"), device.Allocatable(true), device.HealthEQ(device.HealthHealthy)).CountX(ctx) == 4
+	})
+	accelerators := func(n string) managertest.Vars {
+		return input(managertest.Vars{"slots": managertest.Vars{"cpu": "0.05", "mem": "16m", "mock.device": n}}, "sleep", "600")
+	}
+	var ids []uuid.UUID
+	for range 4 {
+		ids = append(ids, c.create(t, accelerators("1")))
+	}
+	for _, id := range ids {
+		c.reaches(t, id, lifecycle.Running)
+	}
+	nodes := func(id uuid.UUID) (nodes []int) {
+		for _, a := range c.Client.Allocation.Query().Where(allocation.SessionID(id), allocation.Slot("mock.device"), allocation.FreedAtIsNil()).WithDevice().AllX(ctx) {
+			nodes = append(nodes, *a.Edges.Device.NumaNode)
+		}
+		return nodes
+	}
+	freed := map[int]bool{}
+	for _, id := range ids {
+		if node := nodes(id)[0]; !freed[node] {
+			freed[node] = true
+			c.end(t, id, true)
+			c.over(t, id)
+		}
+	}
+	if len(freed) != 2 {
+		t.Fatalf("accelerators are on nodes %v", freed)
+	}
+
+	c.set(t, managertest.Vars{"topology": "node"})
+	id := c.create(t, accelerators("2"))
+	c.waits(t, id, "far from each other")
+	if w := c.why(t, id); len(w.Dropped) != 1 || w.Dropped[0].Check != "topology" || w.Dropped[0].Slot != "mock.device" || w.Dropped[0].Count != 1 {
+		t.Errorf("it waits for %+v: %s", w.Dropped, w.Summary)
+	}
+	c.set(t, managertest.Vars{"topology": "prefer"})
+	c.reaches(t, id, lifecycle.Running)
+	if on := nodes(id); len(on) != 2 || on[0] == on[1] {
+		t.Errorf("it has accelerators of nodes %v", on)
+	}
+
+	const change = `mutation($in: UpdateResourceGroupInput!) { updateResourceGroup(input: $in) { resourceGroup { topology } } }`
+	super := c.m.As(t, c.Superadmin)
+	var got struct {
+		UpdateResourceGroup struct{ ResourceGroup struct{ Topology string } }
+	}
+	super.Must(t, change, managertest.Vars{"in": managertest.Vars{"id": c.Group.ID, "topology": "root"}}, &got)
+	if topology := got.UpdateResourceGroup.ResourceGroup.Topology; topology != "root" {
+		t.Errorf("the group's topology is %s", topology)
+	}
+}
