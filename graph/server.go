@@ -37,7 +37,9 @@ func (r *Resolver) Server(init transport.WebsocketInitFunc) http.Handler {
 	srv.AddTransport(transport.POST{})
 	srv.SetQueryCache(pageCache{lru.New[*ast.QueryDocument](1000)})
 	srv.SetParserTokenLimit(maxTokens)
-	srv.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error { return r.presentLogged(ctx, err) })
+	srv.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error {
+		return r.presentLogged(ctx, asChoice(schema.Schema(), err))
+	})
 	srv.SetRecoverFunc(func(ctx context.Context, panicked any) error {
 		r.Logger.ErrorContext(ctx, "panic in a resolver", "panic", panicked)
 		return errInternal

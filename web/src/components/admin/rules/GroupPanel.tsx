@@ -10,7 +10,7 @@ import { GroupGrants } from "./GroupGrants";
 import { GroupShares } from "./Shares";
 import { WhoMay } from "./WhoMay";
 import { printTime } from "./amounts";
-import { type Group, holdText, lostPolicies, openTo, orders, preemptionScopes, preemptions, sessionTypes, splits, strategies } from "./group";
+import { type Group, holdText, lostPolicies, openTo, orders, preemptionScopes, preemptions, sessionTypes, splits, strategies, topologies } from "./group";
 
 const DeleteGroup = graphql(`mutation DeleteGroup($input: DeleteResourceGroupInput!) { deleteResourceGroup(input: $input) { id } }`);
 
@@ -48,6 +48,8 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
           <dd>{strategies.filter((s) => s.value === group.strategy).map((s) => t(s.label))}</dd>
           <dt>{t("More than one device has")}</dt>
           <dd>{splits.filter((s) => s.value === group.split).map((s) => t(s.label))}</dd>
+          <dt>{t("Several devices")}</dt>
+          <dd>{topologies.filter((x) => x.value === group.topology).map((x) => t(x.label))}</dd>
           <dt>{t("Order of the queue")}</dt>
           <dd>{orders.filter((o) => o.value === group.order).map((o) => t(o.label))}</dd>
           {group.order === "fair_share" ? (

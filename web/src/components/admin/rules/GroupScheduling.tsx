@@ -1,6 +1,6 @@
 import { NumberInput, Select, Switch, TextInput } from "@mantine/core";
 import { t } from "../../../i18n";
-import { lostPolicies, orders, preemptionScopes, preemptions, splits, strategies } from "./group";
+import { lostPolicies, orders, preemptionScopes, preemptions, splits, strategies, topologies } from "./group";
 import type { GroupDraft } from "./groupdraft";
 
 interface Props {
@@ -26,6 +26,7 @@ export function GroupScheduling({ draft, wrong, onChange }: Props) {
         <legend>{t("Where sessions start")}</legend>
         <Pick label={t("Placement")} choices={strategies} value={draft.strategy} onChange={(strategy) => onChange({ strategy })} />
         <Pick label={t("More than one device has")} choices={splits} value={draft.split} onChange={(split) => onChange({ split })} />
+        <Pick label={t("Several devices")} choices={topologies} value={draft.topology} onChange={(topology) => onChange({ topology })} />
       </fieldset>
       <fieldset className="legendless stack small">
         <legend>{t("Who starts first")}</legend>

@@ -2,7 +2,7 @@ import { type ResultOf, graphql } from "../../../api/graphql";
 
 export const GroupFields = graphql(`
   fragment GroupFields on ResourceGroup {
-    id name description active public sessionTypes strategy split order holdAfter halfLife lookback lostPolicy lostAfter maxAttempts pendingTimeout preemption preemptionScope preemptionAfter permissions
+    id name description active public sessionTypes strategy split topology order holdAfter halfLife lookback lostPolicy lostAfter maxAttempts pendingTimeout preemption preemptionScope preemptionAfter permissions
     agents(first: 1) { totalCount }
     grants { id domain { id name } project { id name } user { id email } keypairID keypair { id accessKey } }
   }
@@ -29,6 +29,14 @@ export const splits = [
   { value: "fill", label: "Fill devices", help: "Whole devices in full, and the rest from one more." },
   { value: "evenly", label: "Evenly", help: "The same from each of as few devices as have room." },
   { value: "none", label: "Whole devices only", help: "Whole devices in full, and never a rest." },
+] as const;
+
+/** How near to each other the devices of a container are. */
+export const topologies = [
+  { value: "prefer", label: "As near as can be", help: "Near ones are taken first; far ones rather than none." },
+  { value: "node", label: "On one NUMA node", help: "A session waits rather than get devices of different nodes, unless they are linked." },
+  { value: "root", label: "On one PCIe root", help: "A session waits rather than get devices of different PCIe roots, unless they are linked." },
+  { value: "linked", label: "Linked", help: "A session waits rather than get devices without a link of their own, such as NVLink." },
 ] as const;
 
 /** What becomes of sessions on an agent that is lost. */

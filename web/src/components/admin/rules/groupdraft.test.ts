@@ -4,7 +4,7 @@ import { draftOf, readDraft } from "./groupdraft";
 it("starts a new group from what the server starts from", () => {
   const { input, wrong } = readDraft(draftOf(null));
   expect(wrong).toEqual({});
-  expect(input).toMatchObject({ public: false, strategy: "pack", split: "fill", order: "fifo", holdAfter: 600, halfLife: 604_800, lookback: 2_419_200 });
+  expect(input).toMatchObject({ public: false, strategy: "pack", split: "fill", topology: "prefer", order: "fifo", holdAfter: 600, halfLife: 604_800, lookback: 2_419_200 });
 });
 
 it("shows times as people read them, and reads them so", () => {

@@ -1,0 +1,51 @@
+package graph
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/berthhq/berth/internal/problem"
+)
+
+// asChoice gives an error about a value that an enum does not have the values that
+// it has, and of a variable the part that is wrong. The validator has but words for
+// it.
+func asChoice(schema *ast.Schema, err error) error {
+	var g *gqlerror.Error
+	if !errors.As(err, &g) || g.Err != nil {
+		return err
+	}
+	value, enum, ok := strings.Cut(g.Message, " is not a valid ")
+	if !ok {
+		value, enum, _ = strings.Cut(strings.TrimPrefix(g.Message, "Value "), " does not exist in ")
+		value, enum = strings.Trim(value, `"`), strings.Trim(strings.TrimSuffix(enum, " enum."), `"`)
+	}
+	def := schema.Types[enum]
+	if def == nil || def.Kind != ast.Enum {
+		return err
+	}
+	var values []string
+	for _, v := range def.EnumValues {
+		values = append(values, v.Name)
+	}
+	allowed := strings.Join(values, ", ")
+	return &gqlerror.Error{
+		Err:  problem.Invalid(partOf(g.Path), "must be one of %s, not %q", allowed, value).WithLimit(allowed),
+		Path: g.Path, Locations: g.Locations,
+	}
+}
+
+// partOf is what a path to a part of a variable says to who does not know the
+// variable's name: that stays only where it is all there is.
+func partOf(path ast.Path) string {
+	if len(path) > 0 && path[0] == ast.PathName("variable") {
+		path = path[1:]
+	}
+	if len(path) > 1 {
+		path = path[1:]
+	}
+	return path.String()
+}
