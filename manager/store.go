@@ -5,14 +5,13 @@ import (
 	"database/sql"
 	"fmt"
 
-	"entgo.io/ent/dialect"
-	entsql "entgo.io/ent/dialect/sql"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver named pgx
 	"github.com/redis/go-redis/v9"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/migrate"
 	_ "github.com/berthhq/berth/ent/runtime" // visibility rules and defaults
+	"github.com/berthhq/berth/manager/store"
 )
 
 // maxConns leaves room for a second replica and psql below the 60 that the
@@ -32,7 +31,7 @@ func OpenStore(ctx context.Context, dsn string) (*ent.Client, *sql.DB, error) {
 		_ = db.Close()
 		return nil, nil, fmt.Errorf("migrate database: %w", err)
 	}
-	return ent.NewClient(ent.Driver(entsql.OpenDB(dialect.Postgres, db))), db, nil
+	return store.Open(db), db, nil
 }
 
 func openRedis(url string) (redis.UniversalClient, error) {

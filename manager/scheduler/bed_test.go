@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"entgo.io/ent/dialect"
-	entsql "entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
@@ -25,6 +23,7 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/store"
 )
 
 const architecture = "amd64"
@@ -82,7 +81,7 @@ func lasting(t testing.TB) (dsn string, client *ent.Client, db *sql.DB) {
 	if err := migrate.Up(t.Context(), db, migrate.Files()); err != nil {
 		t.Fatal(err)
 	}
-	client = ent.NewClient(ent.Driver(entsql.OpenDB(dialect.Postgres, db)))
+	client = store.Open(db)
 	t.Cleanup(func() { client.Close() })
 	return dsn, client, db
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
@@ -241,7 +242,7 @@ func (t *term) compare(ctx context.Context, r repaired) {
 	}
 	for id, l := range r.model.live {
 		known := t.model.live[id]
-		look(t.sessions, id, known == nil || !known.same(l) || !sameRequest(known.request, l.request))
+		look(t.sessions, id, known == nil || !known.same(l) || l.status == lifecycle.Pending && !sameRequest(known.request, l.request))
 	}
 	for id := range t.model.live {
 		look(t.sessions, id, r.model.live[id] == nil)

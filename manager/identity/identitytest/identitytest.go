@@ -8,8 +8,6 @@ import (
 	"database/sql"
 	"testing"
 
-	"entgo.io/ent/dialect"
-	entsql "entgo.io/ent/dialect/sql"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver
 
 	"github.com/berthhq/berth/ent"
@@ -21,6 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/password"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // Password is that of everybody in a World.
@@ -53,7 +52,7 @@ func Store(t testing.TB) (*ent.Client, *sql.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := ent.NewClient(ent.Driver(entsql.OpenDB(dialect.Postgres, db)))
+	client := store.Open(db)
 	t.Cleanup(func() { client.Close() })
 	return client, db
 }
