@@ -278,7 +278,7 @@ func TestWhyASessionWaits(t *testing.T) {
 	third := c.create(t, input(nil, "exit", "0"))
 	managertest.Eventually(t, "the third waits", func() bool {
 		s := c.session(t, third)
-		return s.Pending != nil && len(s.Pending.Dropped) > 0 && s.Pending.Dropped[0].Check == "not_schedulable"
+		return s.Pending != nil && len(s.Pending.Dropped) > 0 && s.Pending.Dropped[0].Check == "cordoned"
 	})
 	c.Client.Agent.Update().SetSchedulable(true).ExecX(ctx)
 	if s := c.over(t, third); s.Result != session.ResultSuccess {

@@ -13,7 +13,7 @@ const sampleSession = `{"id":"01908a5e-0000-7000-8000-000000000001","version":7,
   "resourceGroup":{"id":"g","name":"default"},"image":{"id":"i","reference":"registry:5000/python:3.11","name":"python:3.11"}`
 
 const pendingReport = `"pending":{"stage":"room","position":2,"decidedAt":"2026-03-04T11:59:50Z","summary":"no agent has 0.50 mock.shares free on one device",
-  "agents":3,"dropped":[{"check":"not_schedulable","slot":"","count":1},{"check":"slot_contiguity","slot":"mock.shares","count":2}],
+  "agents":3,"dropped":[{"check":"cordoned","slot":"","count":1},{"check":"slot_contiguity","slot":"mock.shares","count":2}],
   "limits":[{"scope":"user","holder":"kim","policy":"students","what":"mock.shares","used":"1","requested":"0.5","limit":"1"}],
   "nearest":{"agent":"node-2","slot":"mock.shares","requested":"0.5","free":"0.25"},
   "ahead":[{"position":1,"mine":false,"priority":50,"waitingSince":"2026-03-04T11:50:00Z","stage":"room","why":"It waits for room.","holds":2,"session":null}],

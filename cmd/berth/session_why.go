@@ -193,12 +193,15 @@ var orderWords = map[string]string{
 // checkWords say what agents lack that a check dropped.
 var checkWords = map[string]string{
 	"not_asked_for":   "not among the agents asked for",
-	"not_schedulable": "closed or out of reach",
+	"cordoned":        "cordoned: nothing new starts there",
+	"draining":        "draining: nothing new starts there, and what runs there ends",
+	"lost":            "out of reach",
 	"architecture":    "of another architecture",
 	"volume_missing":  "without a folder's volume",
 	"slot_missing":    "without %s",
 	"cpu":             "too few cores free",
 	"mem":             "too little memory free",
+	"group":           "kept off by its session group",
 	"counters":        "%s only on hardware that others use",
 	"topology":        "enough %s free, but too far from each other",
 	"slot_total":      "too little %s free",

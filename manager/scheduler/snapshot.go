@@ -96,8 +96,9 @@ func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot, ids ...
 	for _, a := range all {
 		pa := plan.Agent{
 			ID: a.ID, Name: a.Name, Group: a.ResourceGroupID, Architecture: a.Architecture, Volumes: a.Volumes,
-			Schedulable: a.Schedulable && a.Status == agent.StatusAlive, Closed: closed(a), Counters: a.Counters, Links: a.Links,
+			Schedulable: a.Schedulable && a.Status == agent.StatusAlive, Counters: a.Counters, Links: a.Links,
 		}
+		pa.Closed, pa.Because = closed(a)
 		if s.images != nil {
 			pa.Images = s.images(a.Name)
 		}
@@ -113,20 +114,16 @@ func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot, ids ...
 }
 
 // closed says why nothing new lands on an agent.
-func closed(a *ent.Agent) string {
-	how := "cordoned"
+func closed(a *ent.Agent) (how plan.Closed, because string) {
 	switch {
 	case a.Status != agent.StatusAlive:
-		return "lost"
+		return plan.ClosedLost, ""
 	case a.Schedulable:
-		return ""
+		return "", ""
 	case a.DrainAction != nil:
-		how = "draining"
+		return plan.ClosedDraining, a.CordonReason
 	}
-	if a.CordonReason != "" {
-		how += ": " + a.CordonReason
-	}
-	return how
+	return plan.ClosedCordoned, a.CordonReason
 }
 
 func (s *Scheduler) readSlotTypes(ctx context.Context, snap *plan.Snapshot) error {

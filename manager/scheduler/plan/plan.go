@@ -85,8 +85,9 @@ type Agent struct {
 	ID           uuid.UUID
 	Name         string
 	Group        uuid.UUID
-	Schedulable  bool   // and alive
-	Closed       string // why it is not, for people
+	Schedulable  bool
+	Closed       Closed // why it is not: ClosedCordoned when empty
+	Because      string // as who closed it said
 	Architecture string
 	Volumes      []string        // mounted there
 	Images       map[string]bool // that it has
@@ -95,6 +96,16 @@ type Agent struct {
 	Links        []report.Link   // between its devices, by their names
 	LastUsed     time.Time       // when it last got a kernel
 }
+
+// Closed is why nothing new lands on an agent: the check that drops it.
+type Closed string
+
+// The reasons for that.
+const (
+	ClosedCordoned Closed = "cordoned"
+	ClosedDraining Closed = "draining"
+	ClosedLost     Closed = "lost" // out of reach, or starting
+)
 
 // Device is one schedulable unit of an agent, cpu and mem included.
 type Device struct {

@@ -227,6 +227,12 @@ func TestGangIsAllOrNone(t *testing.T) {
 func TestReport(t *testing.T) {
 	s := newSite()
 	s.agent("off").Schedulable = false
+	for _, why := range []string{"disks", "disks", "fans"} {
+		a := s.agent("drains for " + why)
+		a.Schedulable, a.Closed, a.Because = false, plan.ClosedDraining, why
+	}
+	gone := s.agent("gone")
+	gone.Schedulable, gone.Closed = false, plan.ClosedLost
 	s.agent("arm").Architecture = "arm64"
 	s.agent("bare").Volumes = nil
 	for _, x := range []struct {
@@ -239,10 +245,11 @@ func TestReport(t *testing.T) {
 	r := s.ask("s", 0, resource.Slots{"cpu": 1000, "cuda.shares": 500})
 	r.Architecture, r.Volumes = "amd64", []string{"home"}
 	want := &report.Pending{
-		Stage: report.StageRoom, Position: 1, DecidedAt: noon, Agents: 7,
-		Summary: "None of 7 agents has room: 1 not schedulable, 1 of another architecture, 1 without a volume it mounts, 1 without cuda.shares, 3 short of cuda.shares.",
+		Stage: report.StageRoom, Position: 1, DecidedAt: noon, Agents: 11,
+		Summary: "None of 11 agents has room: 1 cordoned, 3 draining (disks; fans), 1 lost, 1 of another architecture, 1 without a volume it mounts, 1 without cuda.shares, 3 short of cuda.shares.",
 		Dropped: []report.DroppedAgents{
-			{Check: "not_schedulable", Count: 1}, {Check: "architecture", Count: 1}, {Check: "volume_missing", Count: 1},
+			{Check: "cordoned", Count: 1}, {Check: "draining", Count: 3, Why: []string{"disks", "fans"}}, {Check: "lost", Count: 1},
+			{Check: "architecture", Count: 1}, {Check: "volume_missing", Count: 1},
 			{Check: "slot_missing", Slot: "cuda.shares", Count: 1}, {Check: "slot_total", Slot: "cuda.shares", Count: 3},
 		},
 		Nearest: &report.NearestFit{Agent: "nearest", Slot: "cuda.shares", Requested: "0.5", Free: "0.4"},

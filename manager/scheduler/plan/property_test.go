@@ -112,7 +112,7 @@ func TestReasonsAreComplete(t *testing.T) {
 			if sum != w.Agents {
 				t.Errorf("%d of %d agents dropped: %+v", sum, w.Agents, w.Dropped)
 			}
-			lacking := sum - dropped(w, "not_schedulable") - dropped(w, "architecture") -
+			lacking := sum - dropped(w, "cordoned") - dropped(w, "architecture") -
 				dropped(w, "volume_missing") - dropped(w, "slot_missing") - dropped(w, "reserved")
 			if (w.Nearest != nil) != (lacking > 0) {
 				t.Errorf("nearest fit %+v with %+v", w.Nearest, w.Dropped)

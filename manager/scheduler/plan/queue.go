@@ -260,18 +260,15 @@ func (q *queue) profileOf(g *group, r *Request) *profile {
 	}
 	p := &profile{group: g, number: len(q.profiles), hosts: map[uint64]bool{}}
 	q.profiles[key] = p
-	var other, off, arch, volume, group int
-	var closed []string
+	var other, arch, volume, group int
+	closed := map[Closed]*report.DroppedAgents{}
 	for _, i := range g.agents {
 		a := q.c.agents[i].src
 		switch {
 		case r.barred(a.ID):
 			other++
 		case !a.Schedulable:
-			off++
-			if a.Closed != "" && !slices.Contains(closed, a.Closed) && len(closed) < maxClosed {
-				closed = append(closed, a.Closed)
-			}
+			a.close(closed)
 		case r.Architecture != "" && a.Architecture != r.Architecture:
 			arch++
 		case !containsAll(a.Volumes, volumes):
@@ -285,19 +282,37 @@ func (q *queue) profileOf(g *group, r *Request) *profile {
 		}
 	}
 	p.drop(checkAsked, other)
-	p.drop(checkSchedulable, off, closed...)
+	for _, why := range []Closed{ClosedCordoned, ClosedDraining, ClosedLost} {
+		if d := closed[why]; d != nil {
+			p.dropped = append(p.dropped, *d)
+		}
+	}
 	p.drop(checkArchitecture, arch)
 	p.drop(checkVolume, volume)
 	p.drop(checkTogether, group)
 	return p
 }
 
-// maxClosed bounds the reasons that are told why agents are closed.
-const maxClosed = 3
-
-func (p *profile) drop(check string, n int, why ...string) {
+func (p *profile) drop(check string, n int) {
 	if n > 0 {
-		p.dropped = append(p.dropped, report.DroppedAgents{Check: check, Count: n, Why: why})
+		p.dropped = append(p.dropped, report.DroppedAgents{Check: check, Count: n})
+	}
+}
+
+// maxBecause bounds what is told of why agents are closed.
+const maxBecause = 3
+
+// close counts an agent among those that are closed.
+func (a *Agent) close(all map[Closed]*report.DroppedAgents) {
+	how := cmp.Or(a.Closed, ClosedCordoned)
+	d := all[how]
+	if d == nil {
+		d = &report.DroppedAgents{Check: string(how)}
+		all[how] = d
+	}
+	d.Count++
+	if a.Because != "" && !slices.Contains(d.Why, a.Because) && len(d.Why) < maxBecause {
+		d.Why = append(d.Why, a.Because)
 	}
 }
 

@@ -14,7 +14,9 @@ import (
 // The checks, in the order in which an agent goes through them.
 const (
 	checkAsked        = "not_asked_for"
-	checkSchedulable  = "not_schedulable"
+	checkCordoned     = string(ClosedCordoned)
+	checkDraining     = string(ClosedDraining)
+	checkLost         = string(ClosedLost)
 	checkArchitecture = "architecture"
 	checkVolume       = "volume_missing"
 	checkTogether     = "group" // where its session group lets it not be
@@ -29,7 +31,7 @@ const (
 )
 
 var checkOrder = []string{
-	checkAsked, checkSchedulable, checkArchitecture, checkVolume, checkTogether, checkMissing,
+	checkAsked, checkCordoned, checkDraining, checkLost, checkArchitecture, checkVolume, checkTogether, checkMissing,
 	checkCPU, checkMem, checkCounters, checkTopology, checkTotal, checkContiguity, checkReserved,
 }
 
@@ -217,11 +219,11 @@ func saying(d report.DroppedAgents) string {
 	switch d.Check {
 	case checkAsked:
 		return "not asked for"
-	case checkSchedulable:
+	case checkCordoned, checkDraining, checkLost:
 		if len(d.Why) > 0 {
-			return "not schedulable (" + strings.Join(d.Why, "; ") + ")"
+			return d.Check + " (" + strings.Join(d.Why, "; ") + ")"
 		}
-		return "not schedulable"
+		return d.Check
 	case checkArchitecture:
 		return "of another architecture"
 	case checkVolume:

@@ -1,6 +1,6 @@
 import { t } from "../../../i18n";
 import { amount, slotName } from "../../format";
-import { checkWords, funnel } from "./funnel";
+import { checkPhrase, funnel } from "./funnel";
 import type { Report } from "./report";
 
 /** Which agents dropped out and what the nearest one lacks; which limits are reached. */
@@ -22,7 +22,7 @@ export function Funnel({ report }: { report: Pick<Report, "agents" | "dropped" |
           {steps.map((s) => (
             <li key={`${s.check} ${s.slot}`}>
               <span>
-                <b>−{s.count}</b> {t(checkWords(s.check, s.slot))}
+                <b>−{s.count}</b> {t(...checkPhrase(s.check, s.slot))}
               </span>
               <span className="track" aria-hidden="true">
                 <span className="left" style={{ width: part(s.left) }} />

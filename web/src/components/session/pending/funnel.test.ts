@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { checkWords, funnel } from "./funnel";
+import { checkPhrase, funnel } from "./funnel";
 
 describe("funnel", () => {
   it("narrows step by step", () => {
     const stages = funnel(8, [
-      { check: "not_schedulable", slot: "", count: 1 },
+      { check: "cordoned", slot: "", count: 1 },
       { check: "mem", slot: "mem", count: 0 },
       { check: "slot_contiguity", slot: "cuda.shares", count: 7 },
     ]);
     expect(stages.map((s) => [s.check, s.before, s.left])).toEqual([
-      ["not_schedulable", 8, 7],
+      ["cordoned", 8, 7],
       ["slot_contiguity", 7, 0],
     ]);
   });
@@ -21,11 +21,11 @@ describe("funnel", () => {
   it("is empty without agents or checks", () => expect(funnel(0, [])).toEqual([]));
 });
 
-describe("checkWords", () => {
+describe("checkPhrase", () => {
   it("names the slot", () => {
-    expect(checkWords("slot_contiguity", "cuda.shares")).toBe("enough cuda in sum, but not on one device");
+    expect(checkPhrase("slot_contiguity", "cuda.shares")).toEqual(["enough {{what}} in sum, but not on one device", { what: "cuda" }]);
   });
   it("keeps a check it does not know", () => {
-    expect(checkWords("taint_mismatch", "")).toBe("taint mismatch");
+    expect(checkPhrase("taint_mismatch", "")).toEqual(["taint mismatch"]);
   });
 });

@@ -26,34 +26,40 @@ export function funnel(agents: number, dropped: readonly Dropped[]): FunnelStage
 const slotWords = (slot: string) =>
   slot === "cpu" ? "CPU" : slot === "mem" ? "memory" : slot.replace(/\.(shares|device)$/, "");
 
-/** What a check means for people; unknown checks keep their own name. */
-export function checkWords(check: string, slot: string): string {
+/** What a check means, as a phrase to translate; unknown checks keep their own name. */
+export function checkPhrase(check: string, slot: string): [key: string, values?: Record<string, string>] {
   const what = slotWords(slot);
   switch (check) {
     case "not_asked_for":
-      return "not among the agents that were asked for";
-    case "not_schedulable":
-      return "closed to new sessions or not alive";
+      return ["not among the agents that were asked for"];
+    case "cordoned":
+      return ["closed to new sessions"];
+    case "draining":
+      return ["being emptied"];
+    case "lost":
+      return ["out of reach"];
     case "architecture":
-      return "another processor architecture than the image";
+      return ["another processor architecture than the image"];
     case "volume_missing":
-      return "does not reach the volume of a folder";
+      return ["does not reach the volume of a folder"];
     case "group":
-      return "kept off by its session group";
+      return ["kept off by its session group"];
     case "counters":
-      return "in the way of others on the same hardware";
+      return ["in the way of others on the same hardware"];
+    case "topology":
+      return ["enough {{what}} free, but too far from each other", { what }];
     case "reserved":
-      return "held for a session before it";
+      return ["held for a session before it"];
     case "slot_missing":
-      return `no ${what} at all`;
+      return ["no {{what}} at all", { what }];
     case "cpu":
-      return "not enough CPU free";
+      return ["not enough CPU free"];
     case "mem":
-      return "not enough memory free";
+      return ["not enough memory free"];
     case "slot_total":
-      return `not enough ${what} free`;
+      return ["not enough {{what}} free", { what }];
     case "slot_contiguity":
-      return `enough ${what} in sum, but not on one device`;
+      return ["enough {{what}} in sum, but not on one device", { what }];
   }
-  return slot ? `${check.replaceAll("_", " ")} (${what})` : check.replaceAll("_", " ");
+  return [slot ? `${check.replaceAll("_", " ")} (${what})` : check.replaceAll("_", " ")];
 }

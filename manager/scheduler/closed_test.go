@@ -1,0 +1,42 @@
+package scheduler_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/identity/identitytest"
+)
+
+// TestClosedAgents has one agent closed in every way: who waits is told which.
+func TestClosedAgents(t *testing.T) {
+	client, db := identitytest.Store(t)
+	b := newBed(t, client, db)
+	b.agents(t, 4, 4, 0)
+	ctx := b.system(t)
+	all := client.Agent.Query().Order(agent.ByName()).AllX(ctx)
+	client.Agent.UpdateOne(all[0]).SetSchedulable(false).SetCordonReason("new disks").ExecX(ctx)
+	client.Agent.UpdateOne(all[1]).SetSchedulable(false).SetCordonReason("new fans").SetDrainAction(agent.DrainActionTerminate).ExecX(ctx)
+	client.Agent.UpdateOne(all[2]).SetStatus(agent.StatusLost).ExecX(ctx)
+	client.Agent.UpdateOne(all[3]).SetStatus(agent.StatusLost).SetSchedulable(false).SetCordonReason("gone for good").ExecX(ctx)
+	if _, err := b.create(b.As(t, b.A.Member), resource.Slots{resource.CPU: 1000, resource.Mem: 1 << 30}); err != nil {
+		t.Fatal(err)
+	}
+	decisions, err := b.scheduler.Begin(ctx, b.epoch).Decide(ctx)
+	if err != nil || len(decisions) != 1 || decisions[0].Placed() {
+		t.Fatalf("%+v, %v", decisions, err)
+	}
+	want := []report.DroppedAgents{
+		{Check: "cordoned", Count: 1, Why: []string{"new disks"}}, {Check: "draining", Count: 1, Why: []string{"new fans"}}, {Check: "lost", Count: 2},
+	}
+	w := decisions[0].Waiting
+	if diff := cmp.Diff(want, w.Dropped); diff != "" {
+		t.Error(diff)
+	}
+	if want := "None of 4 agents has room: 1 cordoned (new disks), 1 draining (new fans), 2 lost."; w.Summary != want {
+		t.Errorf("%q, want %q", w.Summary, want)
+	}
+}
