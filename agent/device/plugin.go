@@ -47,6 +47,7 @@ type plugin struct {
 	mu        sync.Mutex
 	key       string
 	version   string
+	families  []string
 	absent    bool   // its vendor has nothing on this machine
 	complaint string // why the last snapshot was refused
 	node      []*acceleratorpb.Metric
@@ -100,8 +101,13 @@ func (p *plugin) launch(ctx context.Context) (*accelerator.Client, error) {
 // admit takes note of who the plugin is, or tells why it is not wanted.
 func (p *plugin) admit(d *acceleratorpb.DescribeResponse) string {
 	for _, other := range p.m.plugins {
-		if other != p && other.Key() == d.Key {
-			return fmt.Sprintf("%s has key %q already", other.name, d.Key)
+		if other == p {
+			continue
+		}
+		for _, name := range append([]string{d.Key}, d.Families...) {
+			if other.owns(name) {
+				return fmt.Sprintf("%s has the name %q already", other.name, name)
+			}
 		}
 	}
 	if !p.cfg.Force && !onBus(d.PciVendors) {
@@ -112,8 +118,15 @@ func (p *plugin) admit(d *acceleratorpb.DescribeResponse) string {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.key, p.version = d.Key, d.PluginVersion
+	p.key, p.version, p.families = d.Key, d.PluginVersion, d.Families
 	return ""
+}
+
+// owns tells whether slots that begin with the name are the plugin's.
+func (p *plugin) owns(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.key == name || slices.Contains(p.families, name)
 }
 
 // Key of the plugin, "" until it has been admitted.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
@@ -61,7 +62,12 @@ func ValidateDescription(d *pb.DescribeResponse) error {
 		is.add("%d slots, want 1 to %d", n, MaxSlots)
 		return is.err()
 	}
-	slots(&is, d.GetKey(), d.GetSlots(), true)
+	for _, f := range d.GetFamilies() {
+		if !keyForm.MatchString(f) {
+			is.add("family %.40q is malformed", f)
+		}
+	}
+	slots(&is, d, d.GetSlots(), true)
 	for _, v := range d.GetPciVendors() {
 		if !vendorForm.MatchString(v) {
 			is.add("pci vendor %.40q is not four hexadecimal digits", v)
@@ -71,7 +77,7 @@ func ValidateDescription(d *pb.DescribeResponse) error {
 }
 
 // slots checks slot types and returns them by name.
-func slots(is *issues, key string, list []*pb.SlotType, patterns bool) map[string]*pb.SlotType {
+func slots(is *issues, d *pb.DescribeResponse, list []*pb.SlotType, patterns bool) map[string]*pb.SlotType {
 	known := make(map[string]*pb.SlotType, len(list))
 	for _, s := range list {
 		name := s.GetName()
@@ -80,8 +86,8 @@ func slots(is *issues, key string, list []*pb.SlotType, patterns bool) map[strin
 			form = strings.Replace(name, ":*", ":x", 1)
 		}
 		switch {
-		case !slotForm.MatchString(form) || !strings.HasPrefix(name, key+"."):
-			is.add("slot %.80q is malformed or does not begin with %q", name, key+".")
+		case !slotForm.MatchString(form) || !owned(d, name):
+			is.add("slot %.80q is malformed or does not begin with %q or a family", name, d.GetKey()+".")
 		case known[name] != nil:
 			is.add("slot %q is there twice", name)
 		case s.GetKind() != kindOf(name) && (kindOf(name) != pb.SlotType_COUNT || !whole(s.GetKind())):
@@ -97,6 +103,12 @@ func slots(is *issues, key string, list []*pb.SlotType, patterns bool) map[strin
 		known[name] = s
 	}
 	return known
+}
+
+// owned tells whether a slot begins with the plugin's key or one of its families.
+func owned(d *pb.DescribeResponse, slot string) bool {
+	first, _, _ := strings.Cut(slot, ".")
+	return first == d.GetKey() || slices.Contains(d.GetFamilies(), first)
 }
 
 // kindOf is the platform's rule: the name tells the scale.
@@ -134,7 +146,7 @@ func Validate(d *pb.DescribeResponse, s *pb.DeviceSnapshot) error {
 		is.add("revision must be above 0")
 	}
 	c := check{issues: &is, counters: map[string]map[string]int64{}, devices: map[string]*pb.Device{}}
-	c.slots = slots(&is, d.GetKey(), s.GetSlots(), false)
+	c.slots = slots(&is, d, s.GetSlots(), false)
 	for name, slot := range c.slots {
 		if !described(d, slot) {
 			is.add("slot %q was not described", name)

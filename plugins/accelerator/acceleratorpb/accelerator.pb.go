@@ -543,7 +543,7 @@ func (x *DescribeRequest) GetIncarnation() string {
 
 type DescribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Names the plugin and begins all of its slots: "cuda" owns "cuda.device".
+	// Names the plugin and begins its slots and metrics: "cuda" owns "cuda.device".
 	// Lower-case letters, digits and dashes, at most 32, a letter first.
 	Key           string       `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	PluginVersion string       `protobuf:"bytes,2,opt,name=plugin_version,json=pluginVersion,proto3" json:"plugin_version,omitempty"`
@@ -557,7 +557,10 @@ type DescribeResponse struct {
 	// PCI vendor ids, four hexadecimal digits each: the agent starts the plugin
 	// where one is on the bus, or where its configuration says so. None = only
 	// by configuration.
-	PciVendors    []string `protobuf:"bytes,7,rep,name=pci_vendors,json=pciVendors,proto3" json:"pci_vendors,omitempty"`
+	PciVendors []string `protobuf:"bytes,7,rep,name=pci_vendors,json=pciVendors,proto3" json:"pci_vendors,omitempty"`
+	// Further names that begin slots, formed like key, for vendors whose products are
+	// different resources: "warboy", "rngd". No two plugins of an agent share one.
+	Families      []string `protobuf:"bytes,8,rep,name=families,proto3" json:"families,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -637,6 +640,13 @@ func (x *DescribeResponse) GetConfigSchema() []byte {
 func (x *DescribeResponse) GetPciVendors() []string {
 	if x != nil {
 		return x.PciVendors
+	}
+	return nil
+}
+
+func (x *DescribeResponse) GetFamilies() []string {
+	if x != nil {
+		return x.Families
 	}
 	return nil
 }
@@ -3318,7 +3328,7 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\x0fDescribeRequest\x12#\n" +
 	"\ragent_version\x18\x01 \x01(\tR\fagentVersion\x12\x1b\n" +
 	"\tnode_name\x18\x02 \x01(\tR\bnodeName\x12 \n" +
-	"\vincarnation\x18\x03 \x01(\tR\vincarnation\"\xa5\x02\n" +
+	"\vincarnation\x18\x03 \x01(\tR\vincarnation\"\xc1\x02\n" +
 	"\x10DescribeResponse\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
 	"\x0eplugin_version\x18\x02 \x01(\tR\rpluginVersion\x12\x16\n" +
@@ -3327,7 +3337,8 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\x05slots\x18\x05 \x03(\v2\x1e.berth.accelerator.v1.SlotTypeR\x05slots\x12#\n" +
 	"\rconfig_schema\x18\x06 \x01(\fR\fconfigSchema\x12\x1f\n" +
 	"\vpci_vendors\x18\a \x03(\tR\n" +
-	"pciVendors\"\xa0\x01\n" +
+	"pciVendors\x12\x1a\n" +
+	"\bfamilies\x18\b \x03(\tR\bfamilies\"\xa0\x01\n" +
 	"\x10ConfigureRequest\x12\x1f\n" +
 	"\vconfig_json\x18\x01 \x01(\fR\n" +
 	"configJson\x121\n" +
