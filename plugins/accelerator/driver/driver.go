@@ -1,0 +1,79 @@
+// Package driver makes a plugin of what differs between vendors: how hardware is
+// found, what a container needs of it and how busy it is. Everything that is the
+// same for all is here: the order of the calls, looking again and again, masks,
+// repeated requests, what happens when hardware or a vendor's program misbehaves.
+//
+// A plugin's main is
+//
+//	func main() { driver.Serve(vendor{}) }
+//
+// Host reads the machine below the roots that the agent names, so that the same
+// code runs on a tree made for a test.
+package driver
+
+import (
+	"context"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// Driver is one vendor's.
+type Driver interface {
+	// Describe answers the first call; the answer is the same every time.
+	Describe() *pb.DescribeResponse
+	// Open takes settings: config_json, or nothing for the defaults. It does not
+	// look at hardware. Its error is the operator's: it names the setting.
+	Open(h *Host, config []byte) (Machine, error)
+}
+
+// Machine is one host under one configuration. Scan and Sample may be called at
+// the same time; every call ends with its context.
+type Machine interface {
+	// Scan lists the devices, in a stable order. Without hardware or driver the
+	// list is empty and there is no error. With an error nothing new is known:
+	// what was there stays visible, and is not given away.
+	Scan(ctx context.Context) (*pb.DeviceSnapshot, error)
+	// Edit says what a container needs to use what it was given.
+	Edit(ctx context.Context, r *Request) (*pb.PrepareResponse, error)
+}
+
+// Request is a request to prepare, looked up and understood.
+type Request struct {
+	*pb.PrepareRequest
+	Grants   []accelerator.Grant // in a stable order
+	Snapshot *pb.DeviceSnapshot  // of which the grants are; not to be changed
+}
+
+// What a Machine may do beside. Capabilities say so in Describe.
+
+// Checker looks at driver, device nodes and programs, for Preflight.
+type Checker interface {
+	Check(ctx context.Context) []*pb.Check
+}
+
+// Sampler measures the devices of a snapshot.
+type Sampler interface {
+	Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric
+}
+
+// WorkloadSampler measures what containers use.
+type WorkloadSampler interface {
+	SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics
+}
+
+// Undoer takes back what Edit changed on the host beyond the request's work_dir.
+type Undoer interface {
+	// Undo may be called for what was never prepared, or is undone already.
+	Undo(ctx context.Context, allocation string, state []byte) error
+	// Sweep undoes whatever belongs to none of the live allocations, and says what.
+	Sweep(ctx context.Context, live []*pb.LiveAllocation) ([]string, error)
+}
+
+// Preferrer ranks candidates.
+type Preferrer interface {
+	Prefer(ctx context.Context, s *pb.DeviceSnapshot, r *pb.PreferRequest) []string
+}
+
+// Serve is the main of a plugin.
+func Serve(d Driver) { accelerator.Serve(New(d)) }

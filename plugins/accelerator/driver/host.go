@@ -1,0 +1,158 @@
+package driver
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// Host is the machine as the agent lets a plugin see it.
+type Host struct {
+	sys, dev, proc, root, state string
+	path                        []string
+}
+
+// NewHost fills in the usual places.
+func NewHost(r *pb.Roots) *Host {
+	h := &Host{
+		sys: cmp.Or(r.GetSys(), "/sys"), dev: cmp.Or(r.GetDev(), "/dev"), proc: cmp.Or(r.GetProc(), "/proc"),
+		root: cmp.Or(r.GetDriver(), "/"), state: r.GetState(), path: r.GetPath(),
+	}
+	if len(h.path) == 0 {
+		h.path = filepath.SplitList(os.Getenv("PATH"))
+	}
+	return h
+}
+
+// Sys is a path below /sys, Dev below /dev, Proc below /proc, Root below the root
+// of the driver's programs and libraries, State below the plugin's own directory.
+func (h *Host) Sys(elem ...string) string   { return filepath.Join(append([]string{h.sys}, elem...)...) }
+func (h *Host) Dev(elem ...string) string   { return filepath.Join(append([]string{h.dev}, elem...)...) }
+func (h *Host) Proc(elem ...string) string  { return filepath.Join(append([]string{h.proc}, elem...)...) }
+func (h *Host) Root(elem ...string) string  { return filepath.Join(append([]string{h.root}, elem...)...) }
+func (h *Host) State(elem ...string) string { return filepath.Join(append([]string{h.state}, elem...)...) }
+
+// maxFile bounds what is read of one file: attributes are short, tables are not
+// long.
+const maxFile = 64 << 10
+
+// Read returns the text of a small file without white space around it. It never
+// opens what is no regular file: a pipe or a device in an attribute's place would
+// hold it up.
+func Read(elem ...string) (string, error) {
+	path := filepath.Join(elem...)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return "", fmt.Errorf("%s cannot be read: %w", filepath.Base(path), errors.Unwrap(err))
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is no file", filepath.Base(path))
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%s cannot be read: %w", filepath.Base(path), errors.Unwrap(err))
+	case len(raw) > maxFile:
+		return "", fmt.Errorf("%s is longer than %d bytes", filepath.Base(path), maxFile)
+	case !utf8.Valid(raw) || strings.ContainsRune(string(raw), 0):
+		return "", fmt.Errorf("%s is no text", filepath.Base(path))
+	}
+	return strings.TrimSpace(string(raw)), nil
+}
+
+// Text is Read for what may be missing: "" then, and one clean line of at most
+// 100 characters else.
+func Text(elem ...string) string {
+	s, err := Read(elem...)
+	if err != nil {
+		return ""
+	}
+	return Clean(s, 100)
+}
+
+// Uint reads a number, decimal or with 0x hexadecimal.
+func Uint(elem ...string) (uint64, error) {
+	s, err := Read(elem...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(s, 0, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s is %q and no number", filepath.Base(elem[len(elem)-1]), Clean(s, 40))
+	}
+	return n, nil
+}
+
+// Float reads a number with decimals.
+func Float(elem ...string) (float64, error) {
+	s, err := Read(elem...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseFloat(s, 64)
+	if err != nil || n != n || n > 1e18 || n < -1e18 {
+		return 0, fmt.Errorf("%s is %q and no number", filepath.Base(elem[len(elem)-1]), Clean(s, 40))
+	}
+	return n, nil
+}
+
+// Names lists what is in a directory, sorted, at most 4096; nothing when there is
+// no such directory.
+func Names(elem ...string) []string {
+	f, err := os.Open(filepath.Join(elem...))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(4096)
+	natural(names)
+	return names
+}
+
+// Exists tells whether there is anything at a path.
+func Exists(elem ...string) bool {
+	_, err := os.Stat(filepath.Join(elem...))
+	return err == nil
+}
+
+// Node is the edit that gives a container a device file of the host, under the
+// same name below /dev. Its numbers spare the agent another look, and survive a
+// file that is made anew meanwhile.
+func (h *Host) Node(name string) (*pb.DeviceNode, error) {
+	n := &pb.DeviceNode{Path: filepath.Join("/dev", name), HostPath: h.Dev(name), Permissions: "rw"}
+	var st syscall.Stat_t
+	if err := syscall.Stat(n.HostPath, &st); err != nil {
+		return nil, fmt.Errorf("/dev/%s: %w", name, err)
+	}
+	switch st.Mode & syscall.S_IFMT {
+	case syscall.S_IFCHR:
+		n.Type = pb.DeviceNode_CHAR
+	case syscall.S_IFBLK:
+		n.Type = pb.DeviceNode_BLOCK
+	default:
+		return nil, fmt.Errorf("/dev/%s is no device", name)
+	}
+	// The kernel's split of a device number.
+	n.Major = uint32(st.Rdev>>8&0xfff | st.Rdev>>32&^0xfff)
+	n.Minor = uint32(st.Rdev&0xff | st.Rdev>>12&0xffffff00)
+	return n, nil
+}
+
+// Group is the owning group of a device file, 0 when it is nobody's.
+func (h *Host) Group(name string) uint32 {
+	var st syscall.Stat_t
+	if syscall.Stat(h.Dev(name), &st) != nil {
+		return 0
+	}
+	return st.Gid
+}

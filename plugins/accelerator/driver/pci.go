@@ -1,0 +1,125 @@
+package driver
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// PCI is a function on the bus. Numbers are four lower-case hexadecimal digits
+// without 0x.
+type PCI struct {
+	Address            string // 0000:3b:00.0
+	Vendor, Device     string
+	SubVendor, SubName string // of the subsystem
+	Class              string // six digits
+	Driver             string // name of the kernel's, "" without
+	Group              string // IOMMU group, "" without
+	Root               string // of the bus: pci0000:00
+	NUMA               int32  // -1 when unknown
+	Dir                string // in sysfs, links resolved
+}
+
+var pciForm = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
+
+// PCI lists the functions of the vendors, by address.
+func (h *Host) PCI(vendors ...string) []PCI {
+	var out []PCI
+	for _, address := range Names(h.Sys("bus/pci/devices")) {
+		if v := hexID(h.Sys("bus/pci/devices", address, "vendor")); !slices.Contains(vendors, v) {
+			continue
+		}
+		if d, ok := h.PCIAt(address); ok {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// PCIAt reads the function at an address.
+func (h *Host) PCIAt(address string) (PCI, bool) {
+	link := h.Sys("bus/pci/devices", address)
+	if !pciForm.MatchString(address) || !Exists(link) {
+		return PCI{}, false
+	}
+	dir, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		return PCI{}, false
+	}
+	d := PCI{
+		Address: address, Dir: dir, NUMA: -1,
+		Vendor: hexID(dir, "vendor"), Device: hexID(dir, "device"), Class: hexID(dir, "class"),
+		SubVendor: hexID(dir, "subsystem_vendor"), SubName: hexID(dir, "subsystem_device"),
+		Driver: linked(dir, "driver"), Group: linked(dir, "iommu_group"),
+	}
+	if n, err := strconv.Atoi(Text(dir, "numa_node")); err == nil && n >= 0 && n < 1024 {
+		d.NUMA = int32(n)
+	}
+	for _, elem := range strings.Split(dir, "/") {
+		if strings.HasPrefix(elem, "pci") && strings.Contains(elem, ":") {
+			d.Root = elem
+			break
+		}
+	}
+	return d, true
+}
+
+// Place says of a device where on the bus it is.
+func (d PCI) Place(to *pb.Device) {
+	to.PciAddress, to.PcieRoot = d.Address, d.Root
+	if d.NUMA >= 0 {
+		to.NumaNode = &d.NUMA
+	}
+}
+
+// hexID is the number in a file, "" when there is none.
+func hexID(elem ...string) string {
+	s := strings.ToLower(strings.TrimPrefix(Text(elem...), "0x"))
+	if _, err := strconv.ParseUint(s, 16, 32); err != nil {
+		return ""
+	}
+	return s
+}
+
+func linked(elem ...string) string {
+	to, err := os.Readlink(filepath.Join(elem...))
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(to)
+}
+
+// natural sorts names so that card10 comes after card9.
+func natural(names []string) {
+	slices.SortFunc(names, func(a, b string) int {
+		i := 0
+		for i < len(a) && i < len(b) && a[i] == b[i] {
+			i++
+		}
+		for i > 0 && digit(a[i-1]) { // to the beginning of the number
+			i--
+		}
+		x, y := number(a[i:]), number(b[i:])
+		if x != "" && y != "" && len(x) != len(y) {
+			return cmp.Compare(len(x), len(y))
+		}
+		return cmp.Compare(a[i:], b[i:])
+	})
+}
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+// number is the decimal number a text begins with, without zeros before it.
+func number(s string) string {
+	n := 0
+	for n < len(s) && digit(s[n]) {
+		n++
+	}
+	return strings.TrimLeft(s[:n], "0")
+}

@@ -1,0 +1,280 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+const (
+	// scanEvery keeps changes within the contract's 5 seconds.
+	scanEvery = 2 * time.Second
+	// patience is how long one look at the hardware may take.
+	patience = 4 * time.Second
+)
+
+// Plugin serves the contract for a Driver. Make it with New.
+type Plugin struct {
+	pb.UnimplementedAcceleratorServer
+	driver Driver
+	feed   accelerator.Feed
+	ledger accelerator.Ledger
+	follow sync.Once
+	scans  chan struct{} // one look at a time
+
+	mu  sync.Mutex
+	now *opened
+}
+
+// opened is a machine under one configuration.
+type opened struct {
+	Machine
+	mask []string
+}
+
+// New returns a plugin of a driver.
+func New(d Driver) *Plugin { return &Plugin{driver: d, scans: make(chan struct{}, 1)} }
+
+func (p *Plugin) machine() *opened {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now
+}
+
+// ready returns the machine and what is known of it.
+func (p *Plugin) ready() (*opened, *pb.DeviceSnapshot, error) {
+	s, err := p.feed.Ready()
+	return p.machine(), s, err
+}
+
+// Describe implements the contract.
+func (p *Plugin) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeResponse, error) {
+	return p.driver.Describe(), nil
+}
+
+// Configure implements the contract.
+func (p *Plugin) Configure(ctx context.Context, req *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
+	m, err := p.driver.Open(NewHost(req.GetRoots()), req.GetConfigJson())
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	if req.GetDryRun() {
+		return &pb.ConfigureResponse{}, nil
+	}
+	p.mu.Lock()
+	p.now = &opened{m, req.GetDeviceMask()}
+	p.mu.Unlock()
+	p.scan(ctx)
+	p.follow.Do(func() {
+		go func() { // for the life of the process
+			for range time.Tick(scanEvery) {
+				p.scan(context.Background())
+			}
+		}()
+	})
+	return &pb.ConfigureResponse{}, nil
+}
+
+// scan looks at the machine once. A look that does not end in time counts as
+// failed, and there is no other until it has ended.
+func (p *Plugin) scan(ctx context.Context) {
+	m := p.machine()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	type found struct {
+		s   *pb.DeviceSnapshot
+		err error
+	}
+	looked := make(chan found, 1)
+	go func() {
+		defer cancel()
+		select {
+		case p.scans <- struct{}{}:
+			defer func() { <-p.scans }()
+		case <-ctx.Done():
+			looked <- found{err: fmt.Errorf("an earlier look at the hardware has not ended: %w", ctx.Err())}
+			return
+		}
+		s, err := look(ctx, m)
+		looked <- found{s, err}
+	}()
+	var f found
+	select {
+	case f = <-looked:
+	case <-time.After(patience + 500*time.Millisecond): // a read that knows no context
+		f.err = fmt.Errorf("looking at the hardware takes more than %s", patience)
+	}
+	if m != p.machine() {
+		return // configured anew meanwhile, and looked at since
+	}
+	d := p.driver.Describe()
+	switch {
+	case f.err != nil:
+		p.feed.Set(unsure(p.feed.Snapshot(), f.err))
+	default:
+		p.feed.Set(tidy(d, masked(f.s, m.mask)))
+	}
+}
+
+// look turns a panic, which some unexpected file may cause, into an error.
+func look(ctx context.Context, m Machine) (s *pb.DeviceSnapshot, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			accelerator.Logger().Error("panic while looking at the hardware", "reason", r)
+			err = fmt.Errorf("looking at the hardware failed: %v", r)
+		}
+	}()
+	return m.Scan(ctx)
+}
+
+// Preflight implements the contract.
+func (p *Plugin) Preflight(ctx context.Context, _ *pb.PreflightRequest) (*pb.PreflightResponse, error) {
+	m, s, err := p.ready()
+	if err != nil {
+		return nil, err
+	}
+	out := &pb.PreflightResponse{DriverInfo: s.GetDriverInfo()}
+	if c, ok := m.Machine.(Checker); ok {
+		out.Checks = c.Check(ctx)
+	}
+	good := 0
+	for _, d := range s.GetDevices() {
+		if d.GetAllocatable() {
+			good++
+		}
+	}
+	out.Checks = append(out.Checks, &pb.Check{Name: "devices", Ok: good == len(s.GetDevices()), Detail: fmt.Sprintf("%d of %d can be used", good, len(s.GetDevices()))})
+	return out, nil
+}
+
+// WatchDevices implements the contract.
+func (p *Plugin) WatchDevices(_ *pb.WatchDevicesRequest, out pb.Accelerator_WatchDevicesServer) error {
+	return p.feed.Watch(out.Context(), out.Send)
+}
+
+// WatchHealth implements the contract.
+func (p *Plugin) WatchHealth(_ *pb.WatchHealthRequest, out pb.Accelerator_WatchHealthServer) error {
+	return p.feed.WatchHealth(out.Context(), out.Send)
+}
+
+// Prefer implements the contract.
+func (p *Plugin) Prefer(ctx context.Context, req *pb.PreferRequest) (*pb.PreferResponse, error) {
+	m, s, err := p.ready()
+	if err != nil {
+		return nil, err
+	}
+	r, ok := m.Machine.(Preferrer)
+	if !ok {
+		return p.UnimplementedAcceleratorServer.Prefer(ctx, req)
+	}
+	return &pb.PreferResponse{DeviceIds: slices.DeleteFunc(r.Prefer(ctx, s, req), func(id string) bool {
+		return !slices.Contains(req.GetCandidates(), id)
+	})}, nil
+}
+
+// Prepare implements the contract.
+func (p *Plugin) Prepare(ctx context.Context, req *pb.PrepareRequest) (*pb.PrepareResponse, error) {
+	m, s, err := p.ready()
+	if err != nil {
+		return nil, err
+	}
+	return p.ledger.Prepare(req, func() (*pb.PrepareResponse, error) {
+		grants, err := accelerator.Grants(s, req.GetAllocations())
+		if err != nil {
+			return nil, err
+		}
+		out, err := m.Edit(ctx, &Request{req, grants, s})
+		if err != nil {
+			if u, ok := m.Machine.(Undoer); ok { // half done is not done
+				if undone := u.Undo(ctx, req.GetAllocationId(), nil); undone != nil {
+					accelerator.Logger().Warn("undo what failed", "allocation", req.GetAllocationId(), "error", undone)
+				}
+			}
+			if _, ok := status.FromError(err); !ok {
+				err = status.Error(codes.FailedPrecondition, err.Error())
+			}
+			return nil, err
+		}
+		return out, nil
+	})
+}
+
+// Unprepare implements the contract.
+func (p *Plugin) Unprepare(ctx context.Context, req *pb.UnprepareRequest) (*pb.UnprepareResponse, error) {
+	if req.GetAllocationId() == "" {
+		return nil, status.Error(codes.InvalidArgument, "allocation_id: must be set")
+	}
+	m, _, err := p.ready()
+	if err != nil {
+		return nil, err
+	}
+	if u, ok := m.Machine.(Undoer); ok {
+		if err := u.Undo(ctx, req.GetAllocationId(), req.GetState()); err != nil {
+			return nil, status.Errorf(codes.Unavailable, "allocation_id: %s: %v", req.GetAllocationId(), err)
+		}
+	}
+	p.ledger.Forget(req.GetAllocationId())
+	return &pb.UnprepareResponse{}, nil
+}
+
+// Restore implements the contract.
+func (p *Plugin) Restore(ctx context.Context, req *pb.RestoreRequest) (*pb.RestoreResponse, error) {
+	m, s, err := p.ready()
+	if err != nil {
+		return nil, err
+	}
+	p.ledger.Restore(req.GetLive())
+	out := &pb.RestoreResponse{Problems: accelerator.RestoreProblems(s, req.GetLive())}
+	if u, ok := m.Machine.(Undoer); ok {
+		if out.LeaksRemoved, err = u.Sweep(ctx, req.GetLive()); err != nil {
+			accelerator.Logger().Warn("look for leaks", "error", err)
+		}
+	}
+	return out, nil
+}
+
+// WatchNodeMetrics implements the contract.
+func (p *Plugin) WatchNodeMetrics(req *pb.WatchNodeMetricsRequest, out pb.Accelerator_WatchNodeMetricsServer) error {
+	if _, _, err := p.ready(); err != nil {
+		return err
+	}
+	return accelerator.Every(out.Context(), req.GetIntervalMs(), func() error {
+		m, s, _ := p.ready()
+		sample := &pb.NodeSample{}
+		if sampler, ok := m.Machine.(Sampler); ok {
+			ctx, cancel := context.WithTimeout(out.Context(), patience)
+			sample.Metrics = sampler.Sample(ctx, s)
+			cancel()
+		}
+		sample.UnixMs = time.Now().UnixMilli()
+		return out.Send(sample)
+	})
+}
+
+// WatchWorkloadMetrics implements the contract.
+func (p *Plugin) WatchWorkloadMetrics(stream pb.Accelerator_WatchWorkloadMetricsServer) error {
+	m, _, err := p.ready()
+	if err != nil {
+		return err
+	}
+	if _, ok := m.Machine.(WorkloadSampler); !ok {
+		return p.UnimplementedAcceleratorServer.WatchWorkloadMetrics(stream)
+	}
+	return accelerator.ServeWorkloads(stream, func(set *pb.WorkloadSet) *pb.WorkloadSample {
+		m, s, _ := p.ready()
+		sample := &pb.WorkloadSample{}
+		if sampler, ok := m.Machine.(WorkloadSampler); ok {
+			ctx, cancel := context.WithTimeout(stream.Context(), patience)
+			sample.Workloads = sampler.SampleWorkloads(ctx, s, set)
+			cancel()
+		}
+		return sample
+	})
+}

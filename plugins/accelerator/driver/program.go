@@ -1,0 +1,120 @@
+package driver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// maxOutput bounds what is taken of a program's output.
+const maxOutput = 2 << 20
+
+// ErrNoProgram is the ordinary state of a machine without the vendor's tools.
+var ErrNoProgram = errors.New("not installed")
+
+// Find returns the path of a vendor's program.
+func (h *Host) Find(name string) (string, error) {
+	for _, dir := range h.path {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s: %w", name, ErrNoProgram)
+}
+
+// Run runs a vendor's program and returns what it prints to standard output. Its
+// error says in one line what went wrong: the program is missing (ErrNoProgram),
+// does not end in time, fails, or prints more than 2 MiB. The program and what it
+// started are gone when Run returns.
+func (h *Host) Run(ctx context.Context, name string, args ...string) ([]byte, error) {
+	path, err := h.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	var out, complaint capped
+	out.limit, complaint.limit = maxOutput, 4<<10
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env = []string{"PATH=" + strings.Join(append(append([]string{}, h.path...), "/usr/bin", "/bin"), ":"), "LANG=C", "LC_ALL=C"}
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	end := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel, cmd.WaitDelay = end, time.Second
+	out.full = func() { _ = end() }
+	err = cmd.Run()
+	if cmd.Process != nil {
+		_ = end() // children that it left behind
+	}
+	switch {
+	case out.over:
+		return nil, fmt.Errorf("%s prints more than %d bytes", name, maxOutput)
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%s does not end: %w", name, ctx.Err())
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w: %s", name, err, Clean(complaint.String(), 100))
+	}
+	return out.Bytes(), nil
+}
+
+// RunJSON is Run for a program that prints JSON.
+func (h *Host) RunJSON(ctx context.Context, v any, name string, args ...string) error {
+	raw, err := h.Run(ctx, name, args...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return fmt.Errorf("%s prints no JSON as expected: %s", name, Clean(err.Error(), 100))
+	}
+	return nil
+}
+
+// Loose is a JSON value that some versions of a program print as a string and
+// others as a number.
+type Loose string
+
+// UnmarshalJSON takes strings, numbers, booleans and null.
+func (l *Loose) UnmarshalJSON(raw []byte) error {
+	switch raw[0] {
+	case '"':
+		var s string
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return err
+		}
+		*l = Loose(Clean(s, 200))
+	case '{', '[':
+		return fmt.Errorf("%.20s is neither text nor number", raw)
+	case 'n':
+		*l = ""
+	default:
+		*l = Loose(raw)
+	}
+	return nil
+}
+
+// capped keeps the beginning of what is written to it.
+type capped struct {
+	bytes.Buffer
+	limit int
+	over  bool
+	full  func()
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	if room := c.limit - c.Len(); len(p) > room {
+		c.Buffer.Write(p[:max(room, 0)])
+		if !c.over && c.full != nil {
+			c.full()
+		}
+		c.over = true
+		return len(p), nil
+	}
+	return c.Buffer.Write(p)
+}

@@ -1,0 +1,119 @@
+package driver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// unsure is what was known, of which nothing is given away as long as nobody can
+// look.
+func unsure(known *pb.DeviceSnapshot, err error) *pb.DeviceSnapshot {
+	s := &pb.DeviceSnapshot{}
+	if known != nil {
+		s = proto.Clone(known).(*pb.DeviceSnapshot)
+	}
+	why := Clean(err.Error(), 200)
+	for _, d := range s.GetDevices() {
+		d.Health, d.HealthMessage = pb.Health_HEALTH_UNKNOWN, why
+		Reject(d, "%s", why)
+	}
+	s.DriverInfo = map[string]string{"error": why}
+	return s
+}
+
+// Reject keeps a device visible that cannot be given away, and says why.
+func Reject(d *pb.Device, format string, args ...any) {
+	d.Allocatable = false
+	if why := Clean(fmt.Sprintf(format, args...), 200); !slices.Contains(d.RejectReasons, why) {
+		d.RejectReasons = append(d.RejectReasons, why)
+	}
+}
+
+// Clean makes a text that was read somewhere fit to be shown: valid, printable,
+// on one line and not long.
+func Clean(s string, limit int) string {
+	s = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+	s = strings.Join(strings.Fields(s), " ")
+	for i := range s {
+		if i > limit {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// masked leaves out devices, what was cut from them and their links.
+func masked(s *pb.DeviceSnapshot, mask []string) *pb.DeviceSnapshot {
+	if len(mask) == 0 {
+		return s
+	}
+	gone := func(id string) bool { return slices.Contains(mask, id) }
+	s.Devices = slices.DeleteFunc(s.Devices, func(d *pb.Device) bool { return gone(d.GetId()) || gone(d.GetParentId()) })
+	return s
+}
+
+// tidy makes a snapshot keep the contract's rules: a device that breaks one is
+// kept visible without what it said, and with the reason; two of the same name
+// cannot be told apart, and both are rejected.
+func tidy(d *pb.DescribeResponse, s *pb.DeviceSnapshot) *pb.DeviceSnapshot {
+	if len(s.Devices) > accelerator.MaxDevices {
+		s.DriverInfo = map[string]string{"error": fmt.Sprintf("%d devices, of which at most %d are shown", len(s.Devices), accelerator.MaxDevices)}
+		s.Devices = s.Devices[:accelerator.MaxDevices]
+	}
+	names := map[string]int{}
+	for _, dev := range s.Devices {
+		names[dev.GetId()]++
+	}
+	seen := map[string]int{}
+	for i, dev := range s.Devices {
+		if id := dev.GetId(); names[id] > 1 {
+			seen[id]++
+			Reject(dev, "%d devices say that they are %s", names[id], id)
+			if seen[id] > 1 {
+				dev.Id = fmt.Sprintf("%s:%d", id, seen[id])
+			}
+		}
+		alone := &pb.DeviceSnapshot{Revision: 1, Slots: s.Slots, Counters: s.Counters, Devices: []*pb.Device{withoutParent(dev)}}
+		if err := accelerator.Validate(d, alone); err != nil {
+			broken := &pb.Device{Id: fmt.Sprintf("broken-%d", i), Model: "unreadable device", Health: pb.Health_HEALTH_UNKNOWN}
+			if pci := dev.GetPciAddress(); len(pci) == len("0000:00:00.0") && pci == Clean(pci, 12) {
+				broken.Id, broken.PciAddress = pci, pci
+			}
+			Reject(broken, "%v", err)
+			s.Devices[i] = broken
+		}
+	}
+	here := map[string]bool{}
+	for _, dev := range s.Devices {
+		here[dev.GetId()] = true
+	}
+	for _, dev := range s.Devices {
+		if dev.GetParentId() != "" && !here[dev.GetParentId()] {
+			Reject(dev, "the device it is cut from is not there")
+			dev.ParentId = ""
+		}
+	}
+	s.Links = slices.DeleteFunc(s.Links, func(l *pb.Link) bool { return !here[l.GetA()] || !here[l.GetB()] || l.GetA() == l.GetB() })
+	return s
+}
+
+func withoutParent(d *pb.Device) *pb.Device {
+	if d.GetParentId() == "" {
+		return d
+	}
+	d = proto.Clone(d).(*pb.Device)
+	d.ParentId = ""
+	return d
+}
