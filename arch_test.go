@@ -27,6 +27,7 @@ var rules = []rule{
 	{"internal/id", nil, "ids are a leaf"},
 	{"internal/lifecycle", nil, "the state machine is a leaf"},
 	{"internal/report", []string{"internal/resource"}, "reports know amounts alone"},
+	{"internal/fixture", []string{"internal/fixture", "plugins/accelerator/acceleratorpb"}, "a machine that is made up knows the roots of a plugin alone"},
 	{"internal/", []string{"internal/"}, "what every component may use knows no component"},
 	{"plugins/accelerator/acceleratorpb", nil, "a contract knows nobody"},
 	{"plugins/volume/volumepb", nil, "a contract knows nobody"},
