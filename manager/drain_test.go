@@ -102,7 +102,7 @@ func TestDrainReschedules(t *testing.T) {
 	waits := c.create(t, input(nil, "exit", "0"))
 	managertest.Eventually(t, "it says why it waits", func() bool {
 		p := c.session(t, waits).Pending
-		return p != nil && strings.Contains(p.Summary, "draining: disk replacement") && strings.Contains(p.Summary, "cordoned: new cables")
+		return p != nil && strings.Contains(p.Summary, "draining (disk replacement)") && strings.Contains(p.Summary, "cordoned (new cables)")
 	})
 	c.Client.Agent.Update().Where(entagent.Name(to.name)).SetSchedulable(true).SetCordonReason("").ExecX(c.System(t))
 	c.over(t, waits)
