@@ -35,11 +35,17 @@ func NewHost(r *pb.Roots) *Host {
 
 // Sys is a path below /sys, Dev below /dev, Proc below /proc, Root below the root
 // of the driver's programs and libraries, State below the plugin's own directory.
-func (h *Host) Sys(elem ...string) string   { return filepath.Join(append([]string{h.sys}, elem...)...) }
-func (h *Host) Dev(elem ...string) string   { return filepath.Join(append([]string{h.dev}, elem...)...) }
-func (h *Host) Proc(elem ...string) string  { return filepath.Join(append([]string{h.proc}, elem...)...) }
-func (h *Host) Root(elem ...string) string  { return filepath.Join(append([]string{h.root}, elem...)...) }
-func (h *Host) State(elem ...string) string { return filepath.Join(append([]string{h.state}, elem...)...) }
+func (h *Host) Sys(elem ...string) string { return filepath.Join(append([]string{h.sys}, elem...)...) }
+func (h *Host) Dev(elem ...string) string { return filepath.Join(append([]string{h.dev}, elem...)...) }
+func (h *Host) Proc(elem ...string) string {
+	return filepath.Join(append([]string{h.proc}, elem...)...)
+}
+func (h *Host) Root(elem ...string) string {
+	return filepath.Join(append([]string{h.root}, elem...)...)
+}
+func (h *Host) State(elem ...string) string {
+	return filepath.Join(append([]string{h.state}, elem...)...)
+}
 
 // maxFile bounds what is read of one file: attributes are short, tables are not
 // long.

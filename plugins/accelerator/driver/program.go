@@ -59,9 +59,9 @@ func (h *Host) Run(ctx context.Context, name string, args ...string) ([]byte, er
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s does not end: %w", name, ctx.Err())
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w: %s", name, err, Clean(complaint.String(), 100))
+		return nil, fmt.Errorf("%s: %w: %s", name, err, Clean(complaint.text.String(), 100))
 	}
-	return out.Bytes(), nil
+	return out.text.Bytes(), nil
 }
 
 // RunJSON is Run for a program that prints JSON.
@@ -99,22 +99,23 @@ func (l *Loose) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// capped keeps the beginning of what is written to it.
+// capped keeps the beginning of what is written to it. It is no bytes.Buffer, whose
+// ReadFrom would take everything.
 type capped struct {
-	bytes.Buffer
+	text  bytes.Buffer
 	limit int
 	over  bool
 	full  func()
 }
 
 func (c *capped) Write(p []byte) (int, error) {
-	if room := c.limit - c.Len(); len(p) > room {
-		c.Buffer.Write(p[:max(room, 0)])
+	if room := c.limit - c.text.Len(); len(p) > room {
+		c.text.Write(p[:room])
 		if !c.over && c.full != nil {
 			c.full()
 		}
 		c.over = true
 		return len(p), nil
 	}
-	return c.Buffer.Write(p)
+	return c.text.Write(p)
 }

@@ -1,0 +1,130 @@
+package driver_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// tree writes files below a new directory.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestReadRefusesWhatIsNoAttribute(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"good": " 42 \n", "hex": "0x2a\n", "bad": "forty-two", "binary": "\xff\xfe", "zero": "4\x002", "long": strings.Repeat("x", 70_000),
+	})
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"good", "hex"} {
+		if n, err := driver.Uint(dir, name); n != 42 || err != nil {
+			t.Errorf("%s is %d, %v", name, n, err)
+		}
+	}
+	for name, want := range map[string]string{
+		"bad": "forty-two", "binary": "no text", "zero": "no text", "long": "longer", "pipe": "no file", "missing": "no such file", "": "no file",
+	} {
+		if _, err := driver.Uint(dir, name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", name, err, want)
+		}
+	}
+}
+
+func TestPCIFindsPlaces(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"devices/pci0000:00/0000:00:01.0/0000:01:00.0/vendor":    "0x1002\n",
+		"devices/pci0000:00/0000:00:01.0/0000:01:00.0/device":    "0x74A1\n",
+		"devices/pci0000:00/0000:00:01.0/0000:01:00.0/numa_node": "1\n",
+		"devices/pci0000:80/0000:81:00.0/vendor":                 "0x1002\n",
+		"devices/pci0000:80/0000:81:00.0/numa_node":              "-1\n",
+		"devices/pci0000:80/0000:82:00.0/vendor":                 "0x10de\n",
+		"bus/pci/devices/junk":                                   "",
+	})
+	for to, from := range map[string]string{
+		"../../../devices/pci0000:00/0000:00:01.0/0000:01:00.0": "0000:01:00.0",
+		"../../../devices/pci0000:80/0000:81:00.0":              "0000:81:00.0", "../../../devices/pci0000:80/0000:82:00.0": "0000:82:00.0",
+	} {
+		if err := os.Symlink(to, filepath.Join(dir, "bus/pci/devices", from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := driver.NewHost(&pb.Roots{Sys: dir}).PCI("1002")
+	var got []string
+	for _, d := range all {
+		got = append(got, fmt.Sprint(d.Address, d.Device, " ", d.Root, " ", d.NUMA))
+	}
+	if want := []string{"0000:01:00.074a1 pci0000:00 1", "0000:81:00.0 pci0000:80 -1"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+}
+
+func TestNamesAreInNaturalOrder(t *testing.T) {
+	dir := tree(t, map[string]string{"npu10": "", "npu9": "", "npu1": "", "npu11": "", "a": "", "npu9pe2": "", "npu9pe10": ""})
+	want := []string{"a", "npu1", "npu9", "npu9pe2", "npu9pe10", "npu10", "npu11"}
+	if got := driver.Names(dir); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestRun has programs that fail, print without end, hang, and leave children.
+func TestRun(t *testing.T) {
+	left := filepath.Join(t.TempDir(), "pid")
+	dir := tree(t, map[string]string{
+		"good": "#!/bin/sh\necho \"$@\"\n", "fails": "#!/bin/sh\necho broken >&2; exit 3\n",
+		"floods": "#!/bin/sh\nyes\n", "hangs": "#!/bin/sh\nsleep 3600 & echo $! >" + left + "\nwait\n",
+	})
+	h := driver.NewHost(&pb.Roots{Path: []string{dir}})
+	if out, err := h.Run(t.Context(), "good", "-j", "x"); string(out) != "-j x\n" || err != nil {
+		t.Errorf("good: %q, %v", out, err)
+	}
+	if _, err := h.Run(t.Context(), "none"); !errors.Is(err, driver.ErrNoProgram) {
+		t.Errorf("none: %v", err)
+	}
+	if _, err := h.Run(t.Context(), "fails"); err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("fails: %v", err)
+	}
+	if _, err := h.Run(t.Context(), "floods"); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("floods: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := h.Run(ctx, "hangs"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("hangs: %v", err)
+	}
+	var pid int
+	raw, _ := os.ReadFile(left)
+	if _, err := fmt.Sscan(string(raw), &pid); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
+		if state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); strings.Contains(string(state), ") Z ") {
+			break // dead; whoever adopted it has yet to collect it
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("a child of the program lives on")
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package driver_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+var slot = &pb.SlotType{Name: "acme.device", Kind: pb.SlotType_COUNT, DisplayName: "ACME", Unit: "card"}
+
+// acme is a driver whose machine does what the test says.
+type acme struct {
+	mu    sync.Mutex
+	scan  func() (*pb.DeviceSnapshot, error)
+	edit  func() error
+	undo  []string
+	swept bool
+}
+
+func (a *acme) Describe() *pb.DescribeResponse {
+	return &pb.DescribeResponse{Key: "acme", Vendor: "ACME", PluginVersion: "1", Slots: []*pb.SlotType{slot}}
+}
+
+func (a *acme) Open(_ *driver.Host, config []byte) (driver.Machine, error) {
+	return a, accelerator.DecodeConfig(config, &struct{}{})
+}
+
+func (a *acme) Scan(context.Context) (*pb.DeviceSnapshot, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.scan()
+}
+
+func (a *acme) Edit(context.Context, *driver.Request) (*pb.PrepareResponse, error) {
+	return &pb.PrepareResponse{Edits: &pb.ContainerEdits{}}, a.edit()
+}
+
+func (a *acme) Undo(_ context.Context, id string, _ []byte) error {
+	a.undo = append(a.undo, id)
+	return nil
+}
+
+func (a *acme) Sweep(context.Context, []*pb.LiveAllocation) ([]string, error) {
+	a.swept = true
+	return []string{"a leak"}, nil
+}
+
+func card(id string) *pb.Device {
+	return &pb.Device{Id: id, Model: "card", Health: pb.Health_HEALTH_HEALTHY, Allocatable: true, Capacity: map[string]string{slot.Name: "1"}}
+}
+
+func cards(ids ...string) func() (*pb.DeviceSnapshot, error) {
+	return func() (*pb.DeviceSnapshot, error) {
+		s := &pb.DeviceSnapshot{Slots: []*pb.SlotType{slot}}
+		for _, id := range ids {
+			s.Devices = append(s.Devices, card(id))
+		}
+		return s, nil
+	}
+}
+
+// watcher takes the first snapshot.
+type watcher struct {
+	pb.Accelerator_WatchDevicesServer
+	ctx  context.Context
+	stop context.CancelFunc
+	got  *pb.DeviceSnapshot
+}
+
+func (w *watcher) Context() context.Context { return w.ctx }
+func (w *watcher) Send(s *pb.DeviceSnapshot) error {
+	w.got = s
+	w.stop()
+	return nil
+}
+
+// shown configures the plugin anew and returns what it shows then.
+func shown(t *testing.T, p *driver.Plugin, req *pb.ConfigureRequest) *pb.DeviceSnapshot {
+	t.Helper()
+	if _, err := p.Configure(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	w := &watcher{}
+	w.ctx, w.stop = context.WithCancel(t.Context())
+	if err := p.WatchDevices(nil, w); err != nil {
+		t.Fatal(err)
+	}
+	if err := accelerator.Validate((&acme{}).Describe(), w.got); err != nil {
+		t.Fatalf("snapshot breaks the rules: %v", err)
+	}
+	return w.got
+}
+
+func states(s *pb.DeviceSnapshot) (list []string) {
+	for _, d := range s.GetDevices() {
+		state := "good"
+		if !d.GetAllocatable() {
+			state = strings.Join(d.GetRejectReasons(), "; ")
+		}
+		list = append(list, d.GetId()+": "+state)
+	}
+	return list
+}
+
+func TestOnlyTheBrokenDeviceIsRejected(t *testing.T) {
+	a := &acme{scan: func() (*pb.DeviceSnapshot, error) {
+		s, _ := cards("a", "b", "b", "c", "bad id\n", "d")()
+		s.Devices[3].Capacity[slot.Name] = "-1"
+		s.Devices[3].PciAddress = "0000:01:00.0"
+		s.Devices[5].ParentId = "nowhere"
+		s.Links = []*pb.Link{{A: "a", B: "gone", Distance: 1}, {A: "a", B: "b", Distance: 1}}
+		return s, nil
+	}}
+	s := shown(t, driver.New(a), &pb.ConfigureRequest{})
+	got := states(s)
+	for i, want := range []string{"a: good", "b: 2 devices say", "b:2: 2 devices say", "0000:01:00.0: ", "broken-4: ", "d: the device it is cut from"} {
+		if i >= len(got) || !strings.HasPrefix(got[i], want) || want != "a: good" && strings.HasSuffix(got[i], ": good") {
+			t.Errorf("device %d is %q, want %q", i, got, want)
+		}
+	}
+	if len(s.Links) != 1 {
+		t.Errorf("links are %v", s.Links)
+	}
+}
+
+func TestWhenNobodyCanLookNothingIsGivenAway(t *testing.T) {
+	a := &acme{scan: cards("a", "b")}
+	p := driver.New(a)
+	if got := states(shown(t, p, &pb.ConfigureRequest{DeviceMask: []string{"b"}})); !slices.Equal(got, []string{"a: good"}) {
+		t.Fatalf("shows %q", got)
+	}
+	set := func(scan func() (*pb.DeviceSnapshot, error)) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.scan = scan
+	}
+	set(func() (*pb.DeviceSnapshot, error) { return nil, errors.New("acme-smi does not end") })
+	if got := states(shown(t, p, &pb.ConfigureRequest{})); !slices.Equal(got, []string{"a: acme-smi does not end"}) {
+		t.Errorf("shows %q", got)
+	}
+	set(func() (*pb.DeviceSnapshot, error) { panic("index out of range") })
+	if got := states(shown(t, p, &pb.ConfigureRequest{})); len(got) != 1 || !strings.Contains(got[0], "index out of range") {
+		t.Errorf("shows %q", got)
+	}
+	set(cards("a", "b"))
+	if got := states(shown(t, p, &pb.ConfigureRequest{})); !slices.Equal(got, []string{"a: good", "b: good"}) {
+		t.Errorf("shows %q", got)
+	}
+}
+
+func TestPrepareAndBack(t *testing.T) {
+	a := &acme{scan: cards("a"), edit: func() error { return errors.New("node is gone") }}
+	p := driver.New(a)
+	ask := &pb.PrepareRequest{AllocationId: "x", Allocations: []*pb.Allocation{{Slot: slot.Name, DeviceId: "a", Amount: "1"}}}
+	if _, err := p.Prepare(t.Context(), ask); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("before Configure: %v", err)
+	}
+	shown(t, p, &pb.ConfigureRequest{})
+	if _, err := p.Prepare(t.Context(), ask); status.Code(err) != codes.FailedPrecondition || !slices.Equal(a.undo, []string{"x"}) {
+		t.Errorf("failing: %v, undone %q", err, a.undo)
+	}
+	a.edit = func() error { return nil }
+	if _, err := p.Prepare(t.Context(), ask); err != nil {
+		t.Error(err)
+	}
+	r, err := p.Restore(t.Context(), &pb.RestoreRequest{Live: []*pb.LiveAllocation{{AllocationId: "y", Allocations: []*pb.Allocation{{Slot: slot.Name, DeviceId: "z", Amount: "1"}}}}})
+	if err != nil || len(r.Problems) != 1 || !slices.Equal(r.LeaksRemoved, []string{"a leak"}) {
+		t.Errorf("restore: %v, %v", r, err)
+	}
+	if _, err := p.Unprepare(t.Context(), &pb.UnprepareRequest{AllocationId: "never"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := p.Configure(t.Context(), &pb.ConfigureRequest{ConfigJson: []byte(`{"x":1}`)}); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("bad settings: %v", err)
+	}
+}
