@@ -46,6 +46,7 @@ func newBox(m *machine, r *agentpb.CreateKernelRequest) *box {
 	w := m.w
 	b := &box{m: m, req: proto.Clone(r).(*agentpb.CreateKernelRequest), state: &agentpb.KernelState{
 		KernelId: r.KernelId, SessionId: r.SessionId, LaunchEpoch: r.LaunchEpoch, Phase: agentpb.KernelState_CREATING,
+		Allocations: r.Allocations,
 	}}
 	b.takes = w.between(50*time.Millisecond, 2*time.Second)
 	b.cleanup = w.between(5*time.Millisecond, 500*time.Millisecond)

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -36,22 +35,9 @@ const heard = 20 * time.Second
 func (w *world) exhausted(m *machine, r *agentpb.CreateKernelRequest, device string) {
 	calm := min(time.Since(m.troubled), time.Since(w.election.changed))
 	w.logf("%s has no room on %s for %s, after %s of calm", m.name, device, r.KernelId, calm)
-	if calm > heard && !m.dying(device) {
+	if calm > heard {
 		w.fail("I1", "%s has no room on %s for kernel %s: it was given away before it was free", m.name, device, r.KernelId)
 	}
-}
-
-// dying tells whether on a device only launches are in the way that are being
-// killed. A session that has to be tried again gives its devices away while its
-// containers are killed; a launch that finds them in use is tried again itself.
-func (m *machine) dying(device string) bool {
-	for _, b := range m.kernels {
-		uses := slices.ContainsFunc(b.req.Allocations, func(a *agentpb.Allocation) bool { return a.DeviceId == device })
-		if uses && b.deadline != nil && !b.deadline.After(time.Now()) && b.state.Phase != agentpb.KernelState_EXITED {
-			return true
-		}
-	}
-	return false
 }
 
 // twice is I2: no kernel has two containers for long among machines that are

@@ -18,17 +18,17 @@
 // 100. One that fails is best played again a few times.
 //
 // The invariants. I1 no device holds more than it has, in the database at every
-// commit and on the machines; what is given away there is free, but for what is
-// being killed. I2 a kernel does not stay on two machines that are within reach.
-// I3 everything settles after the last fault, what waits and fits starts, and
-// ends when asked to. I4 what is over, or waits, holds nothing, in the database
-// and on the machines. I5 nobody has more than policies allow. I6 what was
-// promised is there, what was refused is not, and a key makes one session. I8 a
-// session goes along the state machine with a growing version, its history says
-// so, and it is placed when its time has come and what it needs has succeeded.
-// I9 who was replaced as leader changes no session, kernel or allocation. I10
-// every goroutine ends with its manager. I12 a gang has all its places or none.
-// I7 (bytes of folders) and I11 (the audit log) have no part here.
+// commit and on the machines; what is given away there is free. I2 a kernel does
+// not stay on two machines that are within reach. I3 everything settles after
+// the last fault, what waits and fits starts, and ends when asked to. I4 what is
+// over, or waits, holds nothing, in the database and on the machines. I5 nobody
+// has more than policies allow. I6 what was promised is there, what was refused
+// is not, and a key makes one session. I8 a session goes along the state machine
+// with a growing version, its history says so, and it is placed when its time
+// has come and what it needs has succeeded. I9 who was replaced as leader
+// changes no session, kernel or allocation. I10 every goroutine ends with its
+// manager. I12 a gang has all its places or none. I7 (bytes of folders) and I11
+// (the audit log) have no part here.
 //
 // What it found when the product was broken on purpose, by the first seed of 1,
 // 2, 3… that failed:

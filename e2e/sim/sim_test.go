@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,7 @@ import (
 
 var (
 	first  = flag.Uint64("sim.seed", 1, "the first seed")
-	count  = flag.Int("sim.seeds", 0, "how many seeds; 0 is 300, or 40 with -short")
+	count  = flag.Int("sim.seeds", 0, "how many seeds; 0 is 1000, or 40 with -short")
 	loud   = flag.Bool("sim.trace", false, "print every step")
 	stride = flag.Int("sim.stride", 0, "every how manieth seed is this process's; 0 is to start processes")
 )
@@ -29,7 +30,7 @@ var (
 func TestSeeds(t *testing.T) {
 	n := *count
 	if n == 0 {
-		n = 300
+		n = 1000
 		if testing.Short() {
 			n = 40
 		}
@@ -63,7 +64,12 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// elsewhere plays seeds in another process of this program.
+// hung is for how long of real time a process may be with one seed, which takes
+// about half a second: something waits there for what never comes.
+const hung = 2 * time.Minute
+
+// elsewhere plays seeds in another process of this program. One that hangs is
+// ended, and says what all of its goroutines wait for.
 func elsewhere(t *testing.T, seed uint64, n, stride int, got func(result)) error {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSeeds$", "-test.v", fmt.Sprint("-sim.seed=", seed), fmt.Sprint("-sim.seeds=", n),
 		fmt.Sprint("-sim.stride=", stride), fmt.Sprint("-sim.trace=", *loud))
@@ -76,9 +82,12 @@ func elsewhere(t *testing.T, seed uint64, n, stride int, got func(result)) error
 	if err := cmd.Start(); err != nil {
 		return err
 	}
+	guard := time.AfterFunc(hung, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
+	defer guard.Stop()
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
 	var said []string
+	played := 0
 	for lines.Scan() {
 		line, is := strings.CutPrefix(lines.Text(), mark)
 		var r result
@@ -86,9 +95,15 @@ func elsewhere(t *testing.T, seed uint64, n, stride int, got func(result)) error
 			said = append(said, lines.Text())
 			continue
 		}
+		guard.Reset(hung)
+		played++
 		got(r)
 	}
-	if err := cmd.Wait(); err != nil {
+	err = cmd.Wait()
+	if !guard.Stop() {
+		return fmt.Errorf("seed %d was not over after %s: %w", seed+uint64(played*stride), hung, err)
+	}
+	if err != nil {
 		return fmt.Errorf("%w\n%s", err, strings.Join(said, "\n"))
 	}
 	return nil
