@@ -21,22 +21,25 @@ import (
 // allowed to ask for is refused by name.
 func (m *Manager) Apply(spec *ocispecs.Spec, prepared Prepared) error {
 	for _, key := range slices.Sorted(maps.Keys(prepared.Edits)) {
-		allow := Allow{}
-		if p := m.plugin(key); p != nil {
-			allow = p.cfg.Allow
+		p := m.plugin(key)
+		if p == nil {
+			return fmt.Errorf("plugin %s is not configured on this node: %w", key, errdefs.ErrFailedPrecondition)
 		}
-		if err := apply(spec, prepared.Edits[key], allow); err != nil {
+		if err := apply(spec, prepared.Edits[key], p.cfg.Allow, p.origins(prepared.ID)); err != nil {
 			return fmt.Errorf("plugin %s: %w", key, err)
 		}
 	}
 	return nil
 }
 
-func apply(spec *ocispecs.Spec, e *acceleratorpb.ContainerEdits, allow Allow) error {
+func apply(spec *ocispecs.Spec, e *acceleratorpb.ContainerEdits, allow Allow, from origins) error {
 	if e == nil {
 		return nil
 	}
 	if err := permitted(e, allow); err != nil {
+		return err
+	}
+	if err := from.permit(e); err != nil {
 		return err
 	}
 	vocabulary, err := translate(e)

@@ -253,6 +253,7 @@ func TestPluginThatIsNotThere(t *testing.T) {
 }
 
 func TestApply(t *testing.T) {
+	usual := origins{nodes: []string{"/dev"}, readOnly: systemDirs}
 	for _, tt := range []struct {
 		name  string
 		edits *acceleratorpb.ContainerEdits
@@ -262,7 +263,10 @@ func TestApply(t *testing.T) {
 		{"device", &acceleratorpb.ContainerEdits{DeviceNodes: []*acceleratorpb.DeviceNode{{Path: "/dev/x", HostPath: "/dev/null"}}}, Allow{}, nil},
 		{"missing device", &acceleratorpb.ContainerEdits{DeviceNodes: []*acceleratorpb.DeviceNode{{Path: "/dev/none"}}}, Allow{}, errdefs.IsFailedPrecondition},
 		{"missing optional device", &acceleratorpb.ContainerEdits{DeviceNodes: []*acceleratorpb.DeviceNode{{Path: "/dev/none", Optional: true}}}, Allow{}, nil},
-		{"missing mount", &acceleratorpb.ContainerEdits{Mounts: []*acceleratorpb.Mount{{Source: "/none", Target: "/x"}}}, Allow{}, errdefs.IsFailedPrecondition},
+		{"missing mount", &acceleratorpb.ContainerEdits{Mounts: []*acceleratorpb.Mount{{Source: "/usr/none", Target: "/x"}}}, Allow{}, errdefs.IsFailedPrecondition},
+		{"missing optional mount from elsewhere", &acceleratorpb.ContainerEdits{Mounts: []*acceleratorpb.Mount{{Source: "/run/none", Target: "/x", Optional: true}}}, Allow{}, nil},
+		{"mount from elsewhere", &acceleratorpb.ContainerEdits{Mounts: []*acceleratorpb.Mount{{Source: "/etc", Target: "/x"}}}, Allow{}, errdefs.IsPermissionDenied},
+		{"device from elsewhere", &acceleratorpb.ContainerEdits{DeviceNodes: []*acceleratorpb.DeviceNode{{Path: "/dev/x", HostPath: "/etc/passwd"}}}, Allow{}, errdefs.IsPermissionDenied},
 		{"host ipc", &acceleratorpb.ContainerEdits{HostIpc: true}, Allow{}, errdefs.IsPermissionDenied},
 		{"host ipc allowed", &acceleratorpb.ContainerEdits{HostIpc: true}, Allow{HostIPC: true}, nil},
 		{"capability", &acceleratorpb.ContainerEdits{Capabilities: []string{"CAP_SYS_ADMIN"}}, Allow{Capabilities: []string{"CAP_IPC_LOCK"}}, errdefs.IsPermissionDenied},
@@ -273,7 +277,7 @@ func TestApply(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			spec := &ocispecs.Spec{Process: &ocispecs.Process{Capabilities: &ocispecs.LinuxCapabilities{}}, Linux: &ocispecs.Linux{}}
-			err := apply(spec, tt.edits, tt.allow)
+			err := apply(spec, tt.edits, tt.allow, usual)
 			if tt.class == nil && err != nil || tt.class != nil && !tt.class(err) {
 				t.Errorf("error %v", err)
 			}
@@ -283,9 +287,9 @@ func TestApply(t *testing.T) {
 	err := apply(spec, &acceleratorpb.ContainerEdits{
 		Env: map[string]string{"SEEN": "0"}, LibraryDirs: []string{"/vendor/lib"},
 		DeviceNodes: []*acceleratorpb.DeviceNode{{Path: "/dev/x", HostPath: "/dev/null", Permissions: "r"}},
-		Mounts:      []*acceleratorpb.Mount{{Source: "/etc", Target: "/x"}},
+		Mounts:      []*acceleratorpb.Mount{{Source: "/usr/lib", Target: "/x"}},
 		Rlimits:     []*acceleratorpb.Rlimit{{Name: "memlock", Soft: 1, Hard: 2}},
-	}, Allow{})
+	}, Allow{}, usual)
 	if err != nil {
 		t.Fatal(err)
 	}

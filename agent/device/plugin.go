@@ -8,34 +8,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/internal/pluginhost"
 	"github.com/berthhq/berth/plugins/accelerator"
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
-
-// PluginConfig is one accelerator plugin of this node.
-type PluginConfig struct {
-	Path       string
-	SHA256     string // of the program, "" = not checked
-	ConfigJSON []byte
-	Force      bool // start it even where its vendor is not on the PCI bus
-	Allow      Allow
-}
-
-// Allow is what a plugin's edits may ask for beyond devices, mounts and
-// environment. Everything here weakens a container, so nothing is the default.
-type Allow struct {
-	HostIPC      bool
-	Capabilities []string
-	Syscalls     []string
-	Sysctls      []string
-	Networks     []string
-}
 
 // plugin is one plugin process and what it said last.
 type plugin struct {
@@ -78,12 +60,15 @@ func (p *plugin) run(ctx context.Context) {
 }
 
 func (p *plugin) launch(ctx context.Context) (*accelerator.Client, error) {
+	if why := p.knownAbsence(); why != "" {
+		return nil, fmt.Errorf("%s: %w", why, pluginhost.ErrDisable)
+	}
 	sockets := filepath.Join(p.m.cfg.Dir, "s")
 	if err := os.MkdirAll(sockets, 0o700); err != nil {
 		return nil, err
 	}
 	c, err := accelerator.Launch(ctx, accelerator.Options{
-		Path: p.cfg.Path, SHA256: p.cfg.SHA256, SocketDir: sockets, Logger: p.m.cfg.Logger,
+		Path: p.cfg.Path, SHA256: p.cfg.SHA256, Plain: p.cfg.Plain, Env: p.cfg.Env, SocketDir: sockets, Logger: p.m.cfg.Logger,
 		AgentVersion: p.m.cfg.Version, NodeName: p.m.cfg.Node, Incarnation: p.m.cfg.Incarnation,
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,11 +95,9 @@ func (p *plugin) admit(d *acceleratorpb.DescribeResponse) string {
 			}
 		}
 	}
-	if !p.cfg.Force && !onBus(d.PciVendors) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.absent = true
-		return fmt.Sprintf("no hardware of %s on the PCI bus", d.Vendor)
+	p.keep(d)
+	if why := p.absence(d.Vendor, d.PciVendors); why != "" {
+		return why
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,27 +119,15 @@ func (p *plugin) Key() string {
 	return p.key
 }
 
-// onBus tells whether a vendor's hardware is there. Nobody lists no vendor.
-func onBus(vendors []string) bool {
-	files, _ := filepath.Glob("/sys/bus/pci/devices/*/vendor")
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err == nil && slices.Contains(vendors, strings.TrimPrefix(strings.TrimSpace(string(text)), "0x")) {
-			return true
-		}
-	}
-	return false
-}
-
 // ready gives a new process its settings and tells it what is alive.
 func (p *plugin) ready(ctx context.Context, c *accelerator.Client) error {
-	state := filepath.Join(p.m.cfg.Dir, "state", c.Description.Key)
-	if err := os.MkdirAll(state, 0o700); err != nil {
+	roots := &acceleratorpb.Roots{}
+	proto.Merge(roots, p.cfg.Roots)
+	roots.State = p.m.state(c.Description.Key)
+	if err := os.MkdirAll(roots.State, 0o700); err != nil {
 		return err
 	}
-	resp, err := c.Configure(ctx, &acceleratorpb.ConfigureRequest{
-		ConfigJson: p.cfg.ConfigJSON, Roots: &acceleratorpb.Roots{State: state},
-	})
+	resp, err := c.Configure(ctx, &acceleratorpb.ConfigureRequest{ConfigJson: p.cfg.ConfigJSON, Roots: roots})
 	if err != nil {
 		return fmt.Errorf("configure: %w", err)
 	}

@@ -31,6 +31,7 @@ type Request struct {
 // Prepared is what Prepare made: edits for the container, and what plugins want
 // to see again, by plugin key.
 type Prepared struct {
+	ID     string
 	Edits  map[string]*acceleratorpb.ContainerEdits
 	States map[string][]byte
 }
@@ -41,7 +42,7 @@ const pluginWait = 10 * time.Second
 
 // Prepare has each plugin make its devices ready. It may be repeated.
 func (m *Manager) Prepare(ctx context.Context, r Request) (Prepared, error) {
-	out := Prepared{Edits: map[string]*acceleratorpb.ContainerEdits{}, States: map[string][]byte{}}
+	out := Prepared{ID: r.ID, Edits: map[string]*acceleratorpb.ContainerEdits{}, States: map[string][]byte{}}
 	parts := m.split(r.Allocations)
 	for _, key := range slices.Sorted(maps.Keys(parts)) {
 		resp, err := m.prepare(ctx, key, r, parts[key])
@@ -134,6 +135,9 @@ func (m *Manager) plugin(key string) *plugin {
 	}
 	return nil
 }
+
+// state is the directory that a plugin keeps.
+func (m *Manager) state(key string) string { return filepath.Join(m.cfg.Dir, "state", key) }
 
 // work is the directory that a plugin may fill for one allocation.
 func (m *Manager) work(key, id string) string { return filepath.Join(m.cfg.Dir, "work", key, id) }
