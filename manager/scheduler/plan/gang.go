@@ -11,17 +11,13 @@ const maxOnOne = 4
 // room for all as far as sums tell.
 func (q *queue) placeOnOne(r *Request, shapes []*shape, d *Decision) bool {
 	total := make([]int64, len(q.c.slots))
-	for _, s := range shapes {
-		for _, n := range s.needs {
-			total[n.slot] += n.amount
-		}
-	}
+	q.c.sumUp(total, r)
 	start := len(q.c.taken)
 	var tried []uint64 // states of agents
 	for _, place := range q.orders(r) {
 		for range maxOnOne {
 			a := q.choose(shapes[0], func(a *agent) bool {
-				return q.order(r, a) == place && !q.barred(r, a) && a.has(total) && !slices.Contains(tried, a.key)
+				return q.order(r, a) == place && !q.barred(r, a) && a.part(total) == 1 && !slices.Contains(tried, a.key)
 			})
 			if a < 0 {
 				break
@@ -50,12 +46,23 @@ func (q *queue) follow(on int, r *Request, shapes []*shape, start int, d *Decisi
 	return true
 }
 
-// has tells whether the sums of what is free are no less than these.
-func (a *agent) has(amounts []int64) bool {
+// part is which part of amounts, up to all, an agent has room for as far as the
+// sums of what is free tell.
+func (a *agent) part(amounts []int64) float64 {
+	part := 1.0
 	for slot, amount := range amounts {
-		if amount > a.free[slot] {
-			return false
+		if free := a.free[slot]; free < amount {
+			part = min(part, float64(free)/float64(amount))
 		}
 	}
-	return true
+	return part
+}
+
+// sumUp adds all that a request asks for.
+func (c *cluster) sumUp(amounts []int64, r *Request) {
+	for i := range r.Kernels {
+		for name, amount := range r.Kernels[i].Slots {
+			amounts[c.number[name]] += amount
+		}
+	}
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
-
-	"github.com/berthhq/berth/internal/resource"
 )
 
 // Together says how sessions of one session group are placed to each other:
@@ -24,10 +22,10 @@ type Together struct {
 // members counts, by agent, the sessions of a session group.
 type members struct {
 	on      map[int]int
-	version int            // grows with each
-	waiting resource.Slots // what those ask for that wait
-	most    float64        // the part of it that an agent has room for
-	looked  int            // at version looked-1
+	version int     // grows with each
+	waiting []int64 // what those ask for that wait
+	most    float64 // the part of it that an agent has room for
+	looked  int     // at version looked-1
 }
 
 // of are the members of a request's session group.
@@ -135,10 +133,10 @@ func (q *queue) suits(r *Request, a *agent) int {
 func (q *queue) hasRoom(r *Request, a *agent) bool {
 	m := q.of(r)
 	if m.waiting == nil {
-		m.waiting = resource.Slots{}
+		m.waiting = make([]int64, len(q.c.slots))
 		for i := range q.src.Pending {
 			if o := &q.src.Pending[i]; o.Together != nil && o.Together.ID == r.Together.ID && o.Group == r.Group {
-				m.waiting.Add(totalOf(o))
+				q.c.sumUp(m.waiting, o)
 			}
 		}
 	}
@@ -146,21 +144,9 @@ func (q *queue) hasRoom(r *Request, a *agent) bool {
 		m.looked, m.most = m.version+1, 0
 		for _, i := range q.groups[r.Group].agents {
 			if o := &q.c.agents[i]; o.src.Schedulable {
-				m.most = max(m.most, q.share(m, o))
+				m.most = max(m.most, o.part(m.waiting))
 			}
 		}
 	}
-	return q.share(m, a) >= m.most
-}
-
-// share is which part, up to all, of what waits of a session group an agent has
-// room for.
-func (q *queue) share(m *members, a *agent) float64 {
-	share := 1.0
-	for name, amount := range m.waiting {
-		if amount > 0 {
-			share = min(share, float64(a.free[q.c.number[name]])/float64(amount))
-		}
-	}
-	return share
+	return a.part(m.waiting) >= m.most
 }
