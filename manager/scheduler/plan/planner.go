@@ -28,6 +28,8 @@ type Planner struct {
 	timed map[uuid.UUID]Request // what waits for a time
 
 	limited int // how many wait for a limit
+
+	foreseen map[uuid.UUID]time.Time // when requests start, as the last review found
 }
 
 // wait is how a request waits: for room under a key, for a limit, or for
@@ -68,6 +70,25 @@ const maxClasses = 16
 // is new. Between two calls that do not change All the snapshot's agents have to
 // stay where they are.
 func (p *Planner) Decide(s *Snapshot, c Change) []Decision {
+	decisions := p.anew(s, c)
+	if c.Review {
+		p.foreseen = foresee(s, decisions)
+	}
+	for i := range decisions {
+		at, known := p.foreseen[decisions[i].SessionID]
+		switch w := decisions[i].Waiting; {
+		case w == nil || !known:
+		case at.After(s.Now):
+			w.EstimatedStart = &at
+		case at.IsZero():
+			w.EstimatedStart = nil
+		}
+	}
+	return decisions
+}
+
+// anew decides on what a change bears on.
+func (p *Planner) anew(s *Snapshot, c Change) []Decision {
 	if p.q == nil || c.All || p.full() || p.strange(s, c) {
 		return p.begin(s)
 	}

@@ -32,6 +32,7 @@ func newClock(t *testing.T, s *plan.Snapshot) *clock {
 // decide plans once and carries it out.
 func (c *clock) decide() []plan.Decision {
 	c.t.Helper()
+	c.hold()
 	decisions := plan.Plan(c.Snapshot)
 	used := replay(c.t, c.Snapshot, decisions).used
 	for _, d := range decisions {
@@ -56,6 +57,18 @@ func (c *clock) decide() []plan.Decision {
 	return decisions
 }
 
+// hold counts what sessions hold, for orders that go by it.
+func (c *clock) hold() {
+	c.Holdings = nil
+	for _, x := range c.Running {
+		slots := resource.Slots{}
+		for _, h := range x.Holds {
+			slots[h.Slot] += h.Amount
+		}
+		c.Holdings = append(c.Holdings, plan.Holding{Group: x.Group, Domain: x.Domain, Project: x.Project, Owner: x.Owner, Slots: slots})
+	}
+}
+
 func (c *clock) use(used map[uuid.UUID]resource.Slots) {
 	for i := range c.Agents {
 		for j := range c.Agents[i].Devices {
@@ -74,6 +87,11 @@ func (c *clock) start(r *plan.Request, d *plan.Decision) {
 	}
 	for _, a := range d.Assignments {
 		x.Holds = append(x.Holds, a.Allocs...)
+		for i := range c.Agents {
+			if c.Agents[i].ID == a.AgentID {
+				c.Agents[i].LastUsed = c.Now
+			}
+		}
 	}
 	if r.Lifetime > 0 {
 		x.Ends = c.Now.Add(r.Lifetime)

@@ -1,0 +1,200 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+const (
+	// maxForeseen bounds the requests of a queue that are told when they start.
+	maxForeseen = 20
+	// foreseeing bounds what is looked at for that: devices and requests, over all
+	// moments. It takes some 2 microseconds for each.
+	foreseeing = 20_000
+)
+
+// foresee says when the first of every queue will start: it lets time pass, from
+// end to end of the sessions of which that is known, and plans at each, as will be
+// done then. So it holds as long as sessions end when they are to and nothing new
+// comes. Of a session that may run for ever it takes that it does, and where it
+// cannot know what comes, at the end of one for another, it stops. The zero time
+// stands for what never starts then; of what is not in the list nobody knows.
+func foresee(s *Snapshot, decisions []Decision) map[uuid.UUID]time.Time {
+	f := &foresight{now: *s, starts: map[uuid.UUID]time.Time{}, asks: map[uuid.UUID]bool{}}
+	for _, g := range s.Groups {
+		if g.Order != OrderFairShare { // that goes by what will have been used
+			f.guess = append(f.guess, g.ID)
+		}
+	}
+	for i := range s.Agents {
+		f.devices += len(s.Agents[i].Devices)
+	}
+	if f.devices+len(s.Pending) > foreseeing {
+		return nil
+	}
+	for i := range decisions {
+		if w := decisions[i].Waiting; w != nil && w.Position <= maxForeseen {
+			f.asks[decisions[i].SessionID] = true
+		}
+	}
+	for len(f.asks) > 0 && f.carry(decisions) && f.pass(decisions) {
+		decisions = Plan(&f.now)
+	}
+	return f.starts
+}
+
+// foresight is a cluster as it will be.
+type foresight struct {
+	now     Snapshot
+	guess   []uuid.UUID        // groups of which it can be said who goes first
+	asks    map[uuid.UUID]bool // requests that are to be told
+	starts  map[uuid.UUID]time.Time
+	devices int
+	work    int
+	later   bool // than the moment from which it looks
+}
+
+// carry carries out what was decided; false where nobody knows what comes of it.
+func (f *foresight) carry(decisions []Decision) bool {
+	var placed []*Decision
+	requests := map[uuid.UUID]*Request{}
+	for i := range f.now.Pending {
+		requests[f.now.Pending[i].SessionID] = &f.now.Pending[i]
+	}
+	for i := range decisions {
+		d := &decisions[i]
+		r := requests[d.SessionID]
+		switch {
+		case len(d.Victims) > 0 || r == nil || r.Room != nil:
+			return false
+		case d.Placed():
+			placed = append(placed, d)
+			if f.later && f.asks[d.SessionID] && slices.Contains(f.guess, r.Group) {
+				f.starts[d.SessionID] = f.now.Now
+			}
+			delete(f.asks, d.SessionID)
+		}
+	}
+	f.now = *started(&f.now, placed, requests)
+	return true
+}
+
+// pass goes to the next moment at which something may start; false when there is
+// none, or too much was looked at.
+func (f *foresight) pass(decisions []Decision) bool {
+	var next time.Time
+	sooner := func(at time.Time) {
+		if at.After(f.now.Now) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	for i := range f.now.Running {
+		sooner(f.now.Running[i].Ends) // where it is overdue it will be over by the next
+	}
+	patience := map[uuid.UUID]time.Duration{}
+	for _, g := range f.now.Groups {
+		patience[g.ID] = cmp.Or(g.HoldAfter, DefaultHoldAfter)
+	}
+	waits := map[uuid.UUID]*report.Pending{}
+	for i := range decisions {
+		waits[decisions[i].SessionID] = decisions[i].Waiting
+	}
+	for i := range f.now.Pending {
+		r := &f.now.Pending[i]
+		if at := r.until(f.now.Now); at != nil {
+			sooner(*at)
+		}
+		if w := waits[r.SessionID]; w != nil && w.Stage == report.StageRoom && patience[r.Group] > 0 {
+			sooner(r.Created.Add(patience[r.Group]))
+		}
+	}
+	if next.IsZero() {
+		f.give()
+		return false
+	}
+	f.now.Now, f.later = next, true
+	for _, x := range slices.Clone(f.now.Running) {
+		if !x.Ends.IsZero() && !x.Ends.After(next) {
+			f.now = *Without(&f.now, &x)
+			f.work += len(f.now.Agents)
+		}
+	}
+	f.work += f.devices + len(f.now.Pending)
+	return f.work <= foreseeing
+}
+
+// give says of what still waits that it never starts.
+func (f *foresight) give() {
+	for i := range f.now.Pending {
+		if r := &f.now.Pending[i]; f.asks[r.SessionID] && slices.Contains(f.guess, r.Group) {
+			f.starts[r.SessionID] = time.Time{}
+		}
+	}
+}
+
+// started is the snapshot once requests have got what was decided.
+func started(s *Snapshot, placed []*Decision, requests map[uuid.UUID]*Request) *Snapshot {
+	if len(placed) == 0 {
+		return s
+	}
+	out := *s
+	out.Running, out.Holdings, out.Limits = slices.Clone(s.Running), slices.Clone(s.Holdings), slices.Clone(s.Limits)
+	ledger := NewLedger(out.Limits)
+	taken, got, starts := map[uuid.UUID]resource.Slots{}, map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
+	for _, d := range placed {
+		r := requests[d.SessionID]
+		starts[r.SessionID] = true
+		x := Running{
+			SessionID: r.SessionID, Owner: r.Owner, Project: r.Project, Domain: r.Domain, Group: r.Group,
+			Slots: totalOf(r), Priority: r.Priority, Since: s.Now,
+		}
+		if r.Together != nil {
+			x.Together = r.Together.ID
+		}
+		if r.Lifetime > 0 {
+			x.Ends = s.Now.Add(r.Lifetime)
+		}
+		for _, a := range d.Assignments {
+			x.Holds = append(x.Holds, a.Allocs...)
+			got[a.AgentID] = true
+		}
+		for _, h := range x.Holds {
+			if taken[h.DeviceID] == nil {
+				taken[h.DeviceID] = resource.Slots{}
+			}
+			taken[h.DeviceID][h.Slot] += h.Amount
+		}
+		out.Running = append(out.Running, x)
+		out.Holdings = append(out.Holdings, Holding{Group: r.Group, Domain: r.Domain, Project: r.Project, Owner: r.Owner, Slots: x.Slots})
+		ledger.Charge(r)
+	}
+	for _, accounts := range ledger {
+		for _, acc := range accounts {
+			acc.Used, acc.Sessions = acc.used, acc.sessions
+		}
+	}
+	out.Pending = slices.DeleteFunc(slices.Clone(s.Pending), func(r Request) bool { return starts[r.SessionID] })
+	out.Agents = slices.Clone(s.Agents)
+	for i := range out.Agents {
+		a := &out.Agents[i]
+		if !got[a.ID] {
+			continue
+		}
+		a.LastUsed, a.Devices = s.Now, slices.Clone(a.Devices)
+		for j := range a.Devices {
+			if more := taken[a.Devices[j].ID]; more != nil {
+				used := resource.Slots{}
+				used.Add(a.Devices[j].Used)
+				used.Add(more)
+				a.Devices[j].Used = used
+			}
+		}
+	}
+	return &out
+}

@@ -1,0 +1,121 @@
+package plan_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/scheduler/plan"
+)
+
+// review decides on a snapshot and says when those that wait are told to start.
+func review(s *plan.Snapshot) map[uuid.UUID]*time.Time {
+	told := map[uuid.UUID]*time.Time{}
+	for _, d := range new(plan.Planner).Decide(s, plan.Change{All: true, Review: true}) {
+		if !d.Placed() {
+			told[d.SessionID] = d.Waiting.EstimatedStart
+		}
+	}
+	return told
+}
+
+// TestForeseen has two devices, in use for one hour and for two. What waits is told
+// when it starts as far as anybody knows when what is before it ends.
+func TestForeseen(t *testing.T) {
+	one, hour := resource.Slots{"cuda.device": 1}, time.Hour
+	begin := func() *site {
+		s := newSite()
+		s.agent("a", nil, nil)
+		for i := range 2 {
+			s.runs(fmt.Sprint("old", i), fmt.Sprint("a/", i), "cuda.device", 1).Ends = noon.Add(time.Duration(i+1) * hour)
+		}
+		s.ask("first", hour/2, one).Lifetime = 4 * hour
+		s.ask("second", hour/3, one).Lifetime = hour
+		s.ask("third", hour/4, one)
+		return s
+	}
+	two := 2
+	for name, c := range map[string]struct {
+		change               func(*site)
+		first, second, third time.Duration // from noon; 0: nobody knows
+	}{
+		"all is known":                {func(*site) {}, hour, 2 * hour, 3 * hour},
+		"one may run for ever":        {func(s *site) { s.Running[1].Ends = time.Time{} }, hour, 5 * hour, 6 * hour},
+		"the second may run for ever": {func(s *site) { s.Pending[1].Lifetime = 0 }, hour, 2 * hour, 5 * hour},
+		"nothing is known":            {func(s *site) { s.Running[0].Ends, s.Running[1].Ends = time.Time{}, time.Time{} }, 0, 0, 0},
+		"one should be over":          {func(s *site) { s.Running[0].Ends = noon.Add(-hour); s.Groups[0].HoldAfter = -1 }, 2 * hour, 2 * hour, 3 * hour},
+		"nobody knows who goes first": {func(s *site) { s.Groups[0].Order, s.Groups[0].HoldAfter = plan.OrderFairShare, -1 }, 0, 0, 0},
+		"one is to start later":       {func(s *site) { s.Pending[1].StartsAt = noon.Add(150 * time.Minute) }, hour, 5 * hour, 2 * hour},
+		"the third asks for too much": {func(s *site) { s.Pending[2].Kernels[0].Slots = resource.Slots{"cuda.device": 3} }, hour, 2 * hour, 0},
+		"a limit": {func(s *site) {
+			s.Limits = []plan.Limit{{Scope: plan.ScopeUser, ID: idOf("user"), Total: resource.Slots{}, MaxSessions: &two, Sessions: 2}}
+		}, hour, 2 * hour, 3 * hour},
+		"a limit of one": {func(s *site) {
+			one := 1
+			s.Limits = []plan.Limit{{Scope: plan.ScopeUser, ID: idOf("user"), Total: resource.Slots{}, MaxSessions: &one, Sessions: 2}}
+		}, 2 * hour, 6 * hour, 7 * hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := begin()
+			c.change(s)
+			told := review(&s.Snapshot)
+			for name, after := range map[string]time.Duration{"first": c.first, "second": c.second, "third": c.third} {
+				at := told[idOf(name)]
+				if (at != nil) != (after != 0) || at != nil && !at.Equal(noon.Add(after)) {
+					t.Errorf("%s is told %v, want noon and %s", name, at, after)
+				}
+			}
+		})
+	}
+}
+
+// TestNothingStartsLaterThanForeseen lets random clusters run on, with nothing new:
+// what was told when it starts does then at the latest, and all that starts and was
+// among the first was told. What has no lifetime never ends.
+func TestNothingStartsLaterThanForeseen(t *testing.T) {
+	n := uint64(1000)
+	if testing.Short() {
+		n = 200
+	}
+	heard, silent := 0, 0
+	for seed := range n {
+		c := newQueueAt(t, seed, true)
+		w := newWorld(seed + n)
+		patience := pick(w, -1, time.Nanosecond, 90*time.Minute)
+		c.Groups[0].HoldAfter, c.Groups[0].Order = patience, pick(w, plan.OrderFIFO, plan.OrderLIFO, plan.OrderDRF)
+		c.Groups[0].Strategy = pick(w, plan.Strategies...)
+		c.hold()
+		told := review(c.Snapshot)
+		first := c.Now
+		for until := noon.Add(48 * time.Hour); ; {
+			c.decide()
+			due := until
+			for _, r := range c.Pending {
+				if at := r.Created.Add(patience); patience > 0 && at.After(c.Now) && at.Before(due) {
+					due = at
+				}
+			}
+			if !c.next(due) && due.Equal(until) {
+				break
+			}
+		}
+		for id, at := range told {
+			started := c.started[id]
+			switch {
+			case at != nil && (started.IsZero() || started.After(*at)):
+				t.Fatalf("seed %d: %s is told %s and starts at %s", seed, nameOf(id), at, started)
+			case at != nil:
+				heard++
+			case started.After(first):
+				silent++
+			}
+		}
+	}
+	t.Logf("%d were told when they start, %d that started were not", heard, silent)
+	if heard < int(n) || silent > heard/100 {
+		t.Errorf("of %d worlds: %d were told when they start, %d that started were not", n, heard, silent)
+	}
+}
