@@ -98,7 +98,7 @@ race: setup build ## the concurrent packages under the race detector
 
 .PHONY: bench
 bench: setup build images ## measure beside bare engines; ratios, no pass or fail
-	$(GO) test -count 1 -timeout 30m -run '^$$' -bench . ./e2e/bench/... ./manager/scheduler
+	$(GO) test -count 1 -timeout 30m -run '^$$' -bench . ./e2e/bench/... ./manager/scheduler ./plugins/accelerator/acceleratortest
 	$(GO) test -count 1 -timeout 30m -run '^$$' -bench . -benchtime 1x ./manager/scheduler/plan/openb # skips without BERTH_OPENB
 
 .PHONY: bench-plot
