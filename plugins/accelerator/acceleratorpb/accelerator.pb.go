@@ -7,9 +7,22 @@
 // nothing, and a plugin that has just started can serve every call once it
 // has been configured and told what is alive.
 //
+// Versions
+//   The package is the version: berth.accelerator.v1 is go-plugin's application
+//   protocol 1. The host offers every number it speaks in the environment
+//   variable PLUGIN_PROTOCOL_VERSIONS, "1,2". The plugin takes the highest that
+//   it speaks too, says so in the second field of its handshake line, and serves
+//   that package. With none in common it says its own highest, and the host
+//   refuses it, naming both sides' numbers.
+//   Within a version messages only grow: fields, enumerators and methods are
+//   added, nothing changes its number or its meaning. Each side ignores what it
+//   does not know. What the other side has to understand comes with a
+//   Capability, or with a new version. Field numbers 100 to 199 are never given
+//   out here: who carries a field of his own takes one of those.
+//
 // Transport: the agent starts the program and speaks this service over the
 // unix socket that hashicorp/go-plugin negotiates (cookie
-// BERTH_ACCELERATOR_PLUGIN, application protocol 1). A Go vendor calls
+// BERTH_ACCELERATOR_PLUGIN). A Go vendor calls
 // accelerator.Serve; any other language prints go-plugin's handshake line and
 // serves this file.
 //
@@ -17,8 +30,10 @@
 //   1. Describe: who are you, which slots do you offer. No hardware is
 //      touched. This is the first call after every start.
 //   2. Configure: settings, file-system roots, masked devices. It may come
-//      again at any time with other settings; the last one counts. All calls
-//      below answer FAILED_PRECONDITION before the first Configure.
+//      again at any time; the last one counts. A plugin with the capability
+//      RECONFIGURE looks at the hardware anew before it answers; one without is
+//      started anew instead. Of the calls below all but Describe answer
+//      FAILED_PRECONDITION before the first Configure.
 //   3. Restore: every allocation that is alive on the node, all at once.
 //      Whatever side effect the plugin finds beyond them is a leak of an
 //      earlier life and is undone.
@@ -40,6 +55,12 @@
 //   (too old, broken, masked by the vendor) stays visible with allocatable
 //   unset and the reasons. One that disappears leaves the next snapshot and
 //   a LOST health event says so; both within 5 seconds.
+//
+//   What cannot be read costs one device, with the reason, never the others. A
+//   vendor's program that hangs, fails or prints nonsense costs the devices that
+//   only it could tell about, until it recovers; calls keep their deadlines.
+//   Prepare names devices by id, not by revision: an id never comes to mean
+//   another device, and one that has gone meanwhile is NOT_FOUND.
 //
 // Without hardware or driver a plugin is healthy and its snapshot is empty.
 //
@@ -378,8 +399,10 @@ type Metric_Kind int32
 
 const (
 	Metric_UNSPECIFIED Metric_Kind = 0
-	Metric_GAUGE       Metric_Kind = 1
-	Metric_COUNTER     Metric_Kind = 2
+	Metric_GAUGE       Metric_Kind = 1 // how much there is now
+	Metric_COUNTER     Metric_Kind = 2 // only grows while the plugin runs: joule, errors
+	Metric_RATE        Metric_Kind = 3 // how much in a second: bytes over a link
+	Metric_UTILIZATION Metric_Kind = 4 // how much of capacity, which is set
 )
 
 // Enum value maps for Metric_Kind.
@@ -388,11 +411,15 @@ var (
 		0: "UNSPECIFIED",
 		1: "GAUGE",
 		2: "COUNTER",
+		3: "RATE",
+		4: "UTILIZATION",
 	}
 	Metric_Kind_value = map[string]int32{
 		"UNSPECIFIED": 0,
 		"GAUGE":       1,
 		"COUNTER":     2,
+		"RATE":        3,
+		"UTILIZATION": 4,
 	}
 )
 
@@ -1013,7 +1040,8 @@ type SlotType struct {
 	// the same device. Holds both ways; naming it once is enough. A trailing *
 	// stands for any ending.
 	ExclusiveWith []string `protobuf:"bytes,4,rep,name=exclusive_with,json=exclusiveWith,proto3" json:"exclusive_with,omitempty"`
-	// When set, the only amounts a single kernel may ask for.
+	// When set, the only amounts that one kernel may hold of this slot, over all
+	// its devices, growing: 1, 4, 8. Prepare refuses others with INVALID_ARGUMENT.
 	AllowedCounts []uint32 `protobuf:"varint,5,rep,packed,name=allowed_counts,json=allowedCounts,proto3" json:"allowed_counts,omitempty"`
 	DisplayName   string   `protobuf:"bytes,6,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"` // "fGPU"
 	Description   string   `protobuf:"bytes,7,opt,name=description,proto3" json:"description,omitempty"`
@@ -1249,11 +1277,15 @@ type Device struct {
 	Serial     string `protobuf:"bytes,3,opt,name=serial,proto3" json:"serial,omitempty"`
 	PciAddress string `protobuf:"bytes,4,opt,name=pci_address,json=pciAddress,proto3" json:"pci_address,omitempty"`
 	// Unset where unknown, never -1.
-	NumaNode        *int32            `protobuf:"varint,5,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
-	PcieRoot        string            `protobuf:"bytes,6,opt,name=pcie_root,json=pcieRoot,proto3" json:"pcie_root,omitempty"`
-	MemoryBytes     uint64            `protobuf:"varint,7,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
-	ProcessingUnits uint32            `protobuf:"varint,8,opt,name=processing_units,json=processingUnits,proto3" json:"processing_units,omitempty"` // streaming multiprocessors, compute units, cores
-	Attributes      map[string]string `protobuf:"bytes,9,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	NumaNode        *int32 `protobuf:"varint,5,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
+	PcieRoot        string `protobuf:"bytes,6,opt,name=pcie_root,json=pcieRoot,proto3" json:"pcie_root,omitempty"`
+	MemoryBytes     uint64 `protobuf:"varint,7,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	ProcessingUnits uint32 `protobuf:"varint,8,opt,name=processing_units,json=processingUnits,proto3" json:"processing_units,omitempty"` // streaming multiprocessors, compute units, cores
+	// What else there is to know or to select by, at most 128. Names are lower
+	// case: "firmware", "driver", "architecture", "compute_capability", "form_factor",
+	// "cores", "node". Numbers are decimal, truth is true or false, versions are
+	// numbers with dots.
+	Attributes map[string]string `protobuf:"bytes,9,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Slot name to amount. Slots of one device that exclude each other are
 	// different ways to give away the same hardware.
 	Capacity map[string]string `protobuf:"bytes,10,rep,name=capacity,proto3" json:"capacity,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -2808,12 +2840,13 @@ func (x *NodeSample) GetMetrics() []*Metric {
 type Metric struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "<key>_util", "<key>_mem", "<key>_power", "<key>_temperature" and others
-	// that begin with the key.
-	Name          string         `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	DeviceId      string         `protobuf:"bytes,2,opt,name=device_id,json=deviceId,proto3" json:"device_id,omitempty"`
-	Value         float64        `protobuf:"fixed64,3,opt,name=value,proto3" json:"value,omitempty"`
-	Capacity      *float64       `protobuf:"fixed64,4,opt,name=capacity,proto3,oneof" json:"capacity,omitempty"` // value never exceeds it
-	Unit          string         `protobuf:"bytes,5,opt,name=unit,proto3" json:"unit,omitempty"`                 // percent, bytes, watt, celsius, mhz, count
+	// that begin with the key. Each at most once for a device.
+	Name     string   `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	DeviceId string   `protobuf:"bytes,2,opt,name=device_id,json=deviceId,proto3" json:"device_id,omitempty"`
+	Value    float64  `protobuf:"fixed64,3,opt,name=value,proto3" json:"value,omitempty"`
+	Capacity *float64 `protobuf:"fixed64,4,opt,name=capacity,proto3,oneof" json:"capacity,omitempty"` // value never exceeds it
+	// percent, bytes, watt, joule, celsius, mhz, count; of a RATE, of a second's worth
+	Unit          string         `protobuf:"bytes,5,opt,name=unit,proto3" json:"unit,omitempty"`
 	Kind          Metric_Kind    `protobuf:"varint,6,opt,name=kind,proto3,enum=berth.accelerator.v1.Metric_Kind" json:"kind,omitempty"`
 	Quality       Metric_Quality `protobuf:"varint,7,opt,name=quality,proto3,enum=berth.accelerator.v1.Metric_Quality" json:"quality,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3324,11 +3357,11 @@ var File_plugins_accelerator_acceleratorpb_accelerator_proto protoreflect.FileDe
 
 const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\n" +
-	"3plugins/accelerator/acceleratorpb/accelerator.proto\x12\x14berth.accelerator.v1\"u\n" +
+	"3plugins/accelerator/acceleratorpb/accelerator.proto\x12\x14berth.accelerator.v1\"|\n" +
 	"\x0fDescribeRequest\x12#\n" +
 	"\ragent_version\x18\x01 \x01(\tR\fagentVersion\x12\x1b\n" +
 	"\tnode_name\x18\x02 \x01(\tR\bnodeName\x12 \n" +
-	"\vincarnation\x18\x03 \x01(\tR\vincarnation\"\xc1\x02\n" +
+	"\vincarnation\x18\x03 \x01(\tR\vincarnationJ\x05\bd\x10\xc8\x01\"\xc8\x02\n" +
 	"\x10DescribeResponse\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
 	"\x0eplugin_version\x18\x02 \x01(\tR\rpluginVersion\x12\x16\n" +
@@ -3338,23 +3371,23 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\rconfig_schema\x18\x06 \x01(\fR\fconfigSchema\x12\x1f\n" +
 	"\vpci_vendors\x18\a \x03(\tR\n" +
 	"pciVendors\x12\x1a\n" +
-	"\bfamilies\x18\b \x03(\tR\bfamilies\"\xa0\x01\n" +
+	"\bfamilies\x18\b \x03(\tR\bfamiliesJ\x05\bd\x10\xc8\x01\"\xa7\x01\n" +
 	"\x10ConfigureRequest\x12\x1f\n" +
 	"\vconfig_json\x18\x01 \x01(\fR\n" +
 	"configJson\x121\n" +
 	"\x05roots\x18\x02 \x01(\v2\x1b.berth.accelerator.v1.RootsR\x05roots\x12\x1f\n" +
 	"\vdevice_mask\x18\x03 \x03(\tR\n" +
 	"deviceMask\x12\x17\n" +
-	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"/\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRunJ\x05\bd\x10\xc8\x01\"/\n" +
 	"\x11ConfigureResponse\x12\x1a\n" +
-	"\bwarnings\x18\x01 \x03(\tR\bwarnings\"\x81\x01\n" +
+	"\bwarnings\x18\x01 \x03(\tR\bwarnings\"\x88\x01\n" +
 	"\x05Roots\x12\x10\n" +
 	"\x03sys\x18\x01 \x01(\tR\x03sys\x12\x10\n" +
 	"\x03dev\x18\x02 \x01(\tR\x03dev\x12\x12\n" +
 	"\x04proc\x18\x03 \x01(\tR\x04proc\x12\x16\n" +
 	"\x06driver\x18\x04 \x01(\tR\x06driver\x12\x12\n" +
 	"\x04path\x18\x05 \x03(\tR\x04path\x12\x14\n" +
-	"\x05state\x18\x06 \x01(\tR\x05state\"\x12\n" +
+	"\x05state\x18\x06 \x01(\tR\x05stateJ\x05\bd\x10\xc8\x01\"\x12\n" +
 	"\x10PreflightRequest\"\xe1\x01\n" +
 	"\x11PreflightResponse\x123\n" +
 	"\x06checks\x18\x01 \x03(\v2\x1b.berth.accelerator.v1.CheckR\x06checks\x12X\n" +
@@ -3366,7 +3399,7 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\x05Check\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"\x80\x03\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\"\x87\x03\n" +
 	"\bSlotType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\x04kind\x18\x02 \x01(\x0e2#.berth.accelerator.v1.SlotType.KindR\x04kind\x12\x18\n" +
@@ -3385,8 +3418,8 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\x06SHARES\x10\x03\x12\n" +
 	"\n" +
 	"\x06UNIQUE\x10\x04\x12\v\n" +
-	"\aUNIFIED\x10\x05\"\x15\n" +
-	"\x13WatchDevicesRequest\"\xa0\x03\n" +
+	"\aUNIFIED\x10\x05J\x05\bd\x10\xc8\x01\"\x15\n" +
+	"\x13WatchDevicesRequest\"\xa7\x03\n" +
 	"\x0eDeviceSnapshot\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x126\n" +
 	"\adevices\x18\x02 \x03(\v2\x1c.berth.accelerator.v1.DeviceR\adevices\x12<\n" +
@@ -3397,7 +3430,7 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\x05slots\x18\x06 \x03(\v2\x1e.berth.accelerator.v1.SlotTypeR\x05slots\x1a=\n" +
 	"\x0fDriverInfoEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xad\x06\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x05\bd\x10\xc8\x01\"\xb4\x06\n" +
 	"\x06Device\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12\x16\n" +
@@ -3427,7 +3460,7 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
 	"\n" +
-	"_numa_node\"\xa9\x01\n" +
+	"_numa_nodeJ\x05\bd\x10\xc8\x01\"\xa9\x01\n" +
 	"\n" +
 	"CounterSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12J\n" +
@@ -3441,7 +3474,7 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\aamounts\x18\x02 \x03(\v2-.berth.accelerator.v1.CounterUse.AmountsEntryR\aamounts\x1a:\n" +
 	"\fAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf0\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf7\x01\n" +
 	"\x04Link\x12\f\n" +
 	"\x01a\x18\x01 \x01(\tR\x01a\x12\f\n" +
 	"\x01b\x18\x02 \x01(\tR\x01b\x123\n" +
@@ -3458,7 +3491,7 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\x03NIC\x10\x04\x12\a\n" +
 	"\x03NOC\x10\x05\x12\x0e\n" +
 	"\n" +
-	"SAME_BOARD\x10\x06\"U\n" +
+	"SAME_BOARD\x10\x06J\x05\bd\x10\xc8\x01\"U\n" +
 	"\n" +
 	"Allocation\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\tR\x04slot\x12\x1b\n" +
@@ -3473,7 +3506,7 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\brequired\x18\x04 \x03(\tR\brequired\"/\n" +
 	"\x0ePreferResponse\x12\x1d\n" +
 	"\n" +
-	"device_ids\x18\x01 \x03(\tR\tdeviceIds\"\xab\x03\n" +
+	"device_ids\x18\x01 \x03(\tR\tdeviceIds\"\xc5\x03\n" +
 	"\x0ePrepareRequest\x12#\n" +
 	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x12\x1b\n" +
 	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12\x1d\n" +
@@ -3486,7 +3519,7 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\aoptions\x18\b \x03(\v21.berth.accelerator.v1.PrepareRequest.OptionsEntryR\aoptions\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc4\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x05\bd\x10\xc8\x01R\x11snapshot_revision\"\xcb\x02\n" +
 	"\x0fPrepareResponse\x12:\n" +
 	"\x05edits\x18\x01 \x01(\v2$.berth.accelerator.v1.ContainerEditsR\x05edits\x12@\n" +
 	"\battached\x18\x02 \x03(\v2$.berth.accelerator.v1.AttachedDeviceR\battached\x12\\\n" +
@@ -3494,12 +3527,12 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\x05state\x18\x04 \x01(\fR\x05state\x1a?\n" +
 	"\x11ResourceDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x91\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x05\bd\x10\xc8\x01\"\x98\x01\n" +
 	"\x0eAttachedDevice\x12\x1b\n" +
 	"\tdevice_id\x18\x01 \x01(\tR\bdeviceId\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12!\n" +
 	"\fmemory_bytes\x18\x03 \x01(\x04R\vmemoryBytes\x12)\n" +
-	"\x10processing_units\x18\x04 \x01(\rR\x0fprocessingUnits\"\xe1\x06\n" +
+	"\x10processing_units\x18\x04 \x01(\rR\x0fprocessingUnitsJ\x05\bd\x10\xc8\x01\"\xe8\x06\n" +
 	"\x0eContainerEdits\x12C\n" +
 	"\fdevice_nodes\x18\x01 \x03(\v2 .berth.accelerator.v1.DeviceNodeR\vdeviceNodes\x123\n" +
 	"\x06mounts\x18\x02 \x03(\v2\x1b.berth.accelerator.v1.MountR\x06mounts\x12?\n" +
@@ -3523,7 +3556,7 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\x0e\x10\x0fJ\x04\b\x0f\x10\x10R\x05hooksR\tcdi_names\"\x90\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\x0e\x10\x0fJ\x04\b\x0f\x10\x10J\x05\bd\x10\xc8\x01R\x05hooksR\tcdi_names\"\x97\x02\n" +
 	"\n" +
 	"DeviceNode\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1b\n" +
@@ -3536,13 +3569,13 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\x04Type\x12\x0f\n" +
 	"\vUNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04CHAR\x10\x01\x12\t\n" +
-	"\x05BLOCK\x10\x02\"\x8d\x01\n" +
+	"\x05BLOCK\x10\x02J\x05\bd\x10\xc8\x01\"\x94\x01\n" +
 	"\x05Mount\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\tR\x06target\x12\x1a\n" +
 	"\bwritable\x18\x03 \x01(\bR\bwritable\x12\x1c\n" +
 	"\trecursive\x18\x04 \x01(\bR\trecursive\x12\x1a\n" +
-	"\boptional\x18\x05 \x01(\bR\boptional\"D\n" +
+	"\boptional\x18\x05 \x01(\bR\boptionalJ\x05\bd\x10\xc8\x01\"D\n" +
 	"\x06Rlimit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04soft\x18\x02 \x01(\x04R\x04soft\x12\x12\n" +
@@ -3552,25 +3585,25 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\x05state\x18\x02 \x01(\fR\x05state\"\x13\n" +
 	"\x11UnprepareResponse\"J\n" +
 	"\x0eRestoreRequest\x128\n" +
-	"\x04live\x18\x01 \x03(\v2$.berth.accelerator.v1.LiveAllocationR\x04live\"\x8f\x01\n" +
+	"\x04live\x18\x01 \x03(\v2$.berth.accelerator.v1.LiveAllocationR\x04live\"\x96\x01\n" +
 	"\x0eLiveAllocation\x12#\n" +
 	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x12B\n" +
 	"\vallocations\x18\x02 \x03(\v2 .berth.accelerator.v1.AllocationR\vallocations\x12\x14\n" +
-	"\x05state\x18\x03 \x01(\fR\x05state\"x\n" +
+	"\x05state\x18\x03 \x01(\fR\x05stateJ\x05\bd\x10\xc8\x01\"x\n" +
 	"\x0fRestoreResponse\x12@\n" +
 	"\bproblems\x18\x01 \x03(\v2$.berth.accelerator.v1.RestoreProblemR\bproblems\x12#\n" +
-	"\rleaks_removed\x18\x02 \x03(\tR\fleaksRemoved\"l\n" +
+	"\rleaks_removed\x18\x02 \x03(\tR\fleaksRemoved\"s\n" +
 	"\x0eRestoreProblem\x12#\n" +
 	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x12\x1b\n" +
 	"\tdevice_id\x18\x02 \x01(\tR\bdeviceId\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\":\n" +
+	"\amessage\x18\x03 \x01(\tR\amessageJ\x05\bd\x10\xc8\x01\":\n" +
 	"\x17WatchNodeMetricsRequest\x12\x1f\n" +
 	"\vinterval_ms\x18\x01 \x01(\rR\n" +
 	"intervalMs\"]\n" +
 	"\n" +
 	"NodeSample\x12\x17\n" +
 	"\aunix_ms\x18\x01 \x01(\x03R\x06unixMs\x126\n" +
-	"\ametrics\x18\x02 \x03(\v2\x1c.berth.accelerator.v1.MetricR\ametrics\"\x8f\x03\n" +
+	"\ametrics\x18\x02 \x03(\v2\x1c.berth.accelerator.v1.MetricR\ametrics\"\xb1\x03\n" +
 	"\x06Metric\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
 	"\tdevice_id\x18\x02 \x01(\tR\bdeviceId\x12\x14\n" +
@@ -3578,11 +3611,13 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\bcapacity\x18\x04 \x01(\x01H\x00R\bcapacity\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x05 \x01(\tR\x04unit\x125\n" +
 	"\x04kind\x18\x06 \x01(\x0e2!.berth.accelerator.v1.Metric.KindR\x04kind\x12>\n" +
-	"\aquality\x18\a \x01(\x0e2$.berth.accelerator.v1.Metric.QualityR\aquality\"/\n" +
+	"\aquality\x18\a \x01(\x0e2$.berth.accelerator.v1.Metric.QualityR\aquality\"J\n" +
 	"\x04Kind\x12\x0f\n" +
 	"\vUNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05GAUGE\x10\x01\x12\v\n" +
-	"\aCOUNTER\x10\x02\"T\n" +
+	"\aCOUNTER\x10\x02\x12\b\n" +
+	"\x04RATE\x10\x03\x12\x0f\n" +
+	"\vUTILIZATION\x10\x04\"T\n" +
 	"\aQuality\x12\v\n" +
 	"\aUNKNOWN\x10\x00\x12\f\n" +
 	"\bMEASURED\x10\x01\x12\x0e\n" +
@@ -3590,38 +3625,38 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"ATTRIBUTED\x10\x02\x12\r\n" +
 	"\tESTIMATED\x10\x03\x12\x0f\n" +
 	"\vUNAVAILABLE\x10\x04B\v\n" +
-	"\t_capacity\"\x8d\x01\n" +
+	"\t_capacityJ\x05\bd\x10\xc8\x01\"\x8d\x01\n" +
 	"\vWorkloadSet\x12\x1f\n" +
 	"\vinterval_ms\x18\x01 \x01(\rR\n" +
 	"intervalMs\x12<\n" +
 	"\tworkloads\x18\x02 \x03(\v2\x1e.berth.accelerator.v1.WorkloadR\tworkloads\x12\x1f\n" +
 	"\vper_process\x18\x03 \x01(\bR\n" +
-	"perProcess\"\xd4\x01\n" +
+	"perProcess\"\xdb\x01\n" +
 	"\bWorkload\x12#\n" +
 	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x12B\n" +
 	"\vallocations\x18\x02 \x03(\v2 .berth.accelerator.v1.AllocationR\vallocations\x12!\n" +
 	"\fcontainer_id\x18\x03 \x01(\tR\vcontainerId\x12\x1f\n" +
 	"\vcgroup_path\x18\x04 \x01(\tR\n" +
 	"cgroupPath\x12\x1b\n" +
-	"\thost_pids\x18\x05 \x03(\x05R\bhostPids\"n\n" +
+	"\thost_pids\x18\x05 \x03(\x05R\bhostPidsJ\x05\bd\x10\xc8\x01\"n\n" +
 	"\x0eWorkloadSample\x12\x17\n" +
 	"\aunix_ms\x18\x01 \x01(\x03R\x06unixMs\x12C\n" +
-	"\tworkloads\x18\x02 \x03(\v2%.berth.accelerator.v1.WorkloadMetricsR\tworkloads\"\xb2\x01\n" +
+	"\tworkloads\x18\x02 \x03(\v2%.berth.accelerator.v1.WorkloadMetricsR\tworkloads\"\xb9\x01\n" +
 	"\x0fWorkloadMetrics\x12#\n" +
 	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x126\n" +
 	"\ametrics\x18\x02 \x03(\v2\x1c.berth.accelerator.v1.MetricR\ametrics\x12B\n" +
-	"\tprocesses\x18\x03 \x03(\v2$.berth.accelerator.v1.ProcessMetricsR\tprocesses\"c\n" +
+	"\tprocesses\x18\x03 \x03(\v2$.berth.accelerator.v1.ProcessMetricsR\tprocessesJ\x05\bd\x10\xc8\x01\"c\n" +
 	"\x0eProcessMetrics\x12\x19\n" +
 	"\bhost_pid\x18\x01 \x01(\x05R\ahostPid\x126\n" +
 	"\ametrics\x18\x02 \x03(\v2\x1c.berth.accelerator.v1.MetricR\ametrics\"\x14\n" +
-	"\x12WatchHealthRequest\"\xd5\x01\n" +
+	"\x12WatchHealthRequest\"\xdc\x01\n" +
 	"\vHealthEvent\x12\x17\n" +
 	"\aunix_ms\x18\x01 \x01(\x03R\x06unixMs\x12\x1b\n" +
 	"\tdevice_id\x18\x02 \x01(\tR\bdeviceId\x124\n" +
 	"\x06health\x18\x03 \x01(\x0e2\x1c.berth.accelerator.v1.HealthR\x06health\x12\x12\n" +
 	"\x04code\x18\x04 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12,\n" +
-	"\x12fatal_to_workloads\x18\x06 \x01(\bR\x10fatalToWorkloads*\x85\x02\n" +
+	"\x12fatal_to_workloads\x18\x06 \x01(\bR\x10fatalToWorkloadsJ\x05\bd\x10\xc8\x01*\x85\x02\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x15\n" +

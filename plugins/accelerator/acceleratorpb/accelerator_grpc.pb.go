@@ -7,9 +7,22 @@
 // nothing, and a plugin that has just started can serve every call once it
 // has been configured and told what is alive.
 //
+// Versions
+//   The package is the version: berth.accelerator.v1 is go-plugin's application
+//   protocol 1. The host offers every number it speaks in the environment
+//   variable PLUGIN_PROTOCOL_VERSIONS, "1,2". The plugin takes the highest that
+//   it speaks too, says so in the second field of its handshake line, and serves
+//   that package. With none in common it says its own highest, and the host
+//   refuses it, naming both sides' numbers.
+//   Within a version messages only grow: fields, enumerators and methods are
+//   added, nothing changes its number or its meaning. Each side ignores what it
+//   does not know. What the other side has to understand comes with a
+//   Capability, or with a new version. Field numbers 100 to 199 are never given
+//   out here: who carries a field of his own takes one of those.
+//
 // Transport: the agent starts the program and speaks this service over the
 // unix socket that hashicorp/go-plugin negotiates (cookie
-// BERTH_ACCELERATOR_PLUGIN, application protocol 1). A Go vendor calls
+// BERTH_ACCELERATOR_PLUGIN). A Go vendor calls
 // accelerator.Serve; any other language prints go-plugin's handshake line and
 // serves this file.
 //
@@ -17,8 +30,10 @@
 //   1. Describe: who are you, which slots do you offer. No hardware is
 //      touched. This is the first call after every start.
 //   2. Configure: settings, file-system roots, masked devices. It may come
-//      again at any time with other settings; the last one counts. All calls
-//      below answer FAILED_PRECONDITION before the first Configure.
+//      again at any time; the last one counts. A plugin with the capability
+//      RECONFIGURE looks at the hardware anew before it answers; one without is
+//      started anew instead. Of the calls below all but Describe answer
+//      FAILED_PRECONDITION before the first Configure.
 //   3. Restore: every allocation that is alive on the node, all at once.
 //      Whatever side effect the plugin finds beyond them is a leak of an
 //      earlier life and is undone.
@@ -40,6 +55,12 @@
 //   (too old, broken, masked by the vendor) stays visible with allocatable
 //   unset and the reasons. One that disappears leaves the next snapshot and
 //   a LOST health event says so; both within 5 seconds.
+//
+//   What cannot be read costs one device, with the reason, never the others. A
+//   vendor's program that hangs, fails or prints nonsense costs the devices that
+//   only it could tell about, until it recovers; calls keep their deadlines.
+//   Prepare names devices by id, not by revision: an id never comes to mean
+//   another device, and one that has gone meanwhile is NOT_FOUND.
 //
 // Without hardware or driver a plugin is healthy and its snapshot is empty.
 //
