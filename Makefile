@@ -30,9 +30,11 @@ CMDS     := $(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go)))
 VENDORS  := $(filter-out %/template,$(patsubst plugins/%/main.go,%,$(wildcard plugins/accelerator/*/main.go plugins/volume/*/main.go)))
 # Plugins that link a vendor's C library.
 CGO      := accelerator/nvidia
+# The library that holds containers to their part of a GPU's memory.
+LIMIT    := plugins/accelerator/nvidia/limit/lib
 PROTOS   := $(shell find agent storage plugins internal -name '*.proto')
 
-BIN      := $(CMDS:%=bin/%) $(VENDORS:%=bin/plugins/%) bin/containerd-shim-runc-v2 bin/runc
+BIN      := $(CMDS:%=bin/%) $(VENDORS:%=bin/plugins/%) bin/plugins/lib/libberthlimit.so bin/containerd-shim-runc-v2 bin/runc
 BUNDLE   := web/dist/index.html
 
 ##@ Everyday
@@ -138,6 +140,10 @@ bin/plugins/%: $(GO_FILES)
 	@mkdir -p $(@D)
 	$(if $(filter $*,$(CGO)),CGO_ENABLED=1 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)",$(STATIC)) -o $@ ./plugins/$*
 	@touch $@
+
+bin/plugins/lib/libberthlimit.so: $(wildcard $(LIMIT)/*)
+	@mkdir -p $(@D)
+	$(LIMIT)/build.sh $(abspath $@)
 
 bin/containerd-shim-runc-v2: go.mod go.sum
 	@mkdir -p bin
