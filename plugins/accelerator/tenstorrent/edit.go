@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// Edit implements driver.Machine. A board keeps its number in the container: the
+// vendor's library takes whatever is in /dev/tenstorrent.
+func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
+	granted := map[string]bool{}
+	for _, g := range r.Grants {
+		granted[g.Device.GetId()] = true
+	}
+	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{}}
+	for _, d := range r.Snapshot.GetDevices() { // in the order of their numbers
+		if !granted[d.GetId()] {
+			continue
+		}
+		node, err := m.Node(d.GetAttributes()["node"])
+		if err != nil {
+			return nil, err
+		}
+		out.Edits.DeviceNodes = append(out.Edits.DeviceNodes, node)
+		out.Attached = append(out.Attached, &pb.AttachedDevice{
+			DeviceId: d.GetId(), Model: d.GetModel(), MemoryBytes: d.GetMemoryBytes(), ProcessingUnits: d.GetProcessingUnits(),
+		})
+	}
+	if m.config.Hugepages {
+		for _, name := range []string{"hugepages", "hugepages-1G"} {
+			out.Edits.Mounts = append(out.Edits.Mounts, &pb.Mount{
+				Source: m.Dev(name), Target: "/dev/" + name, Writable: true, Recursive: true, Optional: true,
+			})
+		}
+	}
+	if m.config.IPCLock {
+		out.Edits.Capabilities = []string{"CAP_IPC_LOCK"}
+	}
+	return out, nil
+}
+
+// Check implements driver.Checker.
+func (m *machine) Check(context.Context) []*pb.Check {
+	check := func(name string, ok bool, good, bad string) *pb.Check {
+		if ok {
+			return &pb.Check{Name: name, Ok: true, Detail: good}
+		}
+		return &pb.Check{Name: name, Detail: bad}
+	}
+	return []*pb.Check{
+		check("driver", driver.Exists(m.class()), "tt-kmd is loaded", "tt-kmd is not loaded: /sys/class/tenstorrent is missing"),
+		check("huge-pages", !m.config.Hugepages || driver.Exists(m.Dev("hugepages-1G")), "ready",
+			"/dev/hugepages-1G is not mounted; without it, boards need an IOMMU that translates"),
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"time"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// pulse is a heartbeat as it was when it last changed.
+type pulse struct {
+	beat uint64
+	at   time.Time
+}
+
+// allOnes is what the PCI bus answers for a device that does not.
+const allOnes = 0xffff_ffff
+
+// judge sets a device's health by the firmware's heartbeat and the board's
+// temperature. An unhealthy board is not given away.
+func (m *machine) judge(d *pb.Device, entry string) {
+	unhealthy := func(format string, args ...any) {
+		d.Health = pb.Health_HEALTH_UNHEALTHY
+		driver.Reject(d, format, args...)
+		d.HealthMessage = d.RejectReasons[len(d.RejectReasons)-1]
+	}
+	if path := m.class(entry, "tt_heartbeat"); driver.Exists(path) {
+		beat, err := driver.Uint(path)
+		switch still := m.still(d.GetId(), beat); {
+		case err != nil:
+			d.Health, d.HealthMessage = pb.Health_HEALTH_UNKNOWN, err.Error()
+			driver.Reject(d, "%v", err)
+		case beat == allOnes:
+			unhealthy("the board does not answer on the bus")
+		case m.config.Heartbeat > 0 && still >= time.Duration(m.config.Heartbeat)*time.Second:
+			unhealthy("the firmware has shown no sign of life for more than %d s", m.config.Heartbeat)
+		}
+	}
+	if hot, limit, err := m.sensor(entry, "temp"); err == nil && limit > 0 && hot >= limit {
+		unhealthy("%.0f °C, of at most %.0f", hot, limit)
+	}
+}
+
+// still is for how long a heartbeat has not changed.
+func (m *machine) still(id string, beat uint64) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	was, known := m.pulses[id]
+	if !known || was.beat != beat {
+		m.pulses[id] = pulse{beat, now}
+		return 0
+	}
+	return now.Sub(was.at)
+}
