@@ -27,6 +27,8 @@ import (
 type upOptions struct {
 	data, listen, images, bin, email string
 	mock                             int
+	fixtures                         []string
+	pluginFile                       string
 	stopSessions                     bool
 	level                            string
 	asJSON                           bool
@@ -61,6 +63,8 @@ unless --stop-sessions is given.`,
 	f.StringVar(&o.bin, "bin", bin, "directory of the other programs")
 	f.StringVar(&o.email, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
 	f.IntVar(&o.mock, "mock-accelerators", 0, "offer this many mock accelerators, for trying fractions out without hardware")
+	f.StringSliceVar(&o.fixtures, "fixture", nil, "offer the accelerators of this made-up machine: a name of berthd fixture ls, or a YAML file; repeatable")
+	f.StringVar(&o.pluginFile, "plugins", "", "YAML file of accelerator plugins and their settings")
 	f.BoolVar(&o.stopSessions, "stop-sessions", false, "end running sessions when stopping")
 	logFlags(cmd, &o.level, &o.asJSON, "warn")
 	return cmd
@@ -89,7 +93,16 @@ func up(ctx context.Context, o upOptions, log *slog.Logger) (err error) {
 		defer cancel()
 		err = errors.Join(err, stores.Stop(stop))
 	}()
-	p := &platform{upOptions: o, log: log, listener: listener, stores: stores, metrics: metrics()}
+	machines, err := o.machines()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, machines.close()) }()
+	plugins, err := o.accelerators(machines)
+	if err != nil {
+		return err
+	}
+	p := &platform{upOptions: o, log: log, listener: listener, stores: stores, metrics: metrics(), plugins: plugins}
 	if err := p.open(ctx); err != nil {
 		return err
 	}
@@ -108,6 +121,7 @@ type platform struct {
 	manager    *manager.Manager
 	storage    *storage.Proxy
 	agent      *agent.Agent
+	plugins    []agent.PluginConfig
 	containerd *daemon.Daemon
 	registry   *registry.Registry
 	images     net.Listener
@@ -191,30 +205,11 @@ func (p *platform) openAgent(ctx context.Context, managers string) (*agent.Agent
 	return agent.New(agent.Config{
 		Name: p.host, Dir: p.dir("agent"), Managers: []string{managers},
 		JoinToken: token, CAFingerprint: p.manager.Fingerprint(),
-		Volumes: map[string]string{"local": p.dir("volumes", "local")}, Plugins: p.plugins(),
+		Volumes: map[string]string{"local": p.dir("volumes", "local")}, Plugins: p.plugins,
 		ContainerdSocket: cfg.Address(), ShimPath: filepath.Join(p.bin, "containerd-shim-runc-v2"),
 		RuncPath: filepath.Join(p.bin, "runc"), RunnerPath: filepath.Join(p.bin, "berth-runner"),
 		KeepSessions: !p.stopSessions, Logger: p.log.With("part", "agent"),
 	})
-}
-
-// plugins offers every accelerator plugin that was built; those whose vendor
-// is not on this machine are not started. The mock one needs a wish.
-func (p *platform) plugins() []agent.PluginConfig {
-	paths, _ := filepath.Glob(filepath.Join(p.bin, "plugins/accelerator/*"))
-	var list []agent.PluginConfig
-	for _, path := range paths {
-		cfg := agent.PluginConfig{Path: path}
-		if filepath.Base(path) == "mock" {
-			if p.mock <= 0 {
-				continue
-			}
-			cfg.Force = true
-			cfg.ConfigJSON = fmt.Appendf(nil, `{"devices":%d,"seed":1}`, p.mock)
-		}
-		list = append(list, cfg)
-	}
-	return list
 }
 
 // run serves until ctx ends; then sessions are dealt with, and the roles stop
