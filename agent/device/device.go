@@ -7,8 +7,10 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +29,7 @@ type Config struct {
 	Version     string // of the agent
 	Incarnation string
 	Reserve     resource.Slots // kept from kernels: cpu, mem
+	Sysfs       string         // what the machine is made of is read there; /sys when empty
 	Plugins     []PluginConfig
 	OnChange    func() // devices or plugins are no longer what they were
 	Logger      *slog.Logger
@@ -36,6 +39,8 @@ type Config struct {
 type Manager struct {
 	cfg     Config
 	plugins []*plugin
+	nodes   []node // NUMA nodes; none where there is but one
+	pins    bool   // containers can be kept to them
 
 	mu    sync.Mutex
 	views map[string]view // by plugin key, "" = intrinsic
@@ -55,14 +60,19 @@ type view struct {
 
 // New takes stock of cpu and mem. Run starts the plugins.
 func New(cfg Config) (*Manager, error) {
-	base, err := intrinsic(cfg.Reserve)
+	cfg.Sysfs = cmp.Or(cfg.Sysfs, Sysfs)
+	list, err := nodes(cfg.Sysfs, runtime.NumCPU())
+	if err != nil {
+		return nil, err
+	}
+	base, err := intrinsic(cfg.Reserve, list)
 	if err != nil {
 		return nil, err
 	}
 	if cfg.OnChange == nil {
 		cfg.OnChange = func() {}
 	}
-	m := &Manager{cfg: cfg, views: map[string]view{"": base}, held: map[string][]holding{}, prepared: map[string]map[string]*acceleratorpb.LiveAllocation{}}
+	m := &Manager{cfg: cfg, nodes: list, pins: pinnable(cfg.Sysfs), views: map[string]view{"": base}, held: map[string][]holding{}, prepared: map[string]map[string]*acceleratorpb.LiveAllocation{}}
 	for _, p := range cfg.Plugins {
 		m.plugins = append(m.plugins, newPlugin(m, p))
 	}

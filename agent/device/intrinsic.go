@@ -13,14 +13,15 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// The intrinsic devices, by id.
+// The intrinsic devices, by id. A machine of several NUMA nodes has one of each per
+// node, with its number behind a dash.
 const (
 	CPU = "cpu"
 	Mem = "mem"
 )
 
 // intrinsic describes this machine's cpu and memory, less the reserve.
-func intrinsic(reserve resource.Slots) (view, error) {
+func intrinsic(reserve resource.Slots, list []node) (view, error) {
 	memory, err := meminfo("MemTotal")
 	if err != nil {
 		return view{}, err
@@ -30,7 +31,7 @@ func intrinsic(reserve resource.Slots) (view, error) {
 	if cpu <= 0 || memory <= 0 {
 		return view{}, fmt.Errorf("reserve %v leaves nothing of this node: %w", reserve, errdefs.ErrInvalidArgument)
 	}
-	return view{
+	out := view{
 		slots: []*agentpb.SlotType{
 			{Name: resource.CPU, Kind: agentpb.SlotType_SHARES, Quantum: "0.001", DisplayName: "CPU", Description: "processor cores", Unit: "core", Icon: "cpu"},
 			{Name: resource.Mem, Kind: agentpb.SlotType_BYTES, Quantum: "1", DisplayName: "RAM", Description: "main memory", Unit: "GiB", Icon: "memory"},
@@ -45,7 +46,11 @@ func intrinsic(reserve resource.Slots) (view, error) {
 				Allocatable: true,
 			},
 		},
-	}, nil
+	}
+	if len(list) > 0 {
+		out.devices = perNode(list, reserve)
+	}
+	return out, nil
 }
 
 // meminfo reads one line of /proc/meminfo in bytes.

@@ -15,8 +15,8 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/agent/agentpb"
-	"github.com/berthhq/berth/agent/device"
 	"github.com/berthhq/berth/agent/mount"
+	"github.com/berthhq/berth/internal/resource"
 )
 
 // supersedeWait is how long a new launch waits for the end of an earlier one.
@@ -200,9 +200,9 @@ func validate(r *agentpb.CreateKernelRequest) error {
 		}
 	}
 	// A kernel without limits could starve the node.
-	for _, id := range []string{device.CPU, device.Mem} {
-		if !slices.ContainsFunc(r.Allocations, func(a *agentpb.Allocation) bool { return a.DeviceId == id }) {
-			return bad("allocations give nothing of device %s", id)
+	for _, slot := range []string{resource.CPU, resource.Mem} {
+		if !slices.ContainsFunc(r.Allocations, func(a *agentpb.Allocation) bool { return a.Slot == slot }) {
+			return bad("allocations give no %s", slot)
 		}
 	}
 	return mount.Check(folders(r))

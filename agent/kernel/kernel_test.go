@@ -61,6 +61,7 @@ func (w *wires) Remove(a network.Attachment) error {
 type fixture struct {
 	*Manager
 	dir     string
+	sysfs   string // of a machine that is not this one
 	host    *fake.Host
 	wires   *wires
 	devices *device.Manager
@@ -88,7 +89,7 @@ func (f *fixture) restart(t *testing.T) {
 	}
 	log := slog.New(slog.DiscardHandler)
 	var err error
-	if f.devices, err = device.New(device.Config{Dir: filepath.Join(f.dir, "plugins"), Logger: log}); err != nil {
+	if f.devices, err = device.New(device.Config{Dir: filepath.Join(f.dir, "plugins"), Sysfs: f.sysfs, Logger: log}); err != nil {
 		t.Fatal(err)
 	}
 	f.Manager, err = New(Config{

@@ -194,12 +194,13 @@ func (k *Kernel) resources() (runtime.Resources, error) {
 		if err != nil {
 			return out, fmt.Errorf("allocation: %w: %w", err, errdefs.ErrInvalidArgument)
 		}
-		switch a.DeviceId {
-		case device.CPU:
+		switch a.Slot {
+		case resource.CPU:
 			out.MilliCPU += amount
-		case device.Mem:
+		case resource.Mem:
 			out.Memory += amount
 		}
 	}
+	out.CPUs, out.Mems = k.m.cfg.Devices.Pin(r.Allocations)
 	return out, nil
 }

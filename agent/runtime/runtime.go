@@ -135,6 +135,8 @@ type Resources struct {
 	MilliCPU int64
 	Memory   int64 // bytes, swap included
 	Pids     int64
+	CPUs     string // the processors it is kept to, such as 0-3,8
+	Mems     string // the NUMA nodes that its memory comes from
 }
 
 // Phase is how far a container's process has come.

@@ -132,7 +132,7 @@ func (c *Collector) utilisation(id string, used time.Duration) (float64, bool) {
 func limits(list []*agentpb.Allocation) resource.Slots {
 	sum := resource.Slots{}
 	for _, a := range list {
-		if amount, err := resource.Parse(a.Slot, a.Amount); err == nil && (a.DeviceId == device.CPU || a.DeviceId == device.Mem) {
+		if amount, err := resource.Parse(a.Slot, a.Amount); err == nil && (a.Slot == resource.CPU || a.Slot == resource.Mem) {
 			sum[a.Slot] += amount
 		}
 	}

@@ -104,6 +104,12 @@ func limits(res *specs.LinuxResources, want runtime.Resources) {
 		shares := uint64(max(want.MilliCPU*1024/1000, 2))
 		res.CPU = &specs.LinuxCPU{Period: &period, Quota: &quota, Shares: &shares}
 	}
+	if want.CPUs != "" || want.Mems != "" {
+		if res.CPU == nil {
+			res.CPU = &specs.LinuxCPU{}
+		}
+		res.CPU.Cpus, res.CPU.Mems = want.CPUs, want.Mems
+	}
 	if want.Memory > 0 {
 		// Swap counts both, so the same number means none.
 		res.Memory = &specs.LinuxMemory{Limit: &want.Memory}
