@@ -57,6 +57,7 @@ type Config struct {
 	Volumes       map[string]string // name to path on this host
 	Plugins       []PluginConfig
 	Reserve       resource.Slots // kept from kernels
+	Sysfs         string         // what the machine is made of is read there; /sys when empty
 	ResourceGroup string         // wish for the first registration
 	Address       string         // of the node, for people
 
@@ -134,7 +135,7 @@ func New(cfg Config) (*Agent, error) {
 	}
 	a.devices, err = device.New(device.Config{
 		Dir: filepath.Join(cfg.Dir, "plugins"), Node: cfg.Name, Version: Version, Incarnation: a.incarnation,
-		Reserve: cfg.Reserve, Plugins: cfg.Plugins, OnChange: a.hub.reportChanged, Logger: a.log,
+		Reserve: cfg.Reserve, Sysfs: cfg.Sysfs, Plugins: cfg.Plugins, OnChange: a.hub.reportChanged, Logger: a.log,
 	})
 	if err != nil {
 		return nil, err

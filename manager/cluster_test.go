@@ -78,6 +78,7 @@ type node struct {
 	stop  func()
 
 	plugins []agent.PluginConfig
+	sysfs   string // of another machine than this one
 }
 
 // cluster is a world with one manager and machines without containers.
@@ -128,7 +129,7 @@ func (c *cluster) join(t *testing.T, n *node, managers ...*managertest.Manager) 
 	}
 	cfg := agent.Config{
 		Name: n.name, Dir: n.dir, JoinToken: token, CAFingerprint: c.m.Fingerprint(), RunnerPath: filepath.Join(n.dir, "runner"),
-		Runtime: fake.New(n.host, n.name), Network: n.wires, Plugins: n.plugins, KeepSessions: true, StatsInterval: 500 * time.Millisecond,
+		Runtime: fake.New(n.host, n.name), Network: n.wires, Plugins: n.plugins, Sysfs: n.sysfs, KeepSessions: true, StatsInterval: 500 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
 	for _, m := range managers {

@@ -1,13 +1,17 @@
 package manager_test
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/agent"
+	"github.com/berthhq/berth/agent/runtime/fake"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/internal/lifecycle"
@@ -18,13 +22,9 @@ import (
 // of them are near enough for a group that only prefers near ones, and too far from
 // each other for one that wants a common node.
 func TestTopologyOfAGroup(t *testing.T) {
-	mock := filepath.Join(t.TempDir(), "mock")
-	if out, err := exec.Command("go", "build", "-o", mock, "github.com/berthhq/berth/plugins/accelerator/mock").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	c := newCluster(t, 0)
 	ctx := c.System(t)
-	c.grow(t, 1, agent.PluginConfig{Path: mock, Force: true, ConfigJSON: []byte(`{"devices": 4, "numa_nodes": 2, "links": "none"}`)})
+	c.grow(t, 1, agent.PluginConfig{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 4, "numa_nodes": 2, "links": "none"}`)})
 	managertest.Eventually(t, "four accelerators", func() bool {
 		return c.Client.Device.Query().Where(device.Plugin("mock"), device.Allocatable(true), device.HealthEQ(device.HealthHealthy)).CountX(ctx) == 4
 	})
@@ -85,4 +85,58 @@ func TestTopologyOfAGroup(t *testing.T) {
 	if errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Limit != "prefer, node, root, linked" {
 		t.Errorf("a topology that there is not, in the query: %s", errs)
 	}
+}
+
+// A machine of two NUMA nodes has an accelerator on each: a session gets its cpu and
+// memory from the node that its accelerator is on, as long as that has them.
+func TestHostIsNearTheAccelerator(t *testing.T) {
+	if runtime.NumCPU() < 2 {
+		t.Skip("needs two processors")
+	}
+	c := newCluster(t, 0)
+	ctx := c.System(t)
+	n := &node{name: "a", dir: t.TempDir(), sysfs: t.TempDir(), wires: &wires{held: map[string]bool{}}, host: fake.NewHost(pulled()),
+		plugins: []agent.PluginConfig{{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 2, "numa_nodes": 2}`)}}}
+	for path, text := range map[string]string{
+		"devices/system/node/node0/cpulist": "0", "devices/system/node/node0/meminfo": "Node 0 MemTotal: 4194304 kB",
+		"devices/system/node/node1/cpulist": fmt.Sprintf("1-%d", runtime.NumCPU()-1), "devices/system/node/node1/meminfo": "Node 1 MemTotal: 4194304 kB",
+	} {
+		path = filepath.Join(n.sysfs, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.nodes = append(c.nodes, n)
+	c.join(t, n, c.m)
+	managertest.Eventually(t, "two accelerators", func() bool {
+		return c.Client.Device.Query().Where(device.Plugin("mock"), device.Allocatable(true), device.HealthEQ(device.HealthHealthy)).CountX(ctx) == 2
+	})
+	used := map[int]bool{}
+	for range 2 {
+		id := c.create(t, input(managertest.Vars{"slots": managertest.Vars{"cpu": "0.5", "mem": "1g", "mock.device": "1"}}, "sleep", "600"))
+		c.reaches(t, id, lifecycle.Running)
+		nodes := map[int][]string{}
+		for _, a := range c.Client.Allocation.Query().Where(allocation.SessionID(id), allocation.FreedAtIsNil()).WithDevice().AllX(ctx) {
+			nodes[*a.Edges.Device.NumaNode] = append(nodes[*a.Edges.Device.NumaNode], a.Slot)
+			used[*a.Edges.Device.NumaNode] = true
+		}
+		if len(nodes) != 1 {
+			t.Errorf("it has something of %d nodes: %v", len(nodes), nodes)
+		}
+	}
+	if len(used) != 2 {
+		t.Errorf("both sessions are on the same node: %v", used)
+	}
+}
+
+func mockPlugin(t *testing.T) string {
+	t.Helper()
+	mock := filepath.Join(t.TempDir(), "mock")
+	if out, err := exec.Command("go", "build", "-o", mock, "github.com/berthhq/berth/plugins/accelerator/mock").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return mock
 }

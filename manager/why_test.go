@@ -2,8 +2,6 @@ package manager_test
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -62,13 +60,9 @@ type trial struct {
 // halved is a cluster of three machines with eight accelerators each, of which one
 // half is in use by sessions of the member.
 func halved(t *testing.T) *cluster {
-	mock := filepath.Join(t.TempDir(), "mock")
-	if out, err := exec.Command("go", "build", "-o", mock, "github.com/berthhq/berth/plugins/accelerator/mock").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	c := newCluster(t, 0)
 	ctx := c.System(t)
-	c.grow(t, 3, agent.PluginConfig{Path: mock, Force: true, ConfigJSON: []byte(`{"devices": 8}`)})
+	c.grow(t, 3, agent.PluginConfig{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 8}`)})
 	managertest.Eventually(t, "24 accelerators", func() bool {
 		return c.Client.Device.Query().Where(device.Plugin("mock"), device.Allocatable(true), device.HealthEQ(device.HealthHealthy)).CountX(ctx) == 24
 	})
