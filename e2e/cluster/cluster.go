@@ -1,7 +1,8 @@
-// Package cluster runs the real server, berthd up, on a data directory of its
-// own, for the scenarios below e2e: it makes users through the API, runs the
-// real command line, can kill the server and start it again, and in the end
-// looks for what was left behind on the machine. Only tests import it.
+// Package cluster runs the real server on a data directory of its own, for the
+// scenarios below e2e: berthd up in one process tree, or managers and agents each
+// in a process of their own. It makes users through the API, runs the real command
+// line, can kill servers and start them again, and in the end looks for what was
+// left behind on the machine. Only tests import it.
 package cluster
 
 import (
@@ -35,33 +36,44 @@ type Options struct {
 	Accelerators int
 }
 
-// Platform is one server process with all its data.
+// Platform is a server with all its data.
 type Platform struct {
 	URL             string
 	Email, Password string // of the first superadmin
 
-	opt   Options
-	dir   string // all of ours; the server's data is in data
-	data  string
-	bin   string
-	log   *journal
-	cmd   *exec.Cmd
-	ended chan struct{} // closed when cmd has ended
-	admin *client.Client
-	agent string // its id on this machine
-	users atomic.Int64
-	vault vault
+	dir     string // all of ours; the server's data is in data
+	data    string
+	bin     string
+	log     *journal
+	up      *Process   // nil when the roles have processes of their own
+	servers []*Process // all of them
+	admin   *client.Client
+	offers  []int    // mock accelerators of each agent
+	agents  []string // their ids on this machine
+	users   atomic.Int64
+	vault   vault
 
 	lifeline io.Closer // the cleaner's input: the end of this process closes it
 }
 
 // cleaner ends what is still there when this process is gone, in whatever way.
 const cleaner = `read -r _
-pid=$(cat "$1/pid" 2>/dev/null) && kill -INT "$pid" && while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
+for f in "$1"/*.pid; do
+  pid=$(cat "$f" 2>/dev/null) && kill -INT "$pid" && while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
+done
 rm -rf "$1"`
 
 // New prepares a platform below a new temporary directory.
 func New(opt Options) (*Platform, error) {
+	p, err := prepare()
+	if err != nil {
+		return nil, err
+	}
+	p.up, p.offers = p.process("up"), []int{opt.Accelerators}
+	return p, nil
+}
+
+func prepare() (*Platform, error) {
 	root, err := repository()
 	if err != nil {
 		return nil, err
@@ -87,7 +99,7 @@ func New(opt Options) (*Platform, error) {
 	if other := os.Getenv("BERTH_BIN"); other != "" {
 		bin = other
 	}
-	return &Platform{opt: opt, dir: dir, data: filepath.Join(dir, "data"), bin: bin, log: &journal{}, lifeline: lifeline}, nil
+	return &Platform{dir: dir, data: filepath.Join(dir, "data"), bin: bin, log: &journal{}, lifeline: lifeline}, nil
 }
 
 // repository is the directory with go.mod above the test.
@@ -112,33 +124,26 @@ func (p *Platform) Bin(name string) string { return filepath.Join(p.bin, name) }
 func (p *Platform) Data() string { return p.data }
 
 // Pid is the server's process.
-func (p *Platform) Pid() int { return p.cmd.Process.Pid }
+func (p *Platform) Pid() int { return p.up.Pid() }
+
+// images is where make images puts the starter images.
+func (p *Platform) images() string {
+	root, err := repository()
+	if err != nil {
+		root = filepath.Dir(p.bin)
+	}
+	return filepath.Join(root, "build/images")
+}
 
 // Start runs the server until Stop, Kill or its own end, and returns when its
 // agent is there with all accelerators.
 func (p *Platform) Start(flags ...string) error {
-	images := filepath.Join(filepath.Dir(p.bin), "build/images")
-	if root, err := repository(); err == nil {
-		images = filepath.Join(root, "build/images")
-	}
-	args := append([]string{
-		"up", "--data", p.data, "--listen", p.listen(), "--bin", p.bin, "--images", images,
-		"--mock-accelerators", strconv.Itoa(p.opt.Accelerators), "--log-level", "info",
+	p.up.args = append([]string{
+		"up", "--data", p.data, "--listen", p.listen(), "--bin", p.bin, "--images", p.images(),
+		"--mock-accelerators", strconv.Itoa(p.offers[0]), "--log-level", "info",
 	}, flags...)
-	p.cmd = exec.Command(p.Bin("berthd"), args...)
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // our own Ctrl-C is not for it
-	p.cmd.Stderr, p.cmd.Stdout = p.log, p.log
 	from := p.log.Len()
-	if err := p.cmd.Start(); err != nil {
-		return fmt.Errorf("%w (run make build)", err)
-	}
-	ended := make(chan struct{})
-	p.ended = ended
-	go func(cmd *exec.Cmd) {
-		_ = cmd.Wait()
-		close(ended)
-	}(p.cmd)
-	if err := os.WriteFile(p.pidFile(), []byte(strconv.Itoa(p.Pid())), 0o644); err != nil {
+	if err := p.up.Start(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
@@ -148,8 +153,6 @@ func (p *Platform) Start(flags ...string) error {
 	}
 	return nil
 }
-
-func (p *Platform) pidFile() string { return filepath.Join(p.dir, "pid") }
 
 // listen is the address of before, so that clients outlive a restart.
 func (p *Platform) listen() string {
@@ -168,25 +171,49 @@ func (p *Platform) ready(ctx context.Context, from int) error {
 			return err
 		}
 	}
-	id, err := os.ReadFile(filepath.Join(p.data, "agent/id"))
-	if err != nil {
+	if err := p.identify("agent"); err != nil {
 		return err
 	}
-	p.agent = strings.TrimSpace(string(id))
-	return p.until(ctx, "the agent and its accelerators", func() bool {
+	return p.complete(ctx)
+}
+
+// identify notes the ids of agents, whose names things on the machine bear, by
+// their directories.
+func (p *Platform) identify(dirs ...string) error {
+	p.agents = nil
+	for _, dir := range dirs {
+		id, err := os.ReadFile(filepath.Join(p.data, dir, "id"))
+		if err != nil {
+			return err
+		}
+		p.agents = append(p.agents, strings.TrimSpace(string(id)))
+	}
+	return nil
+}
+
+// complete waits for all agents with all accelerators.
+func (p *Platform) complete(ctx context.Context) error {
+	want := 0
+	for _, n := range p.offers {
+		want += n
+	}
+	return p.until(ctx, "the agents and their accelerators", func() bool {
 		n, err := p.accelerators(ctx)
-		return err == nil && n == p.opt.Accelerators && p.answers(ctx, "/readyz")
+		return err == nil && n == want && p.answers(ctx, "/readyz")
 	})
 }
 
-// until polls; it ends early when the server does.
+// until polls; it ends early when a server does.
 func (p *Platform) until(ctx context.Context, what string, is func() bool) error {
 	for !is() {
+		for _, x := range p.servers {
+			if err := x.died(); err != nil {
+				return fmt.Errorf("%s: %w", what, err)
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", what, ctx.Err())
-		case <-p.ended:
-			return fmt.Errorf("%s: the server ended: %s", what, p.cmd.ProcessState)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -217,9 +244,15 @@ func (p *Platform) firstLogin(ctx context.Context) error {
 	if err := json.Unmarshal(text, &first); err != nil {
 		return fmt.Errorf("first-login.json: %w", err)
 	}
-	p.URL, p.Email, p.Password = first.URL, first.Email, first.Password
-	p.Secret("the first password", first.Password)
-	p.admin, _, err = p.login(ctx, p.Email, p.Password)
+	p.URL = first.URL
+	return p.adopt(ctx, first.Email, first.Password)
+}
+
+// adopt logs in as the first superadmin.
+func (p *Platform) adopt(ctx context.Context, email, password string) (err error) {
+	p.Email, p.Password = email, password
+	p.Secret("the first password", password)
+	p.admin, _, err = p.login(ctx, email, password)
 	return err
 }
 
@@ -247,7 +280,13 @@ func (p *Platform) login(ctx context.Context, email, password string) (*client.C
 // accelerators counts those that can be used now.
 func (p *Platform) accelerators(ctx context.Context) (int, error) {
 	agents, err := p.admin.Agents(ctx, "")
-	if err != nil || len(agents) != 1 || agents[0].Status != "alive" {
+	alive := 0
+	for _, a := range agents {
+		if a.Status == "alive" {
+			alive++
+		}
+	}
+	if err != nil || alive != len(p.offers) {
 		return -1, err
 	}
 	resp, err := p.admin.Raw(ctx, client.Request{Query: `{ devices(where: {plugin: "mock", health: healthy, allocatable: true}) { totalCount } }`})
@@ -259,30 +298,24 @@ func (p *Platform) accelerators(ctx context.Context) (int, error) {
 }
 
 // Interrupt is Ctrl-C: it waits for the server's end.
-func (p *Platform) Interrupt() error { return p.end(syscall.SIGINT) }
+func (p *Platform) Interrupt() error { return p.up.end(syscall.SIGINT) }
 
 // Kill is kill -9.
-func (p *Platform) Kill() error { return p.end(syscall.SIGKILL) }
-
-func (p *Platform) end(s syscall.Signal) error {
-	if err := p.cmd.Process.Signal(s); err != nil {
-		return fmt.Errorf("end the server: %w", err)
-	}
-	select {
-	case <-p.ended:
-	case <-time.After(stopTimeout):
-		return fmt.Errorf("the server does not end within %s of %s", stopTimeout, s)
-	}
-	if code := p.cmd.ProcessState.ExitCode(); s == syscall.SIGINT && code != 0 {
-		return fmt.Errorf("the server ended with %d after Ctrl-C", code)
-	}
-	return os.Remove(p.pidFile())
-}
+func (p *Platform) Kill() error { return p.up.Kill() }
 
 // Close stops the server with its sessions, as berthd up --stop-sessions does,
 // and returns what is left on the machine, which secret lies in the open, and
 // where the agents and the database differ.
 func (p *Platform) Close() error {
+	err := p.settle()
+	if err == nil {
+		err = p.Interrupt()
+	}
+	return p.remove(err)
+}
+
+// settle ends what runs, and looks at what there is then.
+func (p *Platform) settle() error {
 	err := p.endSessions()
 	if err == nil {
 		err = p.differs()
@@ -290,15 +323,25 @@ func (p *Platform) Close() error {
 	if err == nil {
 		err = p.leaked()
 	}
-	if err == nil {
-		err = p.Interrupt()
-	} else {
-		err = errors.Join(err, p.Kill())
-	}
+	return err
+}
+
+// remove kills what still runs and deletes the data.
+func (p *Platform) remove(err error) error {
+	err = errors.Join(err, p.killAll())
 	if err == nil {
 		err = p.Leftovers()
 	}
 	return errors.Join(err, os.RemoveAll(p.dir), p.lifeline.Close())
+}
+
+func (p *Platform) killAll() (err error) {
+	for _, x := range p.servers {
+		if x.runs() {
+			err = errors.Join(err, x.Kill())
+		}
+	}
+	return err
 }
 
 // differs looks whether what the agents run is what the database says.

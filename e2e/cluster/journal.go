@@ -41,3 +41,6 @@ func lastLines(text string, n int) string {
 
 // Log is what the server has written so far.
 func (p *Platform) Log() string { return p.log.From(0) }
+
+// Tail is the end of that.
+func (p *Platform) Tail(lines int) string { return p.log.Tail(lines) }

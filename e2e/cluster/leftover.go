@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,8 +68,11 @@ func (p *Platform) isOurs(dir, command string) bool {
 	if strings.Contains(command, p.data) {
 		return true
 	}
-	if groups, _ := os.ReadFile(filepath.Join(dir, "cgroup")); strings.Contains(string(groups), "/berth/"+p.agent+"/") {
-		return true
+	groups, _ := os.ReadFile(filepath.Join(dir, "cgroup"))
+	for _, agent := range p.agents {
+		if strings.Contains(string(groups), "/berth/"+agent+"/") {
+			return true
+		}
 	}
 	links, _ := filepath.Glob(filepath.Join(dir, "fd/*"))
 	for _, l := range append(links, filepath.Join(dir, "cwd"), filepath.Join(dir, "root")) {
@@ -96,15 +100,21 @@ func (p *Platform) mounts() ([]string, error) {
 // networks looks for the names that an agent gives: a prefix and a hash of its
 // id.
 func (p *Platform) networks() ([]string, error) {
-	sum := sha256.Sum256([]byte(p.agent))
-	tag := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:5])
+	var tags []string
+	for _, agent := range p.agents {
+		sum := sha256.Sum256([]byte(agent))
+		tags = append(tags, strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:5]))
+	}
+	ours := func(name string) bool {
+		return slices.ContainsFunc(tags, func(tag string) bool { return strings.Contains(name, tag) })
+	}
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		return nil, err
 	}
 	var found []string
 	for _, i := range interfaces {
-		if strings.Contains(i.Name, tag) {
+		if ours(i.Name) {
 			found = append(found, "interface "+i.Name)
 		}
 	}
@@ -117,7 +127,7 @@ func (p *Platform) networks() ([]string, error) {
 		return nil, fmt.Errorf("list firewall tables: %w", err)
 	}
 	for _, t := range tables {
-		if strings.Contains(t.Name, tag) {
+		if ours(t.Name) {
 			found = append(found, "firewall table "+t.Name)
 		}
 	}
@@ -126,13 +136,15 @@ func (p *Platform) networks() ([]string, error) {
 
 func (p *Platform) cgroups() ([]string, error) {
 	var found []string
-	for _, pattern := range []string{"/sys/fs/cgroup/berth/", "/sys/fs/cgroup/*/berth/"} {
-		dirs, err := filepath.Glob(pattern + p.agent)
-		if err != nil {
-			return nil, err
-		}
-		for _, dir := range dirs {
-			found = append(found, "cgroup "+dir)
+	for _, agent := range p.agents {
+		for _, pattern := range []string{"/sys/fs/cgroup/berth/", "/sys/fs/cgroup/*/berth/"} {
+			dirs, err := filepath.Glob(pattern + agent)
+			if err != nil {
+				return nil, err
+			}
+			for _, dir := range dirs {
+				found = append(found, "cgroup "+dir)
+			}
 		}
 	}
 	return found, nil
@@ -148,7 +160,7 @@ func (p *Platform) subnets() ([]string, error) {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		if text, _ := os.ReadFile(path); strings.TrimSpace(string(text)) == p.agent {
+		if text, _ := os.ReadFile(path); slices.Contains(p.agents, strings.TrimSpace(string(text))) {
 			found = append(found, "subnet "+d.Name())
 		}
 		return nil

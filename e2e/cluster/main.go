@@ -10,23 +10,46 @@ import (
 //
 //	func TestMain(m *testing.M) { os.Exit(cluster.Main(m, cluster.Options{}, &platform)) }
 func Main(m *testing.M, opt Options, shared **Platform) int {
+	return share(m, func() (stoppable, error) {
+		p, err := New(opt)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.Start("--stop-sessions"); err != nil {
+			return nil, fmt.Errorf("%w\n%s", err, p.log.Tail(80))
+		}
+		*shared = p
+		return p, nil
+	})
+}
+
+// MainSpread does so with managers and agents in processes of their own.
+func MainSpread(m *testing.M, opt SpreadOptions, shared **Spread) int {
+	return share(m, func() (stoppable, error) {
+		s, err := StartSpread(opt)
+		*shared = s
+		return s, err
+	})
+}
+
+type stoppable interface {
+	Close() error
+	Tail(lines int) string
+}
+
+func share(m *testing.M, start func() (stoppable, error)) int {
 	if os.Geteuid() != 0 {
 		fmt.Println("skipped: containers, networks and mounts need root")
 		return 0
 	}
-	p, err := New(opt)
+	p, err := start()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "prepare platform:", err)
+		fmt.Fprintln(os.Stderr, "start platform:", err)
 		return 1
 	}
-	if err := p.Start("--stop-sessions"); err != nil {
-		fmt.Fprintf(os.Stderr, "start platform: %v\n%s\n", err, p.log.Tail(80))
-		return 1
-	}
-	*shared = p
 	code := m.Run()
 	if err := p.Close(); err != nil {
-		fmt.Fprintf(os.Stderr, "FAIL: stop platform: %v\n%s\n", err, p.log.Tail(80))
+		fmt.Fprintf(os.Stderr, "FAIL: stop platform: %v\n%s\n", err, p.Tail(80))
 		return max(code, 1)
 	}
 	return code

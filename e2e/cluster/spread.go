@@ -1,0 +1,230 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/internal/registry"
+	"github.com/berthhq/berth/internal/service"
+)
+
+// SpreadOptions of a cluster of single roles.
+type SpreadOptions struct {
+	Managers int
+	Agents   []int // how many mock accelerators each of them offers
+}
+
+// Spread is a platform whose managers and agents are processes of their own, as
+// on machines of their own. The agents are called node-1, node-2 and so on. People
+// reach the managers through one address, as behind a load balancer.
+type Spread struct {
+	*Platform
+	Managers []*Process
+	Agents   []*Process
+
+	stores   *service.Stores
+	registry *registry.Registry
+	door     *door
+	stop     context.CancelFunc // of what this process serves: the registry
+}
+
+// StartSpread starts all of it, and returns when every agent is there with all
+// accelerators and its image can be used.
+func StartSpread(opt SpreadOptions) (*Spread, error) {
+	p, err := prepare()
+	if err != nil {
+		return nil, err
+	}
+	p.offers = opt.Agents
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	s := &Spread{Platform: p, door: &door{}}
+	for _, step := range []func(context.Context) error{
+		s.openStores,
+		func(ctx context.Context) error { return s.startManagers(ctx, opt.Managers) },
+		s.openRegistry,
+		s.joinAgents,
+		s.complete,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, s.discard(fmt.Errorf("%w\nthe log:\n%s", err, p.log.Tail(80)))
+		}
+	}
+	return s, nil
+}
+
+func (s *Spread) openStores(ctx context.Context) (err error) {
+	s.stores, err = service.Start(ctx, service.Config{
+		Dir: filepath.Join(s.data, "stores"), Volatile: true, Logger: slog.New(slog.NewTextHandler(s.log, nil)),
+	})
+	return err
+}
+
+var firstPassword = regexp.MustCompile(`First superadmin: (\S+)\nPassword: +(\S+)`)
+
+// startManagers starts one after the other: the first makes what they share.
+func (s *Spread) startManagers(ctx context.Context, n int) (err error) {
+	if err := os.Mkdir(filepath.Join(s.data, "secrets"), 0o700); err != nil {
+		return err
+	}
+	for i := range n {
+		ports, err := freePorts(2)
+		if err != nil {
+			return err
+		}
+		m := s.process("manager-" + strconv.Itoa(i+1))
+		s.Managers = append(s.Managers, m)
+		m.args = []string{"manager", "--http", ports[0], "--cluster", ports[1], "--secrets", filepath.Join(s.data, "secrets"),
+			"--postgres", s.stores.Postgres.DSN("berth"), "--redis", s.stores.Redis.URL(), "--etcd", s.stores.Etcd.Endpoint()}
+		if err := m.Start(); err != nil {
+			return err
+		}
+		s.door.to = append(s.door.to, ports[0])
+		one := Platform{URL: "http://" + ports[0]}
+		if err := s.until(ctx, "the manager answers", func() bool { return one.answers(ctx, "/readyz") }); err != nil {
+			return err
+		}
+	}
+	if s.URL, err = s.door.open(); err != nil {
+		return err
+	}
+	said := firstPassword.FindStringSubmatch(s.Managers[0].log.From(0))
+	if said == nil {
+		return errors.New("the first manager tells no password")
+	}
+	return s.adopt(ctx, said[1], said[2])
+}
+
+// openRegistry offers the minimal image, and lets the platform look for it.
+func (s *Spread) openRegistry(ctx context.Context) (err error) {
+	dir := filepath.Join(s.data, "registry")
+	if s.registry, err = registry.Open(filepath.Join(dir, "blobs")); err != nil {
+		return err
+	}
+	l, err := registry.Listen(dir)
+	if err != nil {
+		return err
+	}
+	serving, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go func() { _ = s.registry.Serve(serving, l) }()
+	if _, err := s.registry.Import(ctx, filepath.Join(s.images(), "minimal")); err != nil {
+		return fmt.Errorf("%w (run make images)", err)
+	}
+	known, err := s.admin.CreateRegistry(ctx, client.CreateRegistryInput{Name: "local", Host: l.Addr().String(), PlainHTTP: true})
+	if err != nil {
+		return err
+	}
+	_, err = s.admin.ScanRegistry(ctx, known.ID)
+	return err
+}
+
+// joinAgents runs, for each, the command that the platform gives for that.
+func (s *Spread) joinAgents(ctx context.Context) error {
+	var dirs []string
+	for i, devices := range s.offers {
+		token, err := s.admin.CreateJoinToken(ctx, "agent")
+		if err != nil {
+			return err
+		}
+		name := "node-" + strconv.Itoa(i+1)
+		dirs = append(dirs, filepath.Join("agent", name))
+		x := s.process(name)
+		s.Agents = append(s.Agents, x)
+		x.args = append(strings.Fields(token.Command)[1:], "--name", name, "--data", filepath.Join(s.data, "agent", name), "--bin", s.bin,
+			"--plugin", filepath.Join(s.bin, "plugins/accelerator/mock"), "--plugin-config", fmt.Sprintf(`mock={"devices":%d,"seed":1}`, devices),
+			"--keep-sessions=false")
+		if err := x.Start(); err != nil {
+			return err
+		}
+	}
+	if err := s.complete(ctx); err != nil {
+		return err
+	}
+	return s.identify(dirs...)
+}
+
+// Agent is the process of a node by its name.
+func (s *Spread) Agent(name string) *Process {
+	for _, x := range s.Agents {
+		if x.name == name {
+			return x
+		}
+	}
+	return nil
+}
+
+var leading = regexp.MustCompile(`msg=leading epoch=(\d+)`)
+
+// Leader is the manager that began to lead last, as the managers' logs say.
+func (s *Spread) Leader(t testing.TB) *Process {
+	t.Helper()
+	var leader *Process
+	last := 0
+	for _, m := range s.Managers {
+		for _, said := range leading.FindAllStringSubmatch(m.log.From(0), -1) {
+			if epoch, _ := strconv.Atoi(said[1]); epoch > last {
+				last, leader = epoch, m
+			}
+		}
+	}
+	if leader == nil {
+		t.Fatal("no manager says that it leads")
+	}
+	return leader
+}
+
+// Close stops the roles with their sessions and then the stores, and returns what
+// is wrong with what they leave, as that of a Platform does.
+func (s *Spread) Close() error {
+	err := s.settle()
+	for _, x := range slices.Concat(s.Agents, s.Managers) {
+		if x.runs() { // agents end their containers, whatever is wrong
+			err = errors.Join(err, x.end(syscall.SIGINT))
+		}
+	}
+	return s.discard(err)
+}
+
+// discard ends what still runs, the stores last, and deletes the data.
+func (s *Spread) discard(err error) error {
+	err = errors.Join(err, s.killAll())
+	if s.door.listener != nil {
+		err = errors.Join(err, s.door.listener.Close())
+	}
+	if s.stop != nil {
+		s.stop()
+		err = errors.Join(err, s.registry.Close())
+	}
+	if s.stores != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		err = errors.Join(err, s.stores.Stop(ctx))
+	}
+	return s.remove(err)
+}
+
+func freePorts(n int) ([]string, error) {
+	var list []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close() // all of them at the end, so that they differ
+		list = append(list, l.Addr().String())
+	}
+	return list, nil
+}

@@ -1,0 +1,92 @@
+package stories
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/e2e/cluster"
+	"github.com/berthhq/berth/internal/client"
+)
+
+// One agent is drained so that its session moves, one so that its session ends, and
+// one is cordoned. Owners are told until when they may stay, nothing new lands, who
+// waits knows why, and an agent that is open again takes what waits.
+func TestDrain(t *testing.T) {
+	operator := operator(t)
+	group := group(t, operator, "workshop", nodes(), "--strategy", "dispersed")
+	u := platform.User(t)
+	t.Cleanup(func() { endAll(t, u) })
+	moves, ends := u.Run(asks(group)), u.Run(asks(group))
+	u.Until(moves.ID, "running")
+	u.Until(ends.ID, "running")
+	from, last := on(t, u, moves.ID), on(t, u, ends.ID)
+	if from == last {
+		t.Fatalf("both are on %s", from)
+	}
+	to := other(from, last)
+	t.Cleanup(func() {
+		operator.Run("agent", "undrain", from, last)
+		operator.Run("agent", "uncordon", to)
+	})
+	drain := func(node, deadline, then string, more ...string) {
+		t.Helper()
+		operator.Must(append([]string{"agent", "drain", node, "--deadline", deadline, "--then", then, "--reason", "disk replacement"}, more...)...)
+	}
+
+	drain(from, "1h", "reschedule")
+	drain(last, "1h", "terminate")
+	for _, s := range []*client.Session{moves, ends} {
+		cluster.Eventually(t, "the owner is told", func() bool {
+			return strings.Contains(u.Show(s.ID).StatusMessage, "disk replacement")
+		})
+	}
+	lands := u.Run(asks(group))
+	u.Until(lands.ID, "running")
+	if at := on(t, u, lands.ID); at != to {
+		t.Errorf("a new session lands on %s", at)
+	}
+	u.End(lands.ID)
+
+	operator.Must("agent", "cordon", to, "--reason", "new cables")
+	text := operator.Must("agent", "ls")
+	says(t, text, "alive, draining for", "disk replacement", "alive, cordoned: new cables")
+	t.Logf("berth agent ls:\n%s", text)
+	late := u.Run(asks(group))
+	waits(t, u, late.ID, "room")
+	text = u.Shell().Must("session", "why", late.Name)
+	says(t, text, "1 cordoned (new cables), 2 draining (disk replacement)")
+	t.Logf("berth session why %s:\n%s", late.Name, text)
+	for _, s := range []*client.Session{moves, ends} {
+		if now := u.Show(s.ID); now.Status != "running" {
+			t.Errorf("an hour before the deadline %s is %s", s.Name, now.Status)
+		}
+	}
+
+	drain(last, "0s", "terminate", "--wait")
+	if s := u.Until(ends.ID, "terminated"); s.TerminationReason == nil || *s.TerminationReason != "drained" {
+		t.Errorf("it ended for %v", s.TerminationReason)
+	}
+	drain(from, "0s", "reschedule", "--wait")
+	waits(t, u, moves.ID, "room")
+	says(t, operator.Must("agent", "show", from), "drained")
+	once(t, operator)
+
+	operator.Must("agent", "uncordon", to)
+	for _, s := range []*client.Session{moves, late} {
+		u.Until(s.ID, "running")
+		if at := on(t, u, s.ID); at != to {
+			t.Errorf("%s runs on %s", s.Name, at)
+		}
+	}
+	once(t, operator)
+}
+
+// other is an agent that is none of these.
+func other(than ...string) string {
+	for _, n := range nodes() {
+		if !strings.Contains(strings.Join(than, " "), n) {
+			return n
+		}
+	}
+	return ""
+}

@@ -1,0 +1,65 @@
+package stories
+
+import (
+	"testing"
+	"time"
+
+	"github.com/berthhq/berth/e2e/cluster"
+	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// The leader is killed while sessions run and start. The other manager schedules
+// on, and nothing runs twice.
+func TestLeaderKilled(t *testing.T) {
+	operator := operator(t)
+	group := group(t, operator, "fleet", nodes(), "--strategy", "dispersed")
+	u := platform.User(t)
+	t.Cleanup(func() { endAll(t, u) })
+	leader := platform.Leader(t)
+	var all []*client.Session
+	for range 3 {
+		all = append(all, u.Run(asks(group, "mock.shares", "0.25")))
+		u.Until(all[len(all)-1].ID, "running")
+	}
+	for range 9 { // somewhere on their way
+		all = append(all, u.Run(asks(group, "mock.shares", "0.25")))
+	}
+	if err := leader.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	killed := time.Now()
+	t.Cleanup(func() {
+		if err := leader.Start(); err != nil {
+			t.Error(err)
+		}
+	})
+	first := u.Run(asks(group, "mock.shares", "0.25"))
+	u.Until(first.ID, "running")
+	t.Logf("%s, which led, was killed; a session that was asked for after that runs after %s", leader.Name(), time.Since(killed).Round(10*time.Millisecond))
+	for _, s := range append(all, first) {
+		u.Until(s.ID, "running")
+	}
+	if now := platform.Leader(t); now == leader {
+		t.Errorf("%s leads, and is dead", now.Name())
+	}
+	if n := len(placed(t)); n != len(all)+1 {
+		t.Errorf("%d sessions have %d kernels", len(all)+1, n)
+	}
+	once(t, operator)
+	cluster.Eventually(t, "devices are held as asked for", func() bool { return held(t) == "3.25" })
+}
+
+// held is how much of the accelerators all sessions hold.
+func held(t *testing.T) string {
+	t.Helper()
+	agents, err := platform.Admin(t).Agents(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum int64
+	for _, a := range agents {
+		sum += a.Occupied["mock.shares"]
+	}
+	return resource.Format("mock.shares", sum)
+}

@@ -1,0 +1,130 @@
+package stories
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/e2e/cluster"
+	"github.com/berthhq/berth/internal/client"
+)
+
+var platform *cluster.Spread
+
+// Eight accelerators on three agents.
+func TestMain(m *testing.M) {
+	os.Exit(cluster.MainSpread(m, cluster.SpreadOptions{Managers: 2, Agents: []int{3, 3, 2}}, &platform))
+}
+
+// operator is who looks after the cluster, at his command line.
+func operator(t *testing.T) *cluster.Shell {
+	t.Helper()
+	return platform.UserAs(t, "superadmin").Shell()
+}
+
+// group makes a resource group that is open to all, with these agents, and
+// returns its id.
+func group(t *testing.T, berth *cluster.Shell, name string, agents []string, options ...string) string {
+	t.Helper()
+	var made client.Group
+	read(t, berth.Must(append([]string{"admin", "group", "create", name, "--public", "-o", "json"}, options...)...), &made)
+	move(berth, name, agents...)
+	return made.ID
+}
+
+// move puts agents into a group; what runs on them goes on.
+func move(berth *cluster.Shell, group string, agents ...string) {
+	berth.Must(append([]string{"agent", "move", "--group", group}, agents...)...)
+}
+
+// read takes what a command printed with -o json.
+func read(t *testing.T, text string, out any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), out); err != nil {
+		t.Fatalf("%v in:\n%s", err, text)
+	}
+}
+
+// nodes are all agents.
+func nodes() (all []string) {
+	for _, a := range platform.Agents {
+		all = append(all, a.Name())
+	}
+	return all
+}
+
+// asks is a session in a group, by its id, that does nothing.
+func asks(group string, slots ...string) client.CreateSessionInput {
+	in := cluster.Batch("exec sleep 86400")
+	in.ResourceGroup = group
+	in.Slots = cluster.Slots(append([]string{"cpu", "0.05", "mem", "32m"}, slots...)...)
+	return in
+}
+
+// on is the agent that a session of one kernel is placed on.
+func on(t *testing.T, u *cluster.User, session string) string {
+	t.Helper()
+	k := u.Show(session).Kernels
+	if len(k) != 1 || k[0].Agent == nil {
+		t.Fatalf("session %s is nowhere", session)
+	}
+	return k[0].Agent.Name
+}
+
+// waits fails unless the session waits, and returns why once that is known.
+func waits(t *testing.T, u *cluster.User, session, stage string) *client.Advice {
+	t.Helper()
+	var why *client.Advice
+	var last client.PendingReport
+	t.Cleanup(func() {
+		if t.Failed() && last.Stage != stage {
+			t.Logf("session %s waits for %s, not for %s: %s", session, last.Stage, stage, last.Summary)
+		}
+	})
+	cluster.Eventually(t, "it is known that the session waits for "+stage, func() bool {
+		s := u.Show(session)
+		if s.Status != "pending" {
+			t.Fatalf("session %s is %s: %s", s.Name, s.Status, s.StatusMessage)
+		}
+		if s.Pending == nil {
+			return false
+		}
+		if last = *s.Pending; last.Stage != stage {
+			return false
+		}
+		var err error
+		why, err = u.Why(t.Context(), session)
+		return err == nil && why != nil && why.Stage == stage
+	})
+	return why
+}
+
+// endAll ends all sessions of a user, so that the next story begins with nothing.
+func endAll(t *testing.T, u *cluster.User) {
+	t.Helper()
+	list, err := u.Sessions(context.Background(), client.SessionFilter{Live: true, Owner: u.ID})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, s := range list {
+		if _, err := u.TerminateSession(context.Background(), s.ID, true); err != nil {
+			t.Errorf("end %s: %v", s.Name, err)
+		}
+	}
+	cluster.Eventually(t, "all sessions have ended", func() bool {
+		list, err := u.Sessions(context.Background(), client.SessionFilter{Live: true, Owner: u.ID})
+		return err == nil && len(list) == 0
+	})
+}
+
+// says fails unless the text has all the parts.
+func says(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("it does not say %q:\n%s", part, text)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package stories
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/e2e/cluster"
+	"github.com/berthhq/berth/internal/client"
+)
+
+// once fails unless every kernel that runs lives on its agent and nowhere else,
+// nothing else lives, and the platform finds the same.
+func once(t *testing.T, berth *cluster.Shell) {
+	t.Helper()
+	var said, there map[string]string
+	t.Cleanup(func() {
+		if !maps.Equal(said, there) {
+			t.Logf("the database says %v\nthe machine has %v", said, there)
+		}
+	})
+	cluster.Eventually(t, "what runs is what lives", func() bool {
+		said, there = placed(t), containers(t)
+		return maps.Equal(said, there)
+	})
+	var audit client.OccupancyAudit
+	cluster.Eventually(t, "the manager reaches all agents", func() bool {
+		audit = client.OccupancyAudit{}
+		read(t, berth.Must("admin", "occupancy", "-o", "json"), &audit) // fails where something differs
+		return len(audit.Silent) == 0
+	})
+	if audit.Kernels != len(there) || audit.Agents != len(platform.Agents) {
+		t.Errorf("the audit of %d containers: %+v", len(there), audit)
+	}
+}
+
+// placed is every kernel that runs, with its agent.
+func placed(t *testing.T) map[string]string {
+	t.Helper()
+	admin := platform.Admin(t)
+	list, err := admin.Sessions(t.Context(), client.SessionFilter{Live: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, s := range list {
+		for _, k := range admin.Show(s.ID).Kernels {
+			if k.Status == "running" {
+				all[k.ID] = k.Agent.Name
+			}
+		}
+	}
+	return all
+}
+
+// containers is every kernel that lives on this machine, with its agents.
+func containers(t *testing.T) map[string]string {
+	t.Helper()
+	found, err := platform.Containers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for kernel, agents := range found {
+		slices.Sort(agents)
+		all[kernel] = strings.Join(agents, " and ")
+	}
+	return all
+}
