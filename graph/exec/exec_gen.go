@@ -10404,7 +10404,7 @@ type QueueEntry @allow(to: USER) {
   holds: Int!
   "Why it has its place among those of its priority; null where that is its age, or out of sight."
   order: PendingOrder
-  "When it starts at the latest if nothing goes before it; null when nobody knows."
+  "When it starts as far as lifetimes tell, if nothing new comes; null when nobody knows, or behind the 20th of a queue."
   estimatedStart: Time
 }
 
@@ -10709,7 +10709,7 @@ type PendingReport @allow(to: USER) {
   position: Int!
   "Those before it, from the head of the queue."
   ahead(first: Int = 3): [QueueEntry!]!
-  "When it starts at the latest if nothing goes before it; null when nobody knows."
+  "When it starts as far as lifetimes tell, if nothing new comes; null when nobody knows, or behind the 20th of a queue."
   estimatedStart: Time
   "The time that it waits for, where it waits for one."
   until: Time
