@@ -1,0 +1,77 @@
+package stories
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berthhq/berth/e2e/cluster"
+	"github.com/berthhq/berth/internal/client"
+)
+
+// A session wants two accelerators of every agent, while others keep coming that
+// want two of one. What becomes free is held for it, what does not put it off
+// starts meanwhile, and the others go on after it.
+func TestNobodyStarves(t *testing.T) {
+	operator := operator(t)
+	lane := group(t, operator, "lane", nodes(), "--hold-after", "0s")
+	u := platform.User(t)
+	berth := u.Shell()
+	t.Cleanup(func() { endAll(t, u) })
+	ask := func(devices string, lifetime time.Duration) *client.Session {
+		in := asks(lane, "mock.device", devices)
+		if seconds := int(lifetime.Seconds()); seconds > 0 {
+			in.Lifetime = &seconds
+		}
+		return u.Run(in)
+	}
+
+	var small, late []*client.Session
+	for range 3 {
+		small = append(small, ask("2", time.Hour))
+	}
+	for _, s := range small {
+		u.Until(s.ID, "running")
+	}
+	in := asks(lane, "mock.device", "2")
+	in.Kernels = 3
+	big := u.Run(in)
+	waits(t, u, big.ID, "room")
+	for _, s := range small[:2] {
+		late = append(late, ask("2", 0))
+		u.End(s.ID)
+		heldBack(t, u, late[len(late)-1], big)
+	}
+	if why := waits(t, u, big.ID, "room"); why.EstimatedStart == nil || why.Holds != 3 {
+		t.Errorf("the big one starts at %v, and %d agents are held for it", why.EstimatedStart, why.Holds)
+	}
+	// One is over before the last of the small ones is, one takes what is left beside
+	// the big one.
+	passes, beside := ask("2", 10*time.Minute), ask("1", 0)
+	u.Until(passes.ID, "running")
+	u.Until(beside.ID, "running")
+	t.Logf("berth queue lane:\n%s", berth.Must("queue", "lane"))
+	t.Logf("berth session why %s:\n%s", late[0].Name, berth.Must("session", "why", late[0].Name))
+
+	u.End(passes.ID)
+	u.End(small[2].ID)
+	started := u.Until(big.ID, "running").StartedAt
+	once(t, operator)
+	u.End(big.ID)
+	for _, s := range late {
+		if after := u.Until(s.ID, "running").StartedAt; !after.After(*started) {
+			t.Errorf("a session that came later started at %s, the big one at %s", after, started)
+		}
+	}
+	once(t, operator)
+}
+
+// heldBack fails unless a session has room, which is held for another one.
+func heldBack(t *testing.T, u *cluster.User, late, big *client.Session) {
+	t.Helper()
+	cluster.Eventually(t, "there is room, but it is not theirs", func() bool {
+		why := waits(t, u, late.ID, "order")
+		return strings.Contains(why.Summary, "held for an earlier session") &&
+			len(why.Ahead) > 0 && why.Ahead[0].Session != nil && why.Ahead[0].Session.ID == big.ID && why.Ahead[0].Holds == 3
+	})
+}
