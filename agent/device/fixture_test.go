@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,6 +89,10 @@ func TestFromAMachineToAContainer(t *testing.T) {
 	}
 	if !slices.Contains(spec.Process.Env, "ACME_CARDS=1") {
 		t.Errorf("environment: %q", spec.Process.Env)
+	}
+	prepared.Edits["acme"].Mounts = []*acceleratorpb.Mount{{Source: "/etc", Target: "/vendor"}}
+	if err := m.Apply(&ocispecs.Spec{}, prepared); !errdefs.IsPermissionDenied(err) || !strings.Contains(err.Error(), "plugin acme: read-only mount of /etc") {
+		t.Errorf("a mount of /etc: %v", err)
 	}
 	if err := tree.Change("unplug"); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/berthhq/berth/agent"
+	"github.com/berthhq/berth/agent/device"
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
 	"github.com/berthhq/berth/storage"
 )
@@ -46,6 +47,7 @@ func agentCommand() *cobra.Command {
 		volumes []string
 		plugins []string
 		config  []string
+		file    string
 		group   string
 		keep    bool
 	)
@@ -72,6 +74,13 @@ func agentCommand() *cobra.Command {
 			if cfg.Plugins, err = pluginConfigs(plugins, config); err != nil {
 				return err
 			}
+			if file != "" {
+				more, err := device.ReadPlugins(file)
+				if err != nil {
+					return fmt.Errorf("--plugin-file: %w", err)
+				}
+				cfg.Plugins = append(cfg.Plugins, more...)
+			}
 			exe, err := os.Executable()
 			if err != nil {
 				return err
@@ -95,6 +104,7 @@ func agentCommand() *cobra.Command {
 	f.StringSliceVar(&volumes, "volume", nil, "name=/path of a mounted volume")
 	f.StringSliceVar(&plugins, "plugin", nil, "accelerator plugin programs")
 	f.StringArrayVar(&config, "plugin-config", nil, "name={…}, a plugin's settings as JSON; it is used without its vendor's hardware on the bus, too")
+	f.StringVar(&file, "plugin-file", "", "YAML file of more accelerator plugins, with settings, roots and what they may ask for")
 	f.StringVar(&group, "resource-group", "", "group to begin in")
 	f.BoolVar(&keep, "keep-sessions", true, "leave sessions running when stopping")
 	return cmd

@@ -78,11 +78,11 @@ func (o upOptions) accelerators(machines machines) ([]agent.PluginConfig, error)
 	if o.pluginFile != "" {
 		operators, err := device.ReadPlugins(o.pluginFile)
 		if err != nil {
-			return nil, fmt.Errorf("--plugins: %w", err)
+			return nil, fmt.Errorf("--plugin-file: %w", err)
 		}
 		for _, cfg := range operators {
 			if said[cfg.Path] {
-				return nil, fmt.Errorf("--plugins: %s is there twice, or for a --fixture", cfg.Path)
+				return nil, fmt.Errorf("--plugin-file: %s is there twice, or for a --fixture", cfg.Path)
 			}
 			list, said[cfg.Path] = append(list, cfg), true
 		}

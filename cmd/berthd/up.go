@@ -64,7 +64,7 @@ unless --stop-sessions is given.`,
 	f.StringVar(&o.email, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
 	f.IntVar(&o.mock, "mock-accelerators", 0, "offer this many mock accelerators, for trying fractions out without hardware")
 	f.StringSliceVar(&o.fixtures, "fixture", nil, "offer the accelerators of this made-up machine: a name of berthd fixture ls, or a YAML file; repeatable")
-	f.StringVar(&o.pluginFile, "plugins", "", "YAML file of accelerator plugins and their settings")
+	f.StringVar(&o.pluginFile, "plugin-file", "", "YAML file of accelerator plugins and their settings")
 	f.BoolVar(&o.stopSessions, "stop-sessions", false, "end running sessions when stopping")
 	logFlags(cmd, &o.level, &o.asJSON, "warn")
 	return cmd
