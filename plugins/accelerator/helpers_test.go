@@ -158,6 +158,14 @@ func TestGrants(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
 		}
 	}
+	s.Slots[0].AllowedCounts = []uint32{2, 4}
+	if _, err := accelerator.Grants(s, []*pb.Allocation{a("a", "x.device", "1")}); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("one of what comes in twos: %v", err)
+	}
+	s.Slots[0].AllowedCounts = []uint32{1, 4}
+	if _, err := accelerator.Grants(s, []*pb.Allocation{a("a", "x.device", "1")}); err != nil {
+		t.Errorf("one of what comes in ones: %v", err)
+	}
 	if _, err := accelerator.Grants(nil, nil); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("without a snapshot: %v", err)
 	}

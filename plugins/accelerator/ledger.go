@@ -127,7 +127,25 @@ func Grants(s *pb.DeviceSnapshot, allocs []*pb.Allocation) ([]Grant, error) {
 		ways[a.GetDeviceId()] = a.GetSlot()
 		out = append(out, g)
 	}
+	if err := allowed(out); err != nil {
+		return nil, err
+	}
 	return out, nil
+}
+
+// allowed checks the slots that can only be had in certain numbers.
+func allowed(grants []Grant) error {
+	sum := map[*pb.SlotType]int64{}
+	for _, g := range grants {
+		sum[g.Slot] += g.Amount
+	}
+	for slot, n := range sum {
+		counts := slot.GetAllowedCounts()
+		if len(counts) > 0 && !slices.ContainsFunc(counts, func(c uint32) bool { return int64(c) == n }) {
+			return status.Errorf(codes.InvalidArgument, "allocations: %d of %s, which comes in %v", n, slot.GetName(), counts)
+		}
+	}
+	return nil
 }
 
 func grant(s *pb.DeviceSnapshot, a *pb.Allocation) (Grant, error) {

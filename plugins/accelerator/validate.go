@@ -18,15 +18,11 @@ const (
 	MaxSlots   = 128
 	MaxLinks   = MaxDevices * 64
 	maxText    = 1024
-	maxIssues  = 20 // enough to understand, short enough to log
+	maxEntries = 128 // of each list and map of one device, and of driver_info
+	maxIssues  = 20  // enough to understand, short enough to log
 )
 
-var (
-	keyForm    = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
-	slotForm   = regexp.MustCompile(`^[a-z][a-z0-9.:+-]{0,63}$`)
-	deviceForm = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`)
-	vendorForm = regexp.MustCompile(`^[0-9a-f]{4}$`)
-)
+var deviceForm = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`)
 
 // issues collects what is wrong with a message.
 type issues struct {
@@ -49,81 +45,16 @@ func (i *issues) err() error {
 	return errors.Join(i.list...)
 }
 
-// ValidateDescription checks a plugin's answer to Describe.
-func ValidateDescription(d *pb.DescribeResponse) error {
-	var is issues
-	if !keyForm.MatchString(d.GetKey()) {
-		is.add("key %.40q is malformed", d.GetKey())
+func (i *issues) text(what, s string) {
+	if len(s) > maxText {
+		i.add("%s is longer than %d bytes", what, maxText)
 	}
-	if d.GetPluginVersion() == "" || d.GetVendor() == "" {
-		is.add("plugin_version and vendor must be set")
-	}
-	if n := len(d.GetSlots()); n == 0 || n > MaxSlots {
-		is.add("%d slots, want 1 to %d", n, MaxSlots)
-		return is.err()
-	}
-	for _, f := range d.GetFamilies() {
-		if !keyForm.MatchString(f) {
-			is.add("family %.40q is malformed", f)
-		}
-	}
-	slots(&is, d, d.GetSlots(), true)
-	for _, v := range d.GetPciVendors() {
-		if !vendorForm.MatchString(v) {
-			is.add("pci vendor %.40q is not four hexadecimal digits", v)
-		}
-	}
-	return is.err()
 }
 
-// slots checks slot types and returns them by name.
-func slots(is *issues, d *pb.DescribeResponse, list []*pb.SlotType, patterns bool) map[string]*pb.SlotType {
-	known := make(map[string]*pb.SlotType, len(list))
-	for _, s := range list {
-		name := s.GetName()
-		form := name
-		if patterns {
-			form = strings.Replace(name, ":*", ":x", 1)
-		}
-		switch {
-		case !slotForm.MatchString(form) || !owned(d, name):
-			is.add("slot %.80q is malformed or does not begin with %q or a family", name, d.GetKey()+".")
-		case known[name] != nil:
-			is.add("slot %q is there twice", name)
-		case s.GetKind() != kindOf(name) && (kindOf(name) != pb.SlotType_COUNT || !whole(s.GetKind())):
-			is.add("slot %q: kind %v does not go with the name", name, s.GetKind())
-		case s.GetDisplayName() == "" || s.GetUnit() == "":
-			is.add("slot %q: display_name and unit must be set", name)
-		}
-		if q := s.GetQuantum(); q != "" {
-			if n, err := ParseAmount(s.GetKind(), q); err != nil || n == 0 {
-				is.add("slot %q: quantum %.40q is no amount", name, q)
-			}
-		}
-		known[name] = s
+func (i *issues) entries(what string, n int) {
+	if n > maxEntries {
+		i.add("%s: %d, at most %d", what, n, maxEntries)
 	}
-	return known
-}
-
-// owned tells whether a slot begins with the plugin's key or one of its families.
-func owned(d *pb.DescribeResponse, slot string) bool {
-	first, _, _ := strings.Cut(slot, ".")
-	return first == d.GetKey() || slices.Contains(d.GetFamilies(), first)
-}
-
-// kindOf is the platform's rule: the name tells the scale.
-func kindOf(slot string) pb.SlotType_Kind {
-	switch {
-	case strings.HasSuffix(slot, ".shares"):
-		return pb.SlotType_SHARES
-	case strings.HasSuffix(slot, ".mem"):
-		return pb.SlotType_BYTES
-	}
-	return pb.SlotType_COUNT
-}
-
-func whole(k pb.SlotType_Kind) bool {
-	return k == pb.SlotType_COUNT || k == pb.SlotType_UNIQUE || k == pb.SlotType_UNIFIED
 }
 
 // Validate checks a snapshot against the plugin's description. Hosts call it
@@ -139,8 +70,15 @@ func Validate(d *pb.DescribeResponse, s *pb.DeviceSnapshot) error {
 	if n := len(s.GetLinks()); n > MaxLinks {
 		is.add("%d links, at most %d", n, MaxLinks)
 	}
+	if n := len(s.GetCounters()); n > MaxDevices {
+		is.add("%d counter sets, at most %d", n, MaxDevices)
+	}
 	if err := is.err(); err != nil {
 		return err
+	}
+	is.entries("driver_info", len(s.GetDriverInfo()))
+	for k, v := range s.GetDriverInfo() {
+		is.text("driver_info", k+v)
 	}
 	if s.GetRevision() == 0 {
 		is.add("revision must be above 0")
@@ -194,6 +132,8 @@ type check struct {
 
 func (c *check) counterSets(sets []*pb.CounterSet) {
 	for _, set := range sets {
+		c.text("counter set's name", set.GetName())
+		c.entries(fmt.Sprintf("counter set %.80q: counters", set.GetName()), len(set.GetCounters()))
 		if set.GetName() == "" || c.counters[set.GetName()] != nil {
 			c.add("counter set %.80q has no name or is there twice", set.GetName())
 			continue
@@ -243,13 +183,29 @@ func (c *check) device(d *pb.Device) {
 	case d.GetAllocatable() && len(d.GetCapacity()) == 0:
 		c.add("device %q is allocatable and has no capacity", id)
 	}
-	for _, t := range append([]string{d.GetModel(), d.GetSerial(), d.GetHealthMessage()}, d.GetRejectReasons()...) {
-		if len(t) > maxText {
-			c.add("device %q: a text is longer than %d bytes", id, maxText)
-		}
-	}
+	c.texts(d)
 	c.capacity(d)
 	c.consumes(d)
+}
+
+// texts bounds what a device says of itself: a snapshot of MaxDevices has to stay
+// small enough to be sent, kept and shown.
+func (c *check) texts(d *pb.Device) {
+	where := fmt.Sprintf("device %q: ", d.GetId())
+	list := slices.Concat([]string{d.GetModel(), d.GetSerial(), d.GetPciAddress(), d.GetPcieRoot(), d.GetHealthMessage()}, d.GetRejectReasons(), d.GetGroups())
+	for k, v := range d.GetAttributes() {
+		if k == "" {
+			c.add("%san attribute without a name", where)
+		}
+		list = append(list, k, v)
+	}
+	for _, t := range list {
+		c.text(where+"a text", t)
+	}
+	for what, n := range map[string]int{"attributes": len(d.GetAttributes()), "groups": len(d.GetGroups()), "capacity": len(d.GetCapacity()),
+		"consumes": len(d.GetConsumes()), "reject_reasons": len(d.GetRejectReasons())} {
+		c.entries(where+what, n)
+	}
 }
 
 func (c *check) capacity(d *pb.Device) {

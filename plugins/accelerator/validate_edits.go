@@ -12,11 +12,25 @@ import (
 
 var envForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
+// Limits of one answer to Prepare; 64 devices of 8 nodes each fit.
+const (
+	maxEdits = 1024     // nodes and mounts together
+	maxEnv   = 32 << 10 // of one variable
+)
+
 // ValidateEdits checks the form of container edits: clean absolute paths, no
 // target named twice, no mount over the container's root or kernel file
 // systems. What a plugin may ask for beyond that is the host's policy.
 func ValidateEdits(e *pb.ContainerEdits) error {
 	var is issues
+	if n := len(e.GetDeviceNodes()) + len(e.GetMounts()); n > maxEdits {
+		is.add("%d device nodes and mounts, at most %d", n, maxEdits)
+		return is.err()
+	}
+	is.entries("env", len(e.GetEnv()))
+	is.entries("library_dirs and preload_libs", len(e.GetLibraryDirs())+len(e.GetPreloadLibs()))
+	is.entries("rlimits", len(e.GetRlimits()))
+	is.entries("additional_gids", len(e.GetAdditionalGids()))
 	seen := map[string]bool{}
 	target := func(what, p string) {
 		switch {
@@ -45,7 +59,7 @@ func ValidateEdits(e *pb.ContainerEdits) error {
 		}
 	}
 	for k, v := range e.GetEnv() {
-		if !envForm.MatchString(k) || strings.ContainsRune(v, 0) || len(v) > 32<<10 {
+		if !envForm.MatchString(k) || strings.ContainsRune(v, 0) || len(v) > maxEnv {
 			is.add("environment variable %.80q is malformed", k)
 		}
 	}
@@ -69,6 +83,8 @@ func clean(p string) bool {
 // ValidateMetric checks one number. Hosts drop those that fail.
 func ValidateMetric(key string, m *pb.Metric) error {
 	switch {
+	case len(m.GetName()) > 128 || len(m.GetUnit()) > 32:
+		return fmt.Errorf("metric %.80q: a name of at most 128 bytes and a unit of at most 32 are wanted", m.GetName())
 	case !strings.HasPrefix(m.GetName(), key+"_"):
 		return fmt.Errorf("metric %.80q does not begin with %q", m.GetName(), key+"_")
 	case m.GetQuality() == pb.Metric_UNKNOWN || pb.Metric_Quality_name[int32(m.GetQuality())] == "":
@@ -77,6 +93,8 @@ func ValidateMetric(key string, m *pb.Metric) error {
 		return nil
 	case m.GetKind() == pb.Metric_UNSPECIFIED || m.GetUnit() == "":
 		return fmt.Errorf("metric %q has no kind or no unit", m.GetName())
+	case m.GetKind() == pb.Metric_UTILIZATION && m.Capacity == nil:
+		return fmt.Errorf("metric %q is a utilization of no capacity", m.GetName())
 	case !finite(m.GetValue()) || m.GetValue() < 0:
 		return fmt.Errorf("metric %q is %v", m.GetName(), m.GetValue())
 	case m.Capacity != nil && (!finite(m.GetCapacity()) || m.GetValue() > m.GetCapacity()):

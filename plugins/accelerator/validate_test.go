@@ -3,6 +3,7 @@ package accelerator_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,32 +55,43 @@ func TestValidate(t *testing.T) {
 		spoil func(*pb.DeviceSnapshot)
 		names string // what the error must name
 	}{
-		"negative":           {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.device"] = "-4" }, `"a", x.device`},
-		"not a number":       {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.shares"] = "NaN" }, "NaN"},
-		"infinite":           {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.shares"] = "Inf" }, "Inf"},
-		"exponent":           {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.device"] = "1e9" }, "1e9"},
-		"overflow":           {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.device"] = "18446744073709551617" }, "too large"},
-		"zero":               {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.device"] = "0" }, "capacity is 0"},
-		"half a device":      {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.device"] = "0.5" }, "not whole"},
-		"more than memory":   {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.mem"] = "101" }, "101 bytes"},
-		"twice":              {func(s *pb.DeviceSnapshot) { s.Devices = append(s.Devices, s.Devices[0]) }, "twice"},
-		"foreign slot":       {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["y.device"] = "1" }, "y.device"},
-		"undescribed slot":   {func(s *pb.DeviceSnapshot) { s.Slots[0].Name = "x.other" }, "x.other"},
-		"kind":               {func(s *pb.DeviceSnapshot) { s.Slots[1].Kind = pb.SlotType_COUNT }, "x.shares"},
-		"unique of two":      {func(s *pb.DeviceSnapshot) { s.Devices[2].Capacity["x.device:1g-part"] = "2" }, "unique"},
-		"numa -1":            {func(s *pb.DeviceSnapshot) { s.Devices[0].NumaNode = &minus }, "numa"},
-		"silent rejection":   {func(s *pb.DeviceSnapshot) { s.Devices[1].RejectReasons = nil }, "does not say why"},
-		"lost, allocatable":  {func(s *pb.DeviceSnapshot) { s.Devices[0].Health = pb.Health_HEALTH_LOST }, "lost"},
-		"bad id":             {func(s *pb.DeviceSnapshot) { s.Devices[0].Id = "a b\n" }, "malformed"},
-		"no id":              {func(s *pb.DeviceSnapshot) { s.Devices[0].Id = "" }, "malformed"},
-		"unknown counter":    {func(s *pb.DeviceSnapshot) { s.Devices[2].Consumes[0].Set = "z" }, `"z"`},
-		"over counter":       {func(s *pb.DeviceSnapshot) { s.Devices[2].Consumes[0].Amounts["slices"] = "8" }, "consumes 8"},
-		"negative counter":   {func(s *pb.DeviceSnapshot) { s.Counters[0].Counters["slices"] = "-7" }, "-7"},
-		"dangling link":      {func(s *pb.DeviceSnapshot) { s.Links[0].B = "z" }, "link"},
-		"NaN link":           {func(s *pb.DeviceSnapshot) { s.Links[0].Gbps = math.NaN() }, "NaN"},
-		"no revision":        {func(s *pb.DeviceSnapshot) { s.Revision = 0 }, "revision"},
-		"long text":          {func(s *pb.DeviceSnapshot) { s.Devices[0].Model = strings.Repeat("x", 5000) }, "longer"},
-		"a million devices":  {func(s *pb.DeviceSnapshot) { s.Devices = make([]*pb.Device, 1_000_000) }, "1000000 devices"},
+		"negative":          {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.device"] = "-4" }, `"a", x.device`},
+		"not a number":      {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.shares"] = "NaN" }, "NaN"},
+		"infinite":          {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.shares"] = "Inf" }, "Inf"},
+		"exponent":          {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.device"] = "1e9" }, "1e9"},
+		"overflow":          {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.device"] = "18446744073709551617" }, "too large"},
+		"zero":              {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.device"] = "0" }, "capacity is 0"},
+		"half a device":     {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.device"] = "0.5" }, "not whole"},
+		"more than memory":  {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.mem"] = "101" }, "101 bytes"},
+		"twice":             {func(s *pb.DeviceSnapshot) { s.Devices = append(s.Devices, s.Devices[0]) }, "twice"},
+		"foreign slot":      {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["y.device"] = "1" }, "y.device"},
+		"undescribed slot":  {func(s *pb.DeviceSnapshot) { s.Slots[0].Name = "x.other" }, "x.other"},
+		"kind":              {func(s *pb.DeviceSnapshot) { s.Slots[1].Kind = pb.SlotType_COUNT }, "x.shares"},
+		"unique of two":     {func(s *pb.DeviceSnapshot) { s.Devices[2].Capacity["x.device:1g-part"] = "2" }, "unique"},
+		"numa -1":           {func(s *pb.DeviceSnapshot) { s.Devices[0].NumaNode = &minus }, "numa"},
+		"silent rejection":  {func(s *pb.DeviceSnapshot) { s.Devices[1].RejectReasons = nil }, "does not say why"},
+		"lost, allocatable": {func(s *pb.DeviceSnapshot) { s.Devices[0].Health = pb.Health_HEALTH_LOST }, "lost"},
+		"bad id":            {func(s *pb.DeviceSnapshot) { s.Devices[0].Id = "a b\n" }, "malformed"},
+		"no id":             {func(s *pb.DeviceSnapshot) { s.Devices[0].Id = "" }, "malformed"},
+		"unknown counter":   {func(s *pb.DeviceSnapshot) { s.Devices[2].Consumes[0].Set = "z" }, `"z"`},
+		"over counter":      {func(s *pb.DeviceSnapshot) { s.Devices[2].Consumes[0].Amounts["slices"] = "8" }, "consumes 8"},
+		"negative counter":  {func(s *pb.DeviceSnapshot) { s.Counters[0].Counters["slices"] = "-7" }, "-7"},
+		"dangling link":     {func(s *pb.DeviceSnapshot) { s.Links[0].B = "z" }, "link"},
+		"NaN link":          {func(s *pb.DeviceSnapshot) { s.Links[0].Gbps = math.NaN() }, "NaN"},
+		"no revision":       {func(s *pb.DeviceSnapshot) { s.Revision = 0 }, "revision"},
+		"long text":         {func(s *pb.DeviceSnapshot) { s.Devices[0].Model = strings.Repeat("x", 5000) }, "longer"},
+		"a million devices": {func(s *pb.DeviceSnapshot) { s.Devices = make([]*pb.Device, 1_000_000) }, "1000000 devices"},
+		"long attribute": {func(s *pb.DeviceSnapshot) {
+			s.Devices[0].Attributes = map[string]string{"x": strings.Repeat("x", 5000)}
+		}, "longer"},
+		"many attributes":    {func(s *pb.DeviceSnapshot) { s.Devices[0].Attributes = numbered(500) }, "attributes: 500"},
+		"nameless attribute": {func(s *pb.DeviceSnapshot) { s.Devices[0].Attributes = map[string]string{"": "x"} }, "without a name"},
+		"long group":         {func(s *pb.DeviceSnapshot) { s.Devices[0].Groups = []string{strings.Repeat("x", 5000)} }, "longer"},
+		"many counters":      {func(s *pb.DeviceSnapshot) { s.Counters[0].Counters = numbered(500) }, "counters: 500"},
+		"many counter sets":  {func(s *pb.DeviceSnapshot) { s.Counters = make([]*pb.CounterSet, 5000) }, "5000 counter sets"},
+		"much driver info":   {func(s *pb.DeviceSnapshot) { s.DriverInfo = numbered(500) }, "driver_info: 500"},
+		"counts of nothing":  {func(s *pb.DeviceSnapshot) { s.Slots[0].AllowedCounts = []uint32{0, 1} }, "allowed_counts"},
+		"counts unordered":   {func(s *pb.DeviceSnapshot) { s.Slots[0].AllowedCounts = []uint32{4, 1} }, "allowed_counts"},
 		"a nil device":       {func(s *pb.DeviceSnapshot) { s.Devices[0] = nil }, "malformed"},
 		"a million problems": {func(s *pb.DeviceSnapshot) { many(s) }, "and 480 more"},
 	} {
@@ -95,6 +107,14 @@ func TestValidate(t *testing.T) {
 			}
 		})
 	}
+}
+
+func numbered(n int) map[string]string {
+	out := map[string]string{}
+	for i := range n {
+		out[fmt.Sprint("n", i)] = "1"
+	}
+	return out
 }
 
 func many(s *pb.DeviceSnapshot) {
@@ -116,6 +136,11 @@ func TestValidateDescription(t *testing.T) {
 		"no kind":      func(d *pb.DescribeResponse) { d.Slots[0].Kind = 0 },
 		"bad quantum":  func(d *pb.DescribeResponse) { d.Slots[1].Quantum = "0.0001" },
 		"pci vendor":   func(d *pb.DescribeResponse) { d.PciVendors = []string{"0x10de"} },
+		"long vendor":  func(d *pb.DescribeResponse) { d.Vendor = strings.Repeat("x", 5000) },
+		"long unit":    func(d *pb.DescribeResponse) { d.Slots[0].Unit = strings.Repeat("x", 5000) },
+		"schema":       func(d *pb.DescribeResponse) { d.ConfigSchema = []byte("{") },
+		"large schema": func(d *pb.DescribeResponse) { d.ConfigSchema = []byte(`"` + strings.Repeat("x", 1<<20) + `"`) },
+		"many vendors": func(d *pb.DescribeResponse) { d.PciVendors = slices.Repeat([]string{"1234"}, 500) },
 		"many slots":   func(d *pb.DescribeResponse) { d.Slots = make([]*pb.SlotType, 1000) },
 	} {
 		d := description()
@@ -145,9 +170,10 @@ func TestValidateEdits(t *testing.T) {
 	for name, e := range map[string]*pb.ContainerEdits{
 		"relative node": node("dev/x"), "climbing node": node("/dev/../etc/x"), "all of dev": node("/dev"),
 		"relative source": mount("lib", "/lib/x"), "over root": mount("/x", "/"), "over proc": mount("/x", "/proc/sys"),
-		"twice":       {Mounts: []*pb.Mount{{Source: "/a", Target: "/x"}, {Source: "/b", Target: "/x"}}},
-		"permissions": {DeviceNodes: []*pb.DeviceNode{{Path: "/dev/x", Permissions: "rwx"}}},
-		"env name":    {Env: map[string]string{"A=B": "x"}}, "env NUL": {Env: map[string]string{"A": "x\x00"}},
+		"twice":           {Mounts: []*pb.Mount{{Source: "/a", Target: "/x"}, {Source: "/b", Target: "/x"}}},
+		"permissions":     {DeviceNodes: []*pb.DeviceNode{{Path: "/dev/x", Permissions: "rwx"}}},
+		"a million nodes": {DeviceNodes: make([]*pb.DeviceNode, 1_000_000)}, "env": {Env: numbered(500)},
+		"env name": {Env: map[string]string{"A=B": "x"}}, "env NUL": {Env: map[string]string{"A": "x\x00"}},
 		"library dir": {LibraryDirs: []string{"/a:/b"}},
 		"rlimit":      {Rlimits: []*pb.Rlimit{{Name: "nofile", Soft: 2, Hard: 1}}},
 	} {
@@ -174,6 +200,8 @@ func TestValidateMetric(t *testing.T) {
 		"negative": m(func(m *pb.Metric) { m.Value = -1 }),
 		"over":     m(func(m *pb.Metric) { m.Value = 101 }),
 		"quality":  m(func(m *pb.Metric) { m.Quality = 0 }),
+		"long":     m(func(m *pb.Metric) { m.Name = "x_" + strings.Repeat("x", 500) }),
+		"of what":  m(func(m *pb.Metric) { m.Kind, m.Capacity = pb.Metric_UTILIZATION, nil }),
 		"unit":     m(func(m *pb.Metric) { m.Unit = "" }),
 	} {
 		if accelerator.ValidateMetric("x", bad) == nil {

@@ -1,0 +1,115 @@
+package accelerator
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+const maxSchema = 64 << 10
+
+var (
+	keyForm    = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+	slotForm   = regexp.MustCompile(`^[a-z][a-z0-9.:+-]{0,63}$`)
+	vendorForm = regexp.MustCompile(`^[0-9a-f]{4}$`)
+)
+
+// ValidateDescription checks a plugin's answer to Describe.
+func ValidateDescription(d *pb.DescribeResponse) error {
+	var is issues
+	if !keyForm.MatchString(d.GetKey()) {
+		is.add("key %.40q is malformed", d.GetKey())
+	}
+	if d.GetPluginVersion() == "" || d.GetVendor() == "" {
+		is.add("plugin_version and vendor must be set")
+	}
+	is.text("plugin_version", d.GetPluginVersion())
+	is.text("vendor", d.GetVendor())
+	is.entries("families", len(d.GetFamilies()))
+	is.entries("pci_vendors", len(d.GetPciVendors()))
+	is.entries("capabilities", len(d.GetCapabilities()))
+	if s := d.GetConfigSchema(); len(s) > maxSchema || len(s) > 0 && !json.Valid(s) {
+		is.add("config_schema of %d bytes: want JSON of at most %d", len(s), maxSchema)
+	}
+	if n := len(d.GetSlots()); n == 0 || n > MaxSlots {
+		is.add("%d slots, want 1 to %d", n, MaxSlots)
+		return is.err()
+	}
+	for _, f := range d.GetFamilies() {
+		if !keyForm.MatchString(f) {
+			is.add("family %.40q is malformed", f)
+		}
+	}
+	slots(&is, d, d.GetSlots(), true)
+	for _, v := range d.GetPciVendors() {
+		if !vendorForm.MatchString(v) {
+			is.add("pci vendor %.40q is not four hexadecimal digits", v)
+		}
+	}
+	return is.err()
+}
+
+// slots checks slot types and returns them by name.
+func slots(is *issues, d *pb.DescribeResponse, list []*pb.SlotType, patterns bool) map[string]*pb.SlotType {
+	known := make(map[string]*pb.SlotType, len(list))
+	for _, s := range list {
+		name := s.GetName()
+		form := name
+		if patterns {
+			form = strings.Replace(name, ":*", ":x", 1)
+		}
+		switch {
+		case !slotForm.MatchString(form) || !owned(d, name):
+			is.add("slot %.80q is malformed or does not begin with %q or a family", name, d.GetKey()+".")
+		case known[name] != nil:
+			is.add("slot %q is there twice", name)
+		case s.GetKind() != kindOf(name) && (kindOf(name) != pb.SlotType_COUNT || !whole(s.GetKind())):
+			is.add("slot %q: kind %v does not go with the name", name, s.GetKind())
+		case s.GetDisplayName() == "" || s.GetUnit() == "":
+			is.add("slot %q: display_name and unit must be set", name)
+		}
+		for what, text := range map[string]string{"display_name": s.GetDisplayName(), "description": s.GetDescription(), "unit": s.GetUnit(), "icon": s.GetIcon()} {
+			is.text(fmt.Sprintf("slot %.80q: %s", name, what), text)
+		}
+		is.entries(fmt.Sprintf("slot %.80q: exclusive_with", name), len(s.GetExclusiveWith()))
+		is.entries(fmt.Sprintf("slot %.80q: allowed_counts", name), len(s.GetAllowedCounts()))
+		for i, n := range s.GetAllowedCounts() {
+			if n == 0 || i > 0 && n <= s.GetAllowedCounts()[i-1] {
+				is.add("slot %.80q: allowed_counts are not above 0 and growing", name)
+				break
+			}
+		}
+		if q := s.GetQuantum(); q != "" {
+			if n, err := ParseAmount(s.GetKind(), q); err != nil || n == 0 {
+				is.add("slot %q: quantum %.40q is no amount", name, q)
+			}
+		}
+		known[name] = s
+	}
+	return known
+}
+
+// owned tells whether a slot begins with the plugin's key or one of its families.
+func owned(d *pb.DescribeResponse, slot string) bool {
+	first, _, _ := strings.Cut(slot, ".")
+	return first == d.GetKey() || slices.Contains(d.GetFamilies(), first)
+}
+
+// kindOf is the platform's rule: the name tells the scale.
+func kindOf(slot string) pb.SlotType_Kind {
+	switch {
+	case strings.HasSuffix(slot, ".shares"):
+		return pb.SlotType_SHARES
+	case strings.HasSuffix(slot, ".mem"):
+		return pb.SlotType_BYTES
+	}
+	return pb.SlotType_COUNT
+}
+
+func whole(k pb.SlotType_Kind) bool {
+	return k == pb.SlotType_COUNT || k == pb.SlotType_UNIQUE || k == pb.SlotType_UNIFIED
+}

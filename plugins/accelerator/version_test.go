@@ -1,0 +1,88 @@
+package accelerator
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+
+	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// speaks makes this test program a plugin that knows these versions, "1,2".
+const speaks = "TEST_SPEAKS_VERSIONS"
+
+func init() { // before TestMain, which belongs to the other test package here
+	if list := os.Getenv(speaks); list != "" {
+		plugin.Serve(&plugin.ServeConfig{
+			HandshakeConfig: handshake, VersionedPlugins: offer(list, &acceleratorpb.UnimplementedAcceleratorServer{}),
+			GRPCServer: plugin.DefaultGRPCServer, Logger: hclog.NewNullLogger(),
+		})
+		os.Exit(0)
+	}
+}
+
+// offer is the same service under several versions, as a host or plugin has it
+// that knows more than one.
+func offer(list string, impl acceleratorpb.AcceleratorServer) map[int]plugin.PluginSet {
+	out := map[int]plugin.PluginSet{}
+	for v := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			panic(err)
+		}
+		out[n] = versions(impl)[Version]
+	}
+	return out
+}
+
+func TestVersionsAreAgreedOn(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		host, plugin string
+		want         int      // 0 = none in common
+		names        []string // what the refusal must name
+	}{
+		"same":              {host: "1", plugin: "1", want: 1},
+		"newer host":        {host: "1,2", plugin: "1", want: 1},
+		"newer plugin":      {host: "1", plugin: "1,2", want: 1},
+		"highest of two":    {host: "1,2", plugin: "1,2", want: 2},
+		"gap":               {host: "1,3", plugin: "1,2", want: 1},
+		"plugin too new":    {host: "1", plugin: "2", names: []string{"2", "1"}},
+		"host gave up on 1": {host: "2,3", plugin: "1", names: []string{"1", "2", "3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg, err := config(t.Context(), Options{Path: self, Env: []string{speaks + "=" + tc.plugin}, StartTimeout: time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.VersionedPlugins = offer(tc.host, nil)
+			cfg.Cmd.Env = append(cfg.Cmd.Env, plugin.EnvUnixSocketDir+"="+t.TempDir())
+			c := plugin.NewClient(cfg)
+			defer c.Kill()
+			_, err = c.Start()
+			if tc.want == 0 {
+				if err == nil {
+					t.Fatalf("agreed on %d", c.NegotiatedVersion())
+				}
+				for _, n := range tc.names {
+					if !strings.Contains(err.Error(), n) {
+						t.Errorf("the refusal does not name version %s: %v", n, err)
+					}
+				}
+				return
+			}
+			if err != nil || c.NegotiatedVersion() != tc.want {
+				t.Errorf("agreed on %d, %v, want %d", c.NegotiatedVersion(), err, tc.want)
+			}
+		})
+	}
+}
