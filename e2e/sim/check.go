@@ -26,18 +26,9 @@ func (w *world) began(b *box) {
 // everybody hears everybody: a report, a call, and the grace of a container.
 const soon = time.Minute
 
-// heard is how long everybody must have heard everybody for nothing to be given
-// away that is still in use.
-const heard = 20 * time.Second
-
-// exhausted is told of a launch that its machine has no room for. That is for a
-// partition to bring about: who is heard says first that devices are free.
+// exhausted is told of a launch that its machine has no room for.
 func (w *world) exhausted(m *machine, r *agentpb.CreateKernelRequest, device string) {
-	calm := min(time.Since(m.troubled), time.Since(w.election.changed))
-	w.logf("%s has no room on %s for %s, after %s of calm", m.name, device, r.KernelId, calm)
-	if calm > heard {
-		w.fail("I1", "%s has no room on %s for kernel %s: it was given away before it was free", m.name, device, r.KernelId)
-	}
+	w.fail("I1", "%s has no room on %s for kernel %s: it was given away before it was free", m.name, device, r.KernelId)
 }
 
 // twice is I2: no kernel has two containers for long among machines that are

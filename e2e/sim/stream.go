@@ -70,6 +70,9 @@ func (s *stream) send(m proto.Message) {
 	if !w.calm && w.chance(w.mood.late) {
 		delay = w.between(0, 8*time.Second)
 	}
+	if !w.calm && w.chance(w.mood.stall) {
+		delay = w.between(8*time.Second, 45*time.Second)
+	}
 	if !w.calm && w.chance(w.mood.lost) {
 		w.logf("%s to %s breaks", s.t.m.name, s.t.p.name)
 		s.t.end()

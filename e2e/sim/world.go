@@ -46,6 +46,7 @@ type mood struct {
 	hung      float64 // an answer never comes
 	twice     float64 // a request is carried out again later
 	late      float64 // a message takes seconds
+	stall     float64 // what an agent tells takes long, and all behind it
 	event     float64 // an event between managers is lost, or comes twice, or late
 	image     float64 // a pull fails
 	start     float64 // a container does not start
@@ -59,7 +60,7 @@ func (w *world) drawMood() {
 		return w.Float64() * most
 	}
 	w.mood = mood{
-		statement: some(0.004), slow: some(0.05), lost: some(0.02), hung: some(0.03), twice: some(0.1), late: some(0.2),
+		statement: some(0.004), slow: some(0.05), lost: some(0.02), hung: some(0.03), twice: some(0.1), late: some(0.2), stall: some(0.02),
 		event: some(0.3), image: some(0.3), start: some(0.2),
 	}
 }

@@ -120,7 +120,7 @@ func (s step) stopKernels(ctx context.Context, grace time.Duration) {
 		if state.Reason == notFound { // of a kernel without a record it knows no launch
 			state.LaunchEpoch = k.LaunchEpoch
 		}
-		s.observed.put(k.ID, observation{*k.AgentID, state})
+		s.heard(ctx, *k.AgentID, k.ID, state)
 	}
 }
 

@@ -159,7 +159,7 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 			if err != nil {
 				return true, 0, s.tryAgain(ctx, session.TerminationReasonStartFailed, "create", err.Error(), k)
 			}
-			s.observed.put(k.ID, observation{*k.AgentID, state})
+			s.heard(ctx, *k.AgentID, k.ID, state)
 		}
 		steps = append(steps, toSteps(state.Steps)...)
 		switch {
@@ -178,14 +178,7 @@ func (s step) request(k *ent.Kernel) *agentpb.CreateKernelRequest {
 		SessionName: s.sess.Name, Hostname: k.Hostname, Image: s.sess.Edges.Image.Reference,
 		Environment: s.environment(k), Command: s.sess.Command, BootstrapScript: s.sess.BootstrapScript,
 		ShmBytes: s.sess.ShmBytes, ProjectId: s.sess.ProjectID.String(), UserId: s.sess.OwnerID.String(),
-	}
-	for _, a := range k.Edges.Allocations {
-		if a.FreedAt != nil {
-			continue
-		}
-		r.Allocations = append(r.Allocations, &agentpb.Allocation{
-			DeviceId: a.Edges.Device.DeviceID, Slot: a.Slot, Amount: resource.Format(a.Slot, a.Amount),
-		})
+		Allocations: holds(k),
 	}
 	for _, m := range s.sess.Edges.Mounts {
 		f := m.Edges.Vfolder
@@ -197,6 +190,18 @@ func (s step) request(k *ent.Kernel) *agentpb.CreateKernelRequest {
 	}
 	runAs(r, s.sess.Edges.Owner)
 	return r
+}
+
+// holds lists what the present launch of a kernel holds of its agent's devices.
+func holds(k *ent.Kernel) (held []*agentpb.Allocation) {
+	for _, a := range k.Edges.Allocations {
+		if a.FreedAt == nil {
+			held = append(held, &agentpb.Allocation{
+				DeviceId: a.Edges.Device.DeviceID, Slot: a.Slot, Amount: resource.Format(a.Slot, a.Amount),
+			})
+		}
+	}
+	return held
 }
 
 // environment is what was asked for, and which of how many kernels this is.

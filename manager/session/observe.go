@@ -37,11 +37,11 @@ func (s *Service) ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*ag
 		if known[k.ID] || !s.unknown(ctx, k) {
 			continue
 		}
-		s.observed.put(k.ID, observation{agent, &agentpb.KernelState{
+		s.heard(ctx, agent, k.ID, &agentpb.KernelState{
 			KernelId: k.ID.String(), SessionId: k.SessionID.String(), LaunchEpoch: k.LaunchEpoch,
 			Phase: agentpb.KernelState_EXITED, Reason: notFound, ExitCode: 255,
 			Message: "its agent does not know the container any more",
-		}})
+		})
 		s.queue.add(k.SessionID)
 	}
 }
@@ -72,10 +72,7 @@ func (s *Service) Observe(ctx context.Context, agent uuid.UUID, k *agentpb.Kerne
 	if err != nil {
 		return
 	}
-	s.observed.put(id, observation{agent, k})
-	if k.Phase == agentpb.KernelState_EXITED {
-		s.gone(ctx, agent, id)
-	}
+	s.heard(ctx, agent, id, k)
 	s.queue.add(sess)
 }
 

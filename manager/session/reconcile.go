@@ -10,7 +10,6 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
-	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
@@ -70,7 +69,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	}
 }
 
-// pass queues every session that is not over.
+// pass queues every session that is not over, or that left something behind.
 func (s *Service) pass(ctx context.Context) {
 	ids, err := s.Client.Session.Query().
 		Where(session.TerminatedAtIsNil(), session.StatusNEQ(lifecycle.Pending)).IDs(ctx)
@@ -80,7 +79,7 @@ func (s *Service) pass(ctx context.Context) {
 		}
 		return
 	}
-	for _, id := range ids {
+	for _, id := range append(ids, s.strays.sessions()...) {
 		s.queue.add(id)
 	}
 }
@@ -117,15 +116,16 @@ type step struct {
 // again when it waits for something that sends no event.
 func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id uuid.UUID) (time.Duration, error) {
 	sess, err := s.read(ctx, id)
-	if ent.IsNotFound(err) {
+	if ent.IsNotFound(err) { // it was purged
+		step{s, epoch, pulls, &ent.Session{ID: id, Status: lifecycle.Terminated}}.endStrays(ctx)
 		return 0, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read session: %w", err)
 	}
 	st := step{s, epoch, pulls, sess}
+	st.endStrays(ctx)
 	for range 8 { // as many moves as a life has
-		st.endStrays(ctx)
 		moved, again, err := st.take(ctx)
 		if err != nil || !moved {
 			return again, err
@@ -181,13 +181,11 @@ func (s step) move(ctx context.Context, m move) error {
 	if m.result == "" {
 		m.result = sessionevent.ResultSuccess
 	}
-	undo := func() {}
 	if m.to == lifecycle.Pending || m.to.Final() {
-		undo = s.abandon(ctx)
+		s.abandon(ctx)
 	}
 	if err := s.apply(ctx, s.epoch, s.sess, m); err != nil {
-		undo()
-		return err
+		return err // it may have been stored all the same
 	}
 	now := clock.Now()
 	s.sess.Status, s.sess.StatusMessage, s.sess.DeadlineAt = m.to, m.message, nil
@@ -222,45 +220,6 @@ func phaseOf(s lifecycle.Status) string {
 		return "run"
 	}
 	return "terminate"
-}
-
-// endStrays ends containers that should not be: of an earlier launch, on
-// another agent, or of a session that is over. What has ended is forgotten.
-// An earlier launch on the same agent is that agent's to replace.
-func (s step) endStrays(ctx context.Context) {
-	for _, k := range s.sess.Edges.Kernels {
-		for _, ob := range s.observed.all(k.ID) {
-			placed := k.AgentID != nil && *k.AgentID == ob.agent && !s.sess.Status.Final()
-			if placed {
-				continue
-			}
-			if ob.Phase == agentpb.KernelState_CREATING || ob.Phase == agentpb.KernelState_RUNNING {
-				s.stray(ctx, ob, k.ID)
-				if err := s.endStray(ctx, k.ID, ob.agent); err != nil {
-					if !unreachable(err) {
-						s.Logger.Warn("end stray container", "kernel", k.ID, "agent", ob.agent, "error", err)
-					}
-					continue // its agent reports it again when it is back
-				}
-			}
-			if ob.Phase == agentpb.KernelState_EXITED {
-				s.gone(ctx, ob.agent, k.ID)
-			}
-			s.observed.drop(k.ID, ob.agent)
-		}
-	}
-}
-
-func (s step) endStray(ctx context.Context, kernel, agent uuid.UUID) error {
-	a, err := s.Client.Agent.Get(ctx, agent)
-	if err != nil {
-		return err
-	}
-	state, err := s.terminateKernel(ctx, a.Name, kernel, time.Millisecond)
-	if err == nil && state.Phase == agentpb.KernelState_EXITED {
-		s.gone(ctx, agent, kernel)
-	}
-	return err
 }
 
 // unreachable tells that an agent did not answer, so that it is asked again.

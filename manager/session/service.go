@@ -89,7 +89,7 @@ type Service struct {
 // New returns a Service.
 func New(cfg Config) *Service {
 	return &Service{Config: cfg, queue: newQueue(), observed: newObservations(),
-		strays: &strays{m: map[uuid.UUID]map[uuid.UUID][]*agentpb.Allocation{}}}
+		strays: &strays{m: map[uuid.UUID]map[launch]stray{}}}
 }
 
 // changed tells listeners, this manager's reconciler and scheduler among them,

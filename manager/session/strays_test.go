@@ -1,0 +1,71 @@
+package session
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/lifecycle"
+)
+
+// What a launch holds that was asked for and never seen is spared until its agent
+// has said that it is not there, whatever becomes of an earlier one.
+func TestGivenUpUnseen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config{Bus: event.New(nil, slog.New(slog.DiscardHandler))})
+		agent := uuid.New()
+		k := &ent.Kernel{ID: uuid.New(), AgentID: &agent, LaunchEpoch: 2, Edges: ent.KernelEdges{Allocations: []*ent.Allocation{
+			{Slot: "cpu", Amount: 1500, Edges: ent.AllocationEdges{Device: &ent.Device{DeviceID: "cpu"}}},
+		}}}
+		sess := &ent.Session{ID: uuid.New(), Status: lifecycle.Creating, Edges: ent.SessionEdges{Kernels: []*ent.Kernel{k}}}
+		on := step{Service: s, sess: sess}
+		spared := func(want int64, when string) {
+			t.Helper()
+			if n := s.Strays(agent)["cpu"]["cpu"]; n != want {
+				t.Errorf("%s %d are spared, want %d", when, n, want)
+			}
+		}
+		says := func(epoch int64, phase agentpb.KernelState_Phase) {
+			s.heard(t.Context(), agent, k.ID, &agentpb.KernelState{
+				KernelId: k.ID.String(), SessionId: sess.ID.String(), LaunchEpoch: epoch, Phase: phase, Allocations: holds(k),
+			})
+		}
+		list := func() {
+			t.Helper()
+			if err := s.Hear(t.Context(), agent, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		on.abandon(t.Context())
+		spared(1500, "given up unseen,")
+		says(1, agentpb.KernelState_EXITED)
+		spared(1500, "when the earlier launch has ended")
+		list()
+		spared(1500, "by a list that may be older")
+		says(2, agentpb.KernelState_RUNNING)
+		spared(1500, "when it is seen")
+		says(2, agentpb.KernelState_EXITED)
+		spared(0, "when it has ended")
+
+		s.observed.drop(k.ID, agent)
+		on.abandon(t.Context())
+		time.Sleep(unheard)
+		list()
+		spared(0, "by a list that would have it")
+
+		on.abandon(t.Context())
+		on.endStrays(t.Context())
+		spared(0, "when it was not given up after all,")
+
+		sess.Status = lifecycle.Prepared
+		on.abandon(t.Context())
+		spared(0, "before anything was asked of the agent")
+	})
+}
