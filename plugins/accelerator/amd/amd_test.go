@@ -1,0 +1,308 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/berthhq/berth/internal/fixture"
+	"github.com/berthhq/berth/internal/fixture/fixturetest"
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// bed is a machine that is made up, as the plugin sees it.
+type bed struct {
+	*testing.T
+	*fixture.Tree
+	m *machine
+}
+
+func newBed(t *testing.T, name, config string) bed {
+	t.Helper()
+	tree := fixturetest.Start(t, name)
+	m, err := vendor{}.Open(driver.NewHost(tree.Roots()), []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bed{t, tree, m.(*machine)}
+}
+
+// scan returns a snapshot that keeps the rules, and its devices by id.
+func (b bed) scan() (*pb.DeviceSnapshot, map[string]*pb.Device) {
+	b.Helper()
+	s, err := b.m.Scan(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.Revision = 1
+	if err := accelerator.Validate(vendor{}.Describe(), s); err != nil {
+		b.Fatal(err)
+	}
+	all := map[string]*pb.Device{}
+	for _, d := range s.GetDevices() {
+		all[d.GetId()] = d
+	}
+	return s, all
+}
+
+func (b bed) write(path, content string) {
+	b.Helper()
+	if err := b.Write(path, content); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b bed) edit(ids ...string) (*pb.PrepareResponse, error) {
+	b.Helper()
+	s, all := b.scan()
+	var list []*pb.Allocation
+	for _, id := range ids {
+		for slot := range all[id].GetCapacity() {
+			list = append(list, &pb.Allocation{Slot: slot, DeviceId: id, Amount: "1"})
+		}
+	}
+	grants, err := accelerator.Grants(s, list)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return b.m.Edit(b.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{}, Grants: grants, Snapshot: s})
+}
+
+func TestMachinesAreAsTheyExpect(t *testing.T) {
+	for _, name := range []string{"mi300x-8-spx", "mi300x-cpx", "mi250x-4"} {
+		b := newBed(t, name, "")
+		s, _ := b.scan()
+		slots := map[string]int{}
+		for _, d := range s.GetDevices() {
+			for slot := range d.GetCapacity() {
+				if d.GetAllocatable() {
+					slots[slot]++
+				}
+			}
+		}
+		want := b.Machine.Expect
+		for slot, n := range want.Slots {
+			if len(s.GetDevices()) != want.Devices || fmt.Sprint(slots[slot]) != n || len(slots) != len(want.Slots) {
+				t.Errorf("%s: %d devices, %v, want %+v", name, len(s.GetDevices()), slots, want)
+			}
+		}
+		if again, _ := b.scan(); !proto.Equal(s, again) {
+			t.Errorf("%s: a second look gives another snapshot", name)
+		}
+		for change, c := range b.Machine.Changes {
+			b := newBed(t, name, "")
+			b.scan()
+			if err := b.Change(change); err != nil {
+				t.Fatal(err)
+			}
+			_, all := b.scan()
+			for _, id := range c.Expect.Gone {
+				if all[id] != nil {
+					t.Errorf("%s, %s: %s is still there", name, change, id)
+				}
+			}
+			for id, health := range c.Expect.Health {
+				if got := all[id].GetHealth().String(); got != "HEALTH_"+health || all[id].GetAllocatable() != (health == "DEGRADED") {
+					t.Errorf("%s, %s: %s is %s, allocatable %v", name, change, id, got, all[id].GetAllocatable())
+				}
+			}
+			if gone := len(c.Expect.Gone); len(all) != want.Devices-gone {
+				t.Errorf("%s, %s: %d devices, want %d", name, change, len(all), want.Devices-gone)
+			}
+		}
+	}
+}
+
+func TestMI250XIsTwoDevicesOfOneCard(t *testing.T) {
+	s, all := newBed(t, "mi250x-4", "").scan()
+	d := s.GetDevices()
+	old := all["8e2b6f1c00d3a745"]
+	if old.GetAllocatable() || !strings.Contains(strings.Join(old.GetRejectReasons(), " "), "older than the MI250X") || old.NumaNode != nil {
+		t.Errorf("the MI210: %v", old)
+	}
+	a, b := d[1], d[2] // the MI210 is first on the bus
+	if a.GetSerial() != b.GetSerial() || !slices.Equal(a.GetGroups(), b.GetGroups()) || a.GetId() == b.GetId() {
+		t.Errorf("two dies: %v, %v", a, b)
+	}
+	if a.GetProcessingUnits() != 110 || a.GetMemoryBytes() != 68702699520 || a.GetAttributes()["architecture"] != "gfx90a" || a.GetModel() != "AMD Instinct MI250X" {
+		t.Errorf("a die: %v", a)
+	}
+	distance := map[string]uint32{}
+	for _, l := range s.GetLinks() {
+		if l.GetA() == a.GetId() {
+			distance[l.GetB()] = l.GetDistance()
+		}
+	}
+	if len(distance) != 8 || distance[b.GetId()] >= distance[d[3].GetId()] || distance[d[3].GetId()] >= distance[old.GetId()] {
+		t.Errorf("distances from %s: %v", a.GetId(), distance)
+	}
+	_, all = newBed(t, "mi250x-4", `{"additional_device_ids": ["740f"]}`).scan()
+	if old := all["8e2b6f1c00d3a745"]; !old.GetAllocatable() {
+		t.Errorf("the MI210 although it is allowed: %v", old)
+	}
+}
+
+func TestPartitionsShareTheirCard(t *testing.T) {
+	b := newBed(t, "mi300x-cpx", "")
+	s, all := b.scan()
+	card := s.GetDevices()[0]
+	if card.GetAllocatable() || len(s.GetCounters()) != 8 || s.GetCounters()[0].GetCounters()["xcc"] != "8" {
+		t.Errorf("card %v, counters %v", card, s.GetCounters())
+	}
+	for i := range 8 {
+		d := all[fmt.Sprintf("%s/%d", card.GetId(), i)]
+		if d.GetParentId() != card.GetId() || d.GetProcessingUnits() != 38 || d.GetConsumes()[0].GetAmounts()["xcc"] != "1" ||
+			d.GetAttributes()["node"] != fmt.Sprintf("dri/renderD%d", 128+i) {
+			t.Errorf("partition %d: %v", i, d)
+		}
+	}
+	if n := len(s.GetLinks()); n != 64*63/2 {
+		t.Errorf("%d links", n)
+	}
+}
+
+func TestContainerCountsFromZero(t *testing.T) {
+	b := newBed(t, "mi300x-cpx", "")
+	s, _ := b.scan()
+	card := s.GetDevices()[9].GetId() // the second
+	r, err := b.edit(card+"/3", s.GetDevices()[1].GetId())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, n := range r.GetEdits().GetDeviceNodes() {
+		paths = append(paths, n.GetPath())
+	}
+	if !slices.Equal(paths, []string{"/dev/kfd", "/dev/dri/renderD128", "/dev/dri/renderD139"}) {
+		t.Errorf("nodes %v", paths)
+	}
+	if e := r.GetEdits(); e.GetEnv()["HIP_VISIBLE_DEVICES"] != "0,1" || e.GetEnv()["ROCR_VISIBLE_DEVICES"] != "0,1" || len(e.GetSyscalls()) > 0 {
+		t.Errorf("edits %v", e)
+	}
+	if r.GetAttached()[1].GetDeviceId() != card+"/3" {
+		t.Errorf("attached %v", r.GetAttached())
+	}
+	if err := b.Remove("dev/dri/renderD139"); err != nil {
+		t.Fatal(err)
+	}
+	if _, all := b.scan(); all[card+"/3"].GetAllocatable() {
+		t.Error("a partition without its node is given away")
+	}
+}
+
+func TestContainerMemory(t *testing.T) {
+	b := newBed(t, "mi300x-8-spx", "")
+	s, _ := b.scan()
+	d := s.GetDevices()[1]
+	kfd := "sys/class/kfd/kfd/proc/4242/"
+	b.write(kfd+"vram_"+d.GetAttributes()["gpu_id"], "1048576\n")
+	b.write("proc/4243/fdinfo/7", "pos:\t0\ndrm-driver:\tamdgpu\ndrm-client-id:\t9\ndrm-memory-vram:\t3072 KiB\n")
+	b.write("proc/4243/fdinfo/8", "pos:\t0\ndrm-driver:\tamdgpu\ndrm-client-id:\t9\ndrm-memory-vram:\t3072 KiB\n")
+	for _, c := range []string{"7", "8"} {
+		if err := symlink(b.Dir+"/proc/4243/fd", c, "/dev/dri/renderD136"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := &pb.WorkloadSet{PerProcess: true, Workloads: []*pb.Workload{{
+		AllocationId: "a", HostPids: []int32{4242, 4243, 4244},
+		Allocations: []*pb.Allocation{{Slot: whole, DeviceId: d.GetId(), Amount: "1"}},
+	}, {AllocationId: "b", Allocations: []*pb.Allocation{{Slot: whole, DeviceId: d.GetId(), Amount: "1"}}}}}
+	all := b.m.SampleWorkloads(t.Context(), s, set)
+	mem := all[0].GetMetrics()[0]
+	if mem.GetValue() != 4<<20 || mem.GetQuality() != pb.Metric_MEASURED || len(all[0].GetProcesses()) != 2 {
+		t.Errorf("processes use %v, %v", mem, all[0].GetProcesses())
+	}
+	if busy := all[0].GetMetrics()[1]; busy.GetValue() != 11 || busy.GetQuality() != pb.Metric_ATTRIBUTED {
+		t.Errorf("busy %v", busy)
+	}
+	if mem := all[1].GetMetrics()[0]; mem.GetQuality() != pb.Metric_ATTRIBUTED || mem.GetValue() != 297795584+1<<30 {
+		t.Errorf("nobody's processes: %v", mem)
+	}
+}
+
+func TestOccupancyOfPartitions(t *testing.T) {
+	b := newBed(t, "mi300x-cpx", "")
+	s, _ := b.scan()
+	d := s.GetDevices()[2]
+	b.write("sys/class/kfd/kfd/proc/77/stats_"+d.GetAttributes()["gpu_id"]+"/cu_occupancy", "19\n")
+	for _, m := range b.m.Sample(t.Context(), s) {
+		if m.GetDeviceId() == d.GetId() && m.GetName() == "rocm_util" && (m.GetValue() != 50 || m.GetQuality() != pb.Metric_ESTIMATED) {
+			t.Errorf("%v", m)
+		}
+	}
+}
+
+// TestGarbage spoils one file after another: devices may be rejected, others stay.
+func TestGarbage(t *testing.T) {
+	b := newBed(t, "mi250x-4", "")
+	files := b.Files()
+	for _, file := range files {
+		if other := strings.Contains(file, "0000:") || strings.Contains(file, "nodes/"); other && !strings.Contains(file, "0000:c1:00.0") && !strings.Contains(file, "nodes/4/") {
+			continue // one device's files stand for all
+		}
+		old := b.Machine.Files[file]
+		for _, garbage := range []string{"", "\x00\xff", strings.Repeat("9", 70000), "-1", "simd_count 99999999999999999999\nlocation_id x"} {
+			b.write(file, garbage)
+			s, _ := b.scan()
+			good := 0
+			for _, d := range s.GetDevices() {
+				if d.GetAllocatable() {
+					good++
+				}
+			}
+			if good < 7 || good > 8 || len(s.GetDevices()) < 8 {
+				t.Errorf("%s is %.20q: %d of %d devices are good", file, garbage, good, len(s.GetDevices()))
+			}
+		}
+		b.write(file, old)
+	}
+}
+
+func TestUnboundAndDoubled(t *testing.T) {
+	b := newBed(t, "mi300x-8-spx", "")
+	s, _ := b.scan()
+	first := s.GetDevices()[0].GetId()
+	if err := b.Remove("sys/class/kfd/kfd/topology/nodes/2"); err != nil {
+		t.Fatal(err)
+	}
+	_, all := b.scan()
+	if d := all[first]; d.GetAllocatable() || !strings.Contains(d.GetRejectReasons()[0], "does not show it") {
+		t.Errorf("without its node: %v", d)
+	}
+	b.write("sys/class/kfd/kfd/topology/nodes/3/properties", strings.ReplaceAll(b.Machine.Files["sys/class/kfd/kfd/topology/nodes/3/properties"], "render_minor 136", "render_minor 144"))
+	s, _ = b.scan()
+	if d := s.GetDevices(); d[1].GetAllocatable() || d[2].GetAllocatable() || !d[3].GetAllocatable() {
+		t.Errorf("two devices of one node: %v, %v", d[1], d[2])
+	}
+}
+
+func TestSettings(t *testing.T) {
+	for config, field := range map[string]string{
+		`{"additional_device_ids": ["740F"]}`:                                       "additional_device_ids[0]",
+		`{"additional_device_ids": ["740f" ` + strings.Repeat(`,"740f"`, 64) + `]}`: "at most 64",
+		`{"numa_syscalls": 1}`:                                                      "numa_syscalls",
+		`{"numa": true}`:                                                            "numa",
+	} {
+		if _, err := (vendor{}).Open(driver.NewHost(nil), []byte(config)); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%.60s: %v, want %s to be named", config, err, field)
+		}
+	}
+	r, err := newBed(t, "mi300x-8-spx", `{"numa_syscalls": true}`).edit("5000000000000000")
+	if err != nil || !slices.Contains(r.GetEdits().GetSyscalls(), "mbind") {
+		t.Errorf("%v, %v", r, err)
+	}
+}
+
+func symlink(dir, name, to string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.Symlink(to, filepath.Join(dir, name))
+}

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/berthhq/berth/internal/fixture/fixturetest"
+	"github.com/berthhq/berth/plugins/accelerator/acceleratortest"
+)
+
+func TestConformance(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "amd")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, name := range []string{"mi300x-8-spx", "mi300x-cpx", "mi250x-4"} {
+		t.Run(name, func(t *testing.T) {
+			tree := fixturetest.Start(t, name)
+			acceleratortest.Test(t, acceleratortest.Plugin{Path: binary, Roots: tree.Roots(), Config: tree.Config()})
+		})
+	}
+}

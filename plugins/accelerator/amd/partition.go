@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// modes are the ways in which the driver cuts a GPU.
+var modes = []string{"spx", "dpx", "tpx", "qpx", "cpx"}
+
+// partitioned shows a card that is cut: the card, which is no longer given away,
+// and its partitions.
+func (m *machine) partitioned(s *pb.DeviceSnapshot, c card, shown map[int]*pb.Device) {
+	parent := m.device(c)
+	mode := strings.ToLower(parent.Attributes["compute_partition"])
+	known := slices.Contains(modes[1:], mode)
+	if !known {
+		mode = fmt.Sprintf("%dx", len(c.nodes)) // still a name that tells
+	}
+	slot := partSlot(mode)
+	if !slices.ContainsFunc(s.Slots, func(t *pb.SlotType) bool { return t.Name == slot.Name }) {
+		s.Slots = append(s.Slots, slot)
+	}
+	reasons := slices.Clone(parent.RejectReasons) // what is wrong with the card is wrong with all of it
+	driver.Reject(parent, "it is cut into %d partitions (%s), which are given away instead", len(c.nodes), strings.ToUpper(mode))
+	var xcc, units uint64
+	var parts []*pb.Device
+	for i, n := range c.nodes {
+		d := &pb.Device{
+			Id: fmt.Sprintf("%s/%d", parent.Id, position(c.nodes, i)), ParentId: parent.Id, Model: parent.Model,
+			Serial: parent.Serial, PciAddress: parent.PciAddress, PcieRoot: parent.PcieRoot, NumaNode: parent.NumaNode,
+			Health: parent.Health, HealthMessage: parent.HealthMessage, Groups: slices.Clone(parent.Groups),
+			Allocatable: true, Capacity: map[string]string{}, Attributes: filled(map[string]string{
+				"firmware": parent.Attributes["firmware"], "pci_device": c.Device,
+				"compute_partition": parent.Attributes["compute_partition"], "memory_partition": parent.Attributes["memory_partition"],
+			}),
+			Consumes: []*pb.CounterUse{{Set: parent.Id, Amounts: map[string]string{"xcc": strconv.FormatUint(n.xcc, 10)}}},
+		}
+		for _, why := range reasons {
+			driver.Reject(d, "%s", why)
+		}
+		if !known {
+			driver.Reject(d, "the card's compute partition mode cannot be read")
+		}
+		m.give(d, n, slot)
+		xcc, units = xcc+n.xcc, units+n.units
+		shown[n.number] = d
+		parts = append(parts, d)
+	}
+	all := map[string]string{"xcc": strconv.FormatUint(xcc, 10)}
+	s.Counters = append(s.Counters, &pb.CounterSet{Name: parent.Id, Counters: all})
+	parent.Consumes = []*pb.CounterUse{{Set: parent.Id, Amounts: all}}
+	parent.ProcessingUnits = uint32(min(units, 1<<20))
+	s.Devices = append(append(s.Devices, parent), parts...)
+}
+
+// position numbers a partition: as the driver does, or by order where that does
+// not tell them apart.
+func position(nodes []node, i int) int {
+	seen := map[uint64]bool{}
+	for _, n := range nodes {
+		seen[n.part] = true
+	}
+	if len(seen) == len(nodes) {
+		return int(nodes[i].part)
+	}
+	return i
+}
