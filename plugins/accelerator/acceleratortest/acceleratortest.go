@@ -4,19 +4,14 @@
 package acceleratortest
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
-	"testing"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
@@ -29,6 +24,10 @@ type Plugin struct {
 	Env    []string // added to the plugin's environment
 	// Roots to find hardware in; its State is ignored, every check has its own.
 	Roots *pb.Roots
+	// Fixture is a machine of package fixture, built in or a path. Its tree takes
+	// the place of Roots, its settings that of an empty Config. Without one the
+	// checks that change hardware are skipped.
+	Fixture string
 }
 
 // Check is one promise of the contract.
@@ -38,128 +37,9 @@ type Check struct {
 	run  func(context.Context, *bench) error
 }
 
-// Outcome of a check.
-type Outcome string
-
-// The outcomes.
-const (
-	Passed  Outcome = "pass"
-	Failed  Outcome = "FAIL"
-	Skipped Outcome = "skip"
-)
-
-// Result is what a check found.
-type Result struct {
-	Check   Check
-	Outcome Outcome
-	Detail  string // why it failed or was skipped
-	Log     string // the plugin's log of a failed check
-	Took    time.Duration
-}
-
-// checkTimeout is generous: the slowest check takes a second.
-const checkTimeout = 20 * time.Second
-
-// skip is a check's error when the plugin has nothing for it to look at.
-type skip string
-
-func (s skip) Error() string { return string(s) }
-
-// Checks lists the suite in the order it runs.
+// Checks lists the suite in the order it reports.
 func Checks() []Check {
-	return slices.Concat(startChecks, deviceChecks, prepareChecks, restoreChecks, metricChecks, processChecks)
-}
-
-// Run runs the checks named, or all, one after the other and reports each.
-func Run(ctx context.Context, p Plugin, only []string, report func(Result)) error {
-	if _, err := os.Stat(p.Path); err != nil {
-		return err
-	}
-	all := Checks()
-	for _, name := range only {
-		if !slices.ContainsFunc(all, func(c Check) bool { return c.Name == name }) {
-			return fmt.Errorf("there is no check %q", name)
-		}
-	}
-	for _, c := range all {
-		if len(only) == 0 || slices.Contains(only, c.Name) {
-			report(runOne(ctx, p, c))
-		}
-	}
-	return ctx.Err()
-}
-
-// Test runs the suite as subtests.
-func Test(t *testing.T, p Plugin) {
-	t.Helper()
-	for _, c := range Checks() {
-		t.Run(c.Name, func(t *testing.T) {
-			switch r := runOne(t.Context(), p, c); r.Outcome {
-			case Failed:
-				t.Errorf("%s\nwant: %s\n%s", r.Detail, c.Want, r.Log)
-			case Skipped:
-				t.Skip(r.Detail)
-			}
-		})
-	}
-}
-
-func runOne(ctx context.Context, p Plugin, c Check) (r Result) {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	began := time.Now()
-	r = Result{Check: c, Outcome: Passed}
-	b, err := newBench(p)
-	if err == nil {
-		err = c.run(ctx, b)
-		err = errors.Join(err, b.close())
-	}
-	r.Took = time.Since(began)
-	var s skip
-	switch {
-	case errors.As(err, &s):
-		r.Outcome, r.Detail = Skipped, s.Error()
-	case err != nil:
-		r.Outcome, r.Detail, r.Log = Failed, err.Error(), b.logs.String()
-	}
-	return r
-}
-
-// bench is the place one check works at: fresh directories, and every process
-// it started.
-type bench struct {
-	plugin  Plugin
-	dir     string
-	logs    *bytes.Buffer
-	clients []*accelerator.Client
-}
-
-func newBench(p Plugin) (*bench, error) {
-	b := &bench{plugin: p, logs: &bytes.Buffer{}}
-	dir, err := os.MkdirTemp("", "acc")
-	if err != nil {
-		return b, err
-	}
-	b.dir = dir
-	return b, errors.Join(os.Mkdir(b.state(), 0o700), os.Mkdir(filepath.Join(dir, "run"), 0o700))
-}
-
-func (b *bench) state() string { return filepath.Join(b.dir, "state") }
-
-func (b *bench) close() error {
-	var errs []error
-	for _, c := range b.clients {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(append(errs, os.RemoveAll(b.dir))...)
-}
-
-func (b *bench) options() accelerator.Options {
-	return accelerator.Options{
-		Path: b.plugin.Path, Env: b.plugin.Env, SocketDir: filepath.Join(b.dir, "run"),
-		Logger:       slog.New(slog.NewTextHandler(b.logs, &slog.HandlerOptions{Level: slog.LevelInfo})),
-		AgentVersion: "conformance", NodeName: "conformance", Incarnation: "1",
-	}
+	return slices.Concat(startChecks, configChecks, deviceChecks, prepareChecks, editChecks, restoreChecks, metricChecks, changeChecks, processChecks)
 }
 
 // launch starts a process that has only been described.
@@ -172,10 +52,11 @@ func (b *bench) launch(ctx context.Context) (*accelerator.Client, error) {
 }
 
 func (b *bench) request() *pb.ConfigureRequest {
-	roots := &pb.Roots{State: b.state()}
+	roots := &pb.Roots{}
 	if r := b.plugin.Roots; r != nil {
-		roots = &pb.Roots{Sys: r.Sys, Dev: r.Dev, Proc: r.Proc, Driver: r.Driver, Path: r.Path, State: b.state()}
+		roots = proto.CloneOf(r)
 	}
+	roots.State = b.state()
 	return &pb.ConfigureRequest{ConfigJson: b.plugin.Config, Roots: roots}
 }
 
@@ -206,7 +87,7 @@ func (b *bench) withDevices(ctx context.Context) (*accelerator.Client, *pb.Devic
 
 // snapshot returns the first message of WatchDevices, checked.
 func snapshot(ctx context.Context, c *accelerator.Client) (*pb.DeviceSnapshot, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	w, err := c.WatchDevices(ctx, &pb.WatchDevicesRequest{})
 	if err != nil {

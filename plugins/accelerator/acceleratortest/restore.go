@@ -23,6 +23,10 @@ func kill(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
+	clean, err := files(b.state())
+	if err != nil {
+		return err
+	}
 	d := usable(s)
 	req := prepare("one", b.dir, all(s, d[0]))
 	before, err := c.Prepare(ctx, req)
@@ -50,7 +54,13 @@ func kill(ctx context.Context, b *bench) error {
 	if !proto.Equal(before, after) {
 		return fmt.Errorf("the answer after the kill differs:\n%v\n%v", before, after)
 	}
-	_, err = c.Unprepare(ctx, &pb.UnprepareRequest{AllocationId: "one", State: before.GetState()})
+	if _, err = c.Unprepare(ctx, &pb.UnprepareRequest{AllocationId: "one", State: before.GetState()}); err != nil {
+		return err
+	}
+	left, err := files(b.state())
+	if err == nil && left != clean {
+		err = fmt.Errorf("left in the state directory: %q, it was %q", left, clean)
+	}
 	return err
 }
 

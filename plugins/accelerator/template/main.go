@@ -37,7 +37,7 @@ type plugin struct {
 func (p *plugin) sys() string { return cmp.Or(p.config.Load().GetRoots().GetSys(), "/sys") }
 func (p *plugin) dev() string { return cmp.Or(p.config.Load().GetRoots().GetDev(), "/dev") }
 
-var slot = &pb.SlotType{Name: "acme.device", Kind: pb.SlotType_COUNT, DisplayName: "ACME", Unit: "card", Icon: "npu_generic"}
+var slot = &pb.SlotType{Name: "acme.device", Kind: pb.SlotType_COUNT, DisplayName: "ACME", Description: "A whole ACME card", Unit: "card", Icon: "npu_generic"}
 
 func (p *plugin) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeResponse, error) {
 	return &pb.DescribeResponse{

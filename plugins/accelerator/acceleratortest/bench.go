@@ -1,0 +1,168 @@
+package acceleratortest
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/berthhq/berth/internal/fixture"
+	"github.com/berthhq/berth/plugins/accelerator"
+)
+
+// site is one run of the suite: the plugin, and the machine that the checks
+// share that only look at it.
+type site struct {
+	plugin  Plugin
+	machine *fixture.Machine // nil without a fixture
+	dir     string
+	running sync.WaitGroup
+	tree    func() (*fixture.Tree, error) // rendered once
+}
+
+func newSite(p Plugin) (*site, error) {
+	if err := exists(p.Path); err != nil {
+		return nil, err
+	}
+	s := &site{plugin: p}
+	if p.Fixture != "" {
+		m, err := fixture.Load(p.Fixture)
+		if err != nil {
+			return nil, err
+		}
+		s.machine = m
+	}
+	dir, err := os.MkdirTemp("", "acc")
+	if err != nil {
+		return nil, err
+	}
+	s.dir = dir
+	s.tree = sync.OnceValues(func() (*fixture.Tree, error) { return s.machine.Render(filepath.Join(dir, "machine")) })
+	return s, nil
+}
+
+func (s *site) close() error {
+	s.running.Wait()
+	var err error
+	if s.machine != nil {
+		if t, rendered := s.tree(); rendered == nil {
+			err = t.Close()
+		}
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// bench is the place one check works at: fresh directories, and every process
+// it started.
+type bench struct {
+	plugin  Plugin
+	site    *site
+	dir     string
+	logs    *logs
+	logger  *slog.Logger
+	clients []*accelerator.Client
+	tree    *fixture.Tree // its own, only after ownMachine
+	trees   []*fixture.Tree
+}
+
+func (s *site) bench() (*bench, error) {
+	b := &bench{plugin: s.plugin, site: s, logs: &logs{}}
+	b.logger = slog.New(slog.NewTextHandler(b.logs, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	dir, err := os.MkdirTemp(s.dir, "")
+	if err != nil {
+		return b, err
+	}
+	b.dir = dir
+	if err := errors.Join(os.Mkdir(b.state(), 0o700), os.Mkdir(filepath.Join(dir, "run"), 0o700)); err != nil {
+		return b, err
+	}
+	if s.machine == nil {
+		return b, nil
+	}
+	t, err := s.tree()
+	if err != nil {
+		return b, err
+	}
+	b.standAt(t)
+	return b, nil
+}
+
+// standAt points the plugin at a machine.
+func (b *bench) standAt(t *fixture.Tree) {
+	b.plugin.Roots = t.Roots()
+	if len(b.site.plugin.Config) == 0 {
+		b.plugin.Config = t.Config()
+	}
+}
+
+// ownMachine gives a check that changes hardware a machine of its own.
+func (b *bench) ownMachine(name string) error {
+	m := b.site.machine
+	if m == nil {
+		return skip("no fixture is given")
+	}
+	t, err := m.Render(filepath.Join(b.dir, name))
+	if err != nil {
+		return err
+	}
+	b.trees = append(b.trees, t)
+	b.tree = t
+	b.standAt(t)
+	return nil
+}
+
+// bare tells whether there is no machine whose hardware could be found: then a
+// plugin that shows devices makes them up.
+func (b *bench) bare() bool {
+	m := b.site.machine
+	return m == nil || len(m.Files)+len(m.Nodes)+len(m.Commands)+len(m.Servers)+len(m.Libraries) == 0
+}
+
+func (b *bench) state() string { return filepath.Join(b.dir, "state") }
+
+func (b *bench) close() error {
+	var errs []error
+	for _, c := range b.clients {
+		errs = append(errs, c.Close())
+	}
+	for _, t := range b.trees {
+		errs = append(errs, t.Close())
+	}
+	if b.dir != "" {
+		errs = append(errs, os.RemoveAll(b.dir))
+	}
+	return errors.Join(errs...)
+}
+
+// options start the plugin without TLS, which is ten times as fast; a check of
+// its own looks at that.
+func (b *bench) options() accelerator.Options {
+	return accelerator.Options{
+		Path: b.plugin.Path, Env: b.plugin.Env, SocketDir: filepath.Join(b.dir, "run"), Plain: true,
+		StartTimeout: 2 * patience, Logger: b.logger,
+		AgentVersion: "conformance", NodeName: "conformance", Incarnation: "1",
+	}
+}
+
+// logs collects lines of several processes.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.text.Len() > 64<<10 {
+		return len(p), nil
+	}
+	return l.text.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

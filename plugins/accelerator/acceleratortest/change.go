@@ -1,0 +1,173 @@
+package acceleratortest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/internal/fixture"
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+var changeChecks = []Check{
+	{"unplug", "a device that is pulled leaves the snapshot, is LOST, and is refused", unplug},
+	{"sick", "a device that falls ill shows in the snapshot and in a health event", sick},
+	{"garbage", "a file that is spoilt costs one device, with a reason, and comes back when it heals", garbage},
+	{"program-hangs", "a program or server that hangs holds no call up and leaves no process behind", programHangs},
+	{"program-fails", "a program or server that fails or prints nonsense is survived", programFails},
+}
+
+// unplug applies the fixture's changes after which devices are gone.
+func unplug(ctx context.Context, b *bench) error {
+	return b.changes(ctx, func(o fixture.Outcome) bool { return len(o.Gone) > 0 })
+}
+
+// sick applies the fixture's changes after which devices have another health.
+func sick(ctx context.Context, b *bench) error {
+	return b.changes(ctx, func(o fixture.Outcome) bool { return len(o.Gone) == 0 && len(o.Health) > 0 })
+}
+
+func (b *bench) changes(ctx context.Context, wanted func(fixture.Outcome) bool) error {
+	if b.site.machine == nil {
+		return skip("no fixture is given")
+	}
+	all, slowest := b.site.machine.Changes, time.Duration(0)
+	tried := 0
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !wanted(all[name].Expect) {
+			continue
+		}
+		tried++
+		took, err := b.change(ctx, tried, name, all[name].Expect)
+		if err != nil {
+			return fmt.Errorf("change %s: %w", name, err)
+		}
+		slowest = max(slowest, took)
+	}
+	if tried == 0 {
+		return skip("the fixture has no such change")
+	}
+	return note(fmt.Sprintf("after %.1f s at most", slowest.Seconds()))
+}
+
+// change lets one change happen to a fresh machine and waits for what the
+// plugin has to say of it. It returns how long that took.
+func (b *bench) change(ctx context.Context, n int, name string, expect fixture.Outcome) (time.Duration, error) {
+	if err := b.ownMachine(fmt.Sprint("machine ", n)); err != nil {
+		return 0, err
+	}
+	c, s, err := b.ready(ctx)
+	if err != nil {
+		return 0, err
+	}
+	want := map[string]pb.Health{}
+	for _, id := range expect.Gone {
+		want[id] = pb.Health_HEALTH_LOST
+	}
+	for id, h := range expect.Health {
+		want[id] = pb.Health(pb.Health_value["HEALTH_"+h])
+	}
+	for id := range want {
+		if device(s, id) == nil {
+			return 0, fmt.Errorf("the fixture speaks of %s, which is not among %s", id, names(s))
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	devices, err := c.WatchDevices(ctx, &pb.WatchDevicesRequest{})
+	if err != nil {
+		return 0, err
+	}
+	health, err := c.WatchHealth(ctx, &pb.WatchHealthRequest{})
+	if err != nil {
+		return 0, err
+	}
+	if _, err := devices.Recv(); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := b.tree.Change(name); err != nil {
+		return 0, err
+	}
+	if err := awaitSnapshot(c, devices, expect, want); err != nil {
+		return 0, err
+	}
+	if has(c.Description, pb.Capability_CAPABILITY_HEALTH) {
+		if err := awaitHealth(health, want); err != nil {
+			return 0, err
+		}
+	}
+	took := time.Since(began)
+	return took, refused(ctx, b, c, s, expect.Gone)
+}
+
+func awaitSnapshot(c *accelerator.Client, w pb.Accelerator_WatchDevicesClient, expect fixture.Outcome, want map[string]pb.Health) error {
+	var last *pb.DeviceSnapshot
+	for {
+		s, err := w.Recv()
+		if err != nil {
+			return fmt.Errorf("the snapshot never told; the last is %v: %w", last, err)
+		}
+		if err := accelerator.Validate(c.Description, s); err != nil {
+			return err
+		}
+		last = s
+		if told(s, expect, want) {
+			return nil
+		}
+	}
+}
+
+// told reports whether a snapshot says all that is expected.
+func told(s *pb.DeviceSnapshot, expect fixture.Outcome, want map[string]pb.Health) bool {
+	for _, id := range expect.Gone {
+		if device(s, id) != nil {
+			return false
+		}
+	}
+	for id := range expect.Health {
+		d := device(s, id)
+		if want[id] == pb.Health_HEALTH_LOST && d == nil {
+			continue
+		}
+		if d.GetHealth() != want[id] || want[id] == pb.Health_HEALTH_UNHEALTHY && d.GetAllocatable() {
+			return false
+		}
+	}
+	return true
+}
+
+func awaitHealth(w pb.Accelerator_WatchHealthClient, want map[string]pb.Health) error {
+	open := maps.Clone(want)
+	for len(open) > 0 {
+		e, err := w.Recv()
+		if err != nil {
+			return fmt.Errorf("no health event told of %v: %w", open, err)
+		}
+		if h, ok := open[e.GetDeviceId()]; ok && h == e.GetHealth() {
+			delete(open, e.GetDeviceId())
+		}
+	}
+	return nil
+}
+
+// refused asks for devices that were there when the caller chose them.
+func refused(ctx context.Context, b *bench, c *accelerator.Client, before *pb.DeviceSnapshot, gone []string) error {
+	for _, id := range gone {
+		a := all(before, device(before, id))
+		if a == nil {
+			continue
+		}
+		_, err := c.Prepare(ctx, prepare("late", b.dir, a))
+		if code := status.Code(err); code != codes.NotFound && code != codes.FailedPrecondition {
+			return fmt.Errorf("prepare %s, which is gone: %v, want code %v", id, err, codes.NotFound)
+		}
+	}
+	return nil
+}

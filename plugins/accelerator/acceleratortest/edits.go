@@ -1,0 +1,120 @@
+package acceleratortest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+var editChecks = []Check{
+	{"edits-roots", "every node and mount comes from the roots, the work or the state directory", editsRoots},
+	{"edits-apart", "devices of different boards share no node, but for those that every device has", editsApart},
+}
+
+// maxPrepared bounds how many devices of a large machine are tried.
+const maxPrepared = 16
+
+// prepared tries devices one after the other and tells each answer.
+func (b *bench) prepared(ctx context.Context, tell func(*accelerator.Client, *pb.Device, *pb.PrepareRequest, *pb.ContainerEdits) error) error {
+	c, s, err := b.withDevices(ctx)
+	if err != nil {
+		return err
+	}
+	devices := usable(s)
+	for i := range min(len(devices), maxPrepared) {
+		d := devices[i*len(devices)/min(len(devices), maxPrepared)] // from everywhere
+		req := prepare(fmt.Sprint("device ", i), b.dir, all(s, d))
+		r, err := c.Prepare(ctx, req)
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.GetId(), err)
+		}
+		if err := tell(c, d, req, r.GetEdits()); err != nil {
+			return fmt.Errorf("%s: %w", d.GetId(), err)
+		}
+		if _, err := c.Unprepare(ctx, &pb.UnprepareRequest{AllocationId: req.GetAllocationId(), State: r.GetState()}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// editsRoots keeps to the agent's rule, which beyond the roots lets mounts come
+// from where drivers and the plugin itself are installed.
+func editsRoots(ctx context.Context, b *bench) error {
+	r := b.request().GetRoots()
+	program, err := filepath.Abs(b.plugin.Path)
+	if err != nil {
+		return err
+	}
+	dev := cmp.Or(r.GetDev(), "/dev")
+	installed := []string{cmp.Or(r.GetSys(), "/sys"), filepath.Dir(program)}
+	if driver := r.GetDriver(); driver != "" && driver != "/" {
+		installed = append(installed, driver)
+	} else {
+		installed = append(installed, "/usr", "/lib", "/lib32", "/lib64", "/opt")
+	}
+	return b.prepared(ctx, func(_ *accelerator.Client, _ *pb.Device, req *pb.PrepareRequest, e *pb.ContainerEdits) error {
+		for _, n := range e.GetDeviceNodes() {
+			// The mock hands out a node of the real machine; a tree has none of its own.
+			if host := cmp.Or(n.GetHostPath(), n.GetPath()); !below(host, dev) && !(b.bare() && below(host, "/dev")) {
+				return fmt.Errorf("node %s is not below %s", host, dev)
+			}
+		}
+		own := []string{dev, b.state(), req.GetWorkDir()}
+		for _, m := range e.GetMounts() {
+			from := own
+			if !m.GetWritable() {
+				from = slices.Concat(own, installed)
+			}
+			if !slices.ContainsFunc(from, func(dir string) bool { return below(m.GetSource(), dir) }) {
+				return fmt.Errorf("mount of %s (writable: %v) is not below one of %v", m.GetSource(), m.GetWritable(), from)
+			}
+		}
+		return nil
+	})
+}
+
+func below(p, dir string) bool { return strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") }
+
+func editsApart(ctx context.Context, b *bench) error {
+	_, s, err := b.withDevices(ctx)
+	if err != nil {
+		return err
+	}
+	board := boards(s)
+	users := map[string][]string{} // node to devices
+	tried := 0
+	err = b.prepared(ctx, func(_ *accelerator.Client, d *pb.Device, _ *pb.PrepareRequest, e *pb.ContainerEdits) error {
+		tried++
+		for _, n := range e.GetDeviceNodes() {
+			host := cmp.Or(n.GetHostPath(), n.GetPath())
+			if !slices.Contains(users[host], d.GetId()) {
+				users[host] = append(users[host], d.GetId())
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if tried < 2 {
+		return skip("there is one device only")
+	}
+	for node, ids := range users {
+		if len(ids) == tried {
+			continue // what every set has, such as a control device
+		}
+		for _, id := range ids[1:] {
+			if board[id] != board[ids[0]] {
+				return fmt.Errorf("%s is given with %s and with %s, but not with every device", node, ids[0], id)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package acceleratortest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// spoilings is how many files are spoilt, chosen by a fixed seed where a machine
+// has more.
+const spoilings = 100
+
+// rubbish is what a file may hold that no driver writes.
+var rubbish = map[string]func(t *bench, file string) error{
+	"bytes":     writes("\xff\xfe\x00\x01garbage\x80\n"),
+	"empty":     writes(""),
+	"huge":      writes("99999999999999999999999999999999\n"),
+	"negative":  writes("-1\n"),
+	"long":      writes(strings.Repeat("A9", 60_000)),
+	"format":    writes("%s%n ../../../etc/passwd \x1b[2J\"'\n{[<&;\n"),
+	"missing":   func(b *bench, file string) error { return b.tree.Remove(file) },
+	"directory": (*bench).makeDirectory, // opens, and cannot be read, not even by root
+}
+
+var kinds = []string{"bytes", "missing", "huge", "empty", "directory", "negative", "long", "format"}
+
+func writes(text string) func(*bench, string) error {
+	return func(b *bench, file string) error { return b.tree.Write(file, text) }
+}
+
+func (b *bench) makeDirectory(file string) error {
+	p := filepath.Join(b.tree.Dir, file)
+	return errors.Join(os.Remove(p), os.Mkdir(p, 0o755))
+}
+
+func garbage(ctx context.Context, b *bench) error {
+	if err := b.ownMachine("machine"); err != nil {
+		return err
+	}
+	files := b.tree.Files()
+	if len(files) == 0 {
+		return skip("the machine has no files")
+	}
+	c, before, err := b.ready(ctx)
+	if err != nil {
+		return err
+	}
+	alike := families(files)
+	random := rand.New(rand.NewPCG(5, 8))
+	random.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
+	n := 0
+	for ; n < spoilings && ctx.Err() == nil; n++ {
+		file, kind := files[n%len(files)], kinds[(n+n/len(files))%len(kinds)]
+		if n >= len(files)*len(kinds) {
+			break
+		}
+		if c, err = b.spoil(ctx, c, before, file, kind, alike[family(file)]); err != nil {
+			return fmt.Errorf("%s, %s: %w", file, kind, err)
+		}
+	}
+	_, after, err := b.again(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := equal("with all files healed the snapshot differs", before, after); err != nil {
+		return err
+	}
+	return note(fmt.Sprintf("%d times, of %d files", n, len(files)))
+}
+
+// spoil spoils a file, lets the plugin look, and heals it.
+func (b *bench) spoil(ctx context.Context, c *accelerator.Client, before *pb.DeviceSnapshot, file, kind string, siblings int) (*accelerator.Client, error) {
+	if err := rubbish[kind](b, file); err != nil {
+		return c, fmt.Errorf("spoil: %w", err)
+	}
+	c, after, err := b.again(ctx, c)
+	if err != nil {
+		return c, err
+	}
+	if err := bearable(before, after, siblings); err != nil {
+		return c, err
+	}
+	if kind == "directory" {
+		if err := os.Remove(filepath.Join(b.tree.Dir, file)); err != nil {
+			return c, err
+		}
+	}
+	return c, b.tree.Write(file, b.site.machine.Files[file])
+}
+
+// again lets the plugin look at the hardware anew: it is configured again, or
+// started again if it does not take that.
+func (b *bench) again(ctx context.Context, c *accelerator.Client) (*accelerator.Client, *pb.DeviceSnapshot, error) {
+	if !has(c.Description, pb.Capability_CAPABILITY_RECONFIGURE) {
+		if err := c.Close(); err != nil {
+			return c, nil, err
+		}
+		return b.ready(ctx)
+	}
+	if _, err := c.Configure(ctx, b.request()); err != nil {
+		return c, nil, fmt.Errorf("configure: %w", err)
+	}
+	s, err := snapshot(ctx, c)
+	return c, s, err
+}
+
+// bearable reports a device that suffers from a file that is not its own. Which
+// file is whose only the plugin knows; but when there are as many like it as
+// there are boards, one of them must not cost more than one board.
+func bearable(before, after *pb.DeviceSnapshot, siblings int) error {
+	board := boards(before)
+	all, hurt := map[int]bool{}, map[int]bool{}
+	var ids []string
+	for _, d := range usable(before) {
+		all[board[d.GetId()]] = true
+		if now := device(after, d.GetId()); !now.GetAllocatable() || !proto.Equal(capacity(d), capacity(now)) {
+			hurt[board[d.GetId()]] = true
+			ids = append(ids, d.GetId())
+		}
+	}
+	most := len(all)
+	if siblings > 1 {
+		most = max(1, (len(all)+siblings-1)/siblings)
+	}
+	if len(hurt) > most {
+		return fmt.Errorf("one of %d like files costs %v; now there are %q", siblings, ids, names(after))
+	}
+	return nil
+}
+
+func capacity(d *pb.Device) *pb.Device { return &pb.Device{Capacity: d.GetCapacity()} }
+
+var number = regexp.MustCompile(`[0-9a-f]*[0-9][0-9a-f]*`)
+
+// family is a path without its numbers and addresses.
+func family(file string) string { return number.ReplaceAllString(file, "#") }
+
+func families(files []string) map[string]int {
+	out := map[string]int{}
+	for _, f := range files {
+		out[family(f)]++
+	}
+	return out
+}
