@@ -9,7 +9,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/gpus"
-	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/server"
+	simulated "github.com/NVIDIA/go-nvml/pkg/nvml/mock/server"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/berthhq/berth/plugins/accelerator"
@@ -21,15 +21,16 @@ var v100 = gpus.Config{Name: "Tesla V100-SXM2-16GB", CudaMajor: 7, MemoryMB: 163
 // machine is a made-up host: NVML as go-nvml's mock, completed by the calls it
 // lacks, and the trees of files around it.
 type machine struct {
-	*server.Server
-	root   string
-	events chan nvml.EventData
+	*simulated.Server
+	root    string
+	library string // that keeps limits
+	events  chan nvml.EventData
 }
 
 func newMachine(t *testing.T, cards ...gpus.Config) *machine {
 	t.Helper()
-	s, err := server.New(server.WithGPUs(cards...), server.WithDriverVersion("570.86.15"),
-		server.WithNVMLVersion("12.570"), server.WithCUDADriverVersion(12080))
+	s, err := simulated.New(simulated.WithGPUs(cards...), simulated.WithDriverVersion("570.86.15"),
+		simulated.WithNVMLVersion("12.570"), simulated.WithCUDADriverVersion(12080))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func newMachine(t *testing.T, cards ...gpus.Config) *machine {
 	return m
 }
 
-func (m *machine) gpu(i int) *server.Device { return m.Devices[i].(*server.Device) }
+func (m *machine) gpu(i int) *simulated.Device { return m.Devices[i].(*simulated.Device) }
 
 // complete fills in what the mock panics on.
 func (m *machine) complete(i int) {
@@ -81,7 +82,7 @@ func (m *machine) complete(i int) {
 	d.RegisterEventsFunc = func(uint64, nvml.EventSet) nvml.Return { return nvml.SUCCESS }
 	d.GetMaxMigDeviceCountFunc = func() (int, nvml.Return) { return 0, nvml.SUCCESS }
 	d.GetP2PStatusFunc = func(o nvml.Device, c nvml.GpuP2PCapsIndex) (nvml.GpuP2PStatus, nvml.Return) {
-		if c == nvml.P2P_CAPS_INDEX_NVLINK && (d.Index/2 != o.(*server.Device).Index/2) {
+		if c == nvml.P2P_CAPS_INDEX_NVLINK && (d.Index/2 != o.(*simulated.Device).Index/2) {
 			return nvml.P2P_STATUS_NOT_SUPPORTED, nvml.SUCCESS
 		}
 		return nvml.P2P_STATUS_OK, nvml.SUCCESS
@@ -148,11 +149,12 @@ func (m *machine) file(t *testing.T, path, text string) {
 func (m *machine) start(t *testing.T, config string, mask ...string) *plugin {
 	t.Helper()
 	p := newPlugin(func(string) nvml.Interface { return m }, hclog.NewNullLogger())
+	p.library = m.library
 	p.once.Do(func() {}) // the test rescans when it wants to
 	at := func(s string) string { return filepath.Join(m.root, s) }
 	_, err := p.Configure(t.Context(), &pb.ConfigureRequest{
 		ConfigJson: []byte(config), DeviceMask: mask,
-		Roots: &pb.Roots{Sys: at("sys"), Dev: at("dev"), Proc: at("proc"), Driver: at("driver")},
+		Roots: &pb.Roots{Sys: at("sys"), Dev: at("dev"), Proc: at("proc"), Driver: at("driver"), State: at("state"), Path: []string{at("bin"), "/usr/bin", "/bin"}},
 	})
 	if err != nil {
 		t.Fatal(err)

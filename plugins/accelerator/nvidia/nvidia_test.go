@@ -262,7 +262,7 @@ func TestXid(t *testing.T) {
 		t.Errorf("a lost GPU was prepared: %v", err)
 	}
 	at := p.roots
-	if _, err := p.Configure(t.Context(), &pb.ConfigureRequest{Roots: &pb.Roots{Sys: at.sys, Dev: at.dev, Proc: at.proc, Driver: at.driver}}); err != nil {
+	if _, err := p.Configure(t.Context(), &pb.ConfigureRequest{Roots: &pb.Roots{Sys: at.sys, Dev: at.dev, Proc: at.proc, Driver: at.driver, State: at.state, Path: filepath.SplitList(at.path)}}); err != nil {
 		t.Fatal(err)
 	}
 	if s := state(0); s != "HEALTHY" {
@@ -379,8 +379,9 @@ func TestNoLibraryNoLoad(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	for _, bad := range []string{"{", "[]", `{"x": 1}`, `{"quantum": "2"}`, `{"quantum": "0"}`, `{"min_compute_capability": "7"}`, `{"min_compute_capability": "7.5x"}`} {
-		if _, err := parse([]byte(bad)); err == nil {
+	for _, bad := range []string{"{", "[]", `{"x": 1}`, `{"quantum": "2"}`, `{"quantum": "0"}`, `{"min_compute_capability": "7"}`, `{"min_compute_capability": "7.5x"}`,
+		`{"enforcement": "hard"}`, `{"enforcement": "limit"}`, `{"unit_mem": 1}`, `{"unit_mem": 2147483649}`, `{"unit_mem": -2147483648}`, `{"unit_sm": -1}`} {
+		if _, err := parse([]byte(bad), ""); err == nil {
 			t.Errorf("%s was accepted", bad)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 // Where CUDA images expect the host's driver.
 const containerLibs = "/usr/local/nvidia/lib64"
 
-func (p *plugin) Prepare(_ context.Context, req *pb.PrepareRequest) (*pb.PrepareResponse, error) {
+func (p *plugin) Prepare(ctx context.Context, req *pb.PrepareRequest) (*pb.PrepareResponse, error) {
 	s, err := p.feed.Ready()
 	if err != nil {
 		return nil, err
@@ -32,72 +32,80 @@ func (p *plugin) Prepare(_ context.Context, req *pb.PrepareRequest) (*pb.Prepare
 			return nil, err
 		}
 		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.answer(grants)
+		cfg, at := p.cfg, p.roots
+		out, parts, err := p.answer(grants)
+		p.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		if err := p.enforce(ctx, cfg.Enforcement, at, req, parts, out); err != nil {
+			return nil, err
+		}
+		out.ResourceData = maps.Clone(out.Edits.Env)
+		return out, nil
 	})
 }
 
-func (p *plugin) Unprepare(_ context.Context, req *pb.UnprepareRequest) (*pb.UnprepareResponse, error) {
+func (p *plugin) Unprepare(ctx context.Context, req *pb.UnprepareRequest) (*pb.UnprepareResponse, error) {
 	if req.GetAllocationId() == "" {
 		return nil, status.Error(codes.InvalidArgument, "allocation_id: must be set")
+	}
+	if err := p.mps.leave(ctx, req.GetAllocationId()); err != nil {
+		return nil, status.Errorf(codes.Unavailable, "end the MPS server: %v", err)
 	}
 	p.ledger.Forget(req.GetAllocationId())
 	return &pb.UnprepareResponse{}, nil
 }
 
-func (p *plugin) Restore(_ context.Context, req *pb.RestoreRequest) (*pb.RestoreResponse, error) {
+func (p *plugin) Restore(ctx context.Context, req *pb.RestoreRequest) (*pb.RestoreResponse, error) {
 	s, err := p.feed.Ready()
 	if err != nil {
 		return nil, err
 	}
 	p.ledger.Restore(req.GetLive())
-	return &pb.RestoreResponse{Problems: accelerator.RestoreProblems(s, req.GetLive())}, nil
+	p.mu.Lock()
+	at := p.roots
+	p.mu.Unlock()
+	out := p.mps.restore(ctx, at, req.GetLive())
+	out.Problems = append(out.Problems, accelerator.RestoreProblems(s, req.GetLive())...)
+	return out, nil
 }
 
 // answer describes what the container needs: its GPUs' nodes and the ones all
-// of them share, the driver's libraries, and the names of what it got. Parts of
-// a GPU are told to the program and not enforced.
-func (p *plugin) answer(grants []accelerator.Grant) (*pb.PrepareResponse, error) {
+// of them share, the driver's libraries, and the names of what it got. It also
+// returns the parts of GPUs, for the caller to see that they are kept to.
+func (p *plugin) answer(grants []accelerator.Grant) (*pb.PrepareResponse, []part, error) {
 	e := &pb.ContainerEdits{Env: map[string]string{}}
-	out := &pb.PrepareResponse{Edits: e, ResourceData: map[string]string{}}
-	var ids, parts, limits []string
+	out := &pb.PrepareResponse{Edits: e}
+	var ids []string
+	var parts []part
 	nodes := map[string]bool{}
 	for _, g := range grants {
 		unit, ok := p.gpus[g.Device.GetId()]
 		if !ok {
-			return nil, status.Errorf(codes.NotFound, "device_id: %s has just gone", g.Device.GetId())
+			return nil, nil, status.Errorf(codes.NotFound, "device_id: %s has just gone", g.Device.GetId())
 		}
 		names, err := p.roots.nodes(unit)
 		if err != nil {
-			return nil, status.Errorf(codes.FailedPrecondition, "device_id: %s: %v", unit.id, err)
+			return nil, nil, status.Errorf(codes.FailedPrecondition, "device_id: %s: %v", unit.id, err)
 		}
 		for _, n := range names {
 			nodes[n] = true
 		}
-		mem := uint64(g.Part * float64(unit.memory))
-		if g.Slot.GetName() == memory {
-			mem = uint64(g.Amount)
-		}
 		ids = append(ids, unit.id)
-		if g.Part < 1 {
-			parts = append(parts, unit.id+":"+strconv.FormatFloat(g.Part, 'f', 3, 64))
-			limits = append(limits, fmt.Sprintf("%s:%d", unit.id, mem))
+		has := p.cfg.part(g, unit)
+		if !has.whole {
+			parts = append(parts, has)
 		}
 		out.Attached = append(out.Attached, &pb.AttachedDevice{
-			DeviceId: unit.id, Model: unit.model, MemoryBytes: mem, ProcessingUnits: uint32(g.Part * float64(unit.units)),
+			DeviceId: unit.id, Model: unit.model, MemoryBytes: has.mem, ProcessingUnits: has.units(),
 		})
 	}
 	e.Env["NVIDIA_VISIBLE_DEVICES"] = strings.Join(ids, ",")
 	e.Env["NVIDIA_DRIVER_CAPABILITIES"] = "compute,utility"
-	if len(parts) > 0 {
-		e.Env["BERTH_CUDA_ENFORCEMENT"] = "advisory"
-		e.Env["BERTH_CUDA_SHARES"] = strings.Join(parts, ",")
-		e.Env["BERTH_CUDA_MEMORY_LIMITS"] = strings.Join(limits, ",")
-	}
-	maps.Copy(out.ResourceData, e.Env)
-	p.roots.addNodes(e, nodes)
+	p.roots.addNodes(e, nodes, len(parts) == 0)
 	p.roots.addLibraries(e)
-	return out, nil
+	return out, parts, nil
 }
 
 // nodes names the device files of one GPU or MIG instance below /dev.
@@ -132,8 +140,10 @@ func capability(file string) (int, error) {
 	return 0, fmt.Errorf("%s names no minor number", file)
 }
 
-// addNodes adds the GPUs' files and those that every CUDA program opens.
-func (r roots) addNodes(e *pb.ContainerEdits, own map[string]bool) {
+// addNodes adds the GPUs' files, those that every CUDA program opens, and where
+// they are present those of GPUDirect: for storage and for network cards. The
+// channels between machines reach whole GPUs alone.
+func (r roots) addNodes(e *pb.ContainerEdits, own map[string]bool, channels bool) {
 	add := func(name string, optional bool) {
 		n := &pb.DeviceNode{Path: "/dev/" + name, HostPath: filepath.Join(r.dev, name), Permissions: "rw", Optional: optional}
 		// Numbers spare the host another look, and survive a node that udev
@@ -150,6 +160,18 @@ func (r roots) addNodes(e *pb.ContainerEdits, own map[string]bool) {
 	add("nvidia-uvm", false)
 	add("nvidia-uvm-tools", true)
 	add("nvidia-modeset", true)
+	present := []string{"nvidia-fs*", "gdrdrv"}
+	if channels {
+		present = append(present, "nvidia-caps-imex-channels/channel*")
+	}
+	for _, pattern := range present {
+		files, _ := filepath.Glob(filepath.Join(r.dev, pattern))
+		for _, f := range files {
+			if name, err := filepath.Rel(r.dev, f); err == nil {
+				add(name, true)
+			}
+		}
+	}
 }
 
 func statDevice(dev, name string) (*syscall.Stat_t, error) {

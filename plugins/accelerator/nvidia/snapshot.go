@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -27,10 +28,7 @@ func slots(c config) []*pb.SlotType {
 	if !c.Fractions {
 		return list
 	}
-	return append(list, &pb.SlotType{
-		Name: shares, Kind: pb.SlotType_SHARES, Quantum: c.Quantum, DisplayName: "fGPU", Unit: "fGPU", Icon: "nvidia",
-		Description: "Part of an NVIDIA GPU; 1 is all of it", ExclusiveWith: []string{whole, memory},
-	}, &pb.SlotType{
+	return append(list, c.shareSlot(), &pb.SlotType{
 		Name: memory, Kind: pb.SlotType_BYTES, Quantum: "1048576", DisplayName: "GPU memory", Unit: "GiB", Icon: "nvidia",
 		Description: "Part of an NVIDIA GPU by its memory", ExclusiveWith: []string{whole, shares},
 	})
@@ -110,6 +108,8 @@ func (p *plugin) device(g *gpu) *pb.Device {
 	d.PcieRoot = root
 	if g.major > 0 {
 		d.Attributes["compute_capability"] = fmt.Sprintf("%d.%d", g.major, g.lesser)
+		d.Attributes["training"] = strconv.FormatBool(g.major >= 8)  // Ampere
+		d.Attributes["inference"] = strconv.FormatBool(g.major >= 9) // Hopper
 		if g.major < p.cfg.minMajor || g.major == p.cfg.minMajor && g.lesser < p.cfg.minMinor {
 			d.RejectReasons = append(d.RejectReasons, fmt.Sprintf("compute capability %d.%d is below %s", g.major, g.lesser, p.cfg.MinComputeCapability))
 		}
@@ -118,6 +118,7 @@ func (p *plugin) device(g *gpu) *pb.Device {
 	case g.parent != nil:
 		d.ParentId = g.parent.id
 		d.Attributes["mig_profile"] = g.profile
+		d.Attributes["enforcement"] = "mig"
 		if g.profile != "" {
 			d.Capacity = map[string]string{migName(g.profile): "1"}
 		}
@@ -125,6 +126,9 @@ func (p *plugin) device(g *gpu) *pb.Device {
 		d.RejectReasons = append(d.RejectReasons, "MIG mode is on: its instances are devices of their own")
 	case g.memory > 0:
 		d.Capacity = p.capacity(g)
+		if p.cfg.Fractions {
+			d.Attributes["enforcement"] = p.cfg.Enforcement
+		}
 	}
 	p.ail(d, g)
 	d.Allocatable = len(d.RejectReasons) == 0
@@ -134,7 +138,9 @@ func (p *plugin) device(g *gpu) *pb.Device {
 func (p *plugin) capacity(g *gpu) map[string]string {
 	c := map[string]string{whole: "1"}
 	if p.cfg.Fractions {
-		c[shares] = "1"
+		if n := p.cfg.shares(g); n > 0 {
+			c[shares] = accelerator.FormatAmount(pb.SlotType_SHARES, n)
+		}
 		c[memory] = accelerator.FormatAmount(pb.SlotType_BYTES, int64(g.memory>>20<<20))
 	}
 	return c

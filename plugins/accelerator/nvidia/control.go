@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// mpsControl is NVIDIA's program that starts a GPU's server and speaks to it.
+	mpsControl = "nvidia-cuda-mps-control"
+	// mpsPatience is a quarter of what Prepare may take.
+	mpsPatience = 15 * time.Second
+)
+
+// control starts, asks and ends the MPS server of one GPU.
+type control struct {
+	roots               roots
+	gpu                 string
+	dir, pipe, log, shm string
+}
+
+// program finds one of NVIDIA's, below the driver's root or on the path.
+func (r roots) program(name string) (string, error) {
+	for _, dir := range append(filepath.SplitList(r.path), filepath.Join(r.driver, "usr/bin")) {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not installed", name)
+}
+
+func (c control) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = []string{
+		"PATH=" + c.roots.path, "LANG=C", "CUDA_VISIBLE_DEVICES=" + c.gpu,
+		"CUDA_MPS_PIPE_DIRECTORY=" + c.pipe, "CUDA_MPS_LOG_DIRECTORY=" + c.log,
+	}
+	cmd.WaitDelay = time.Second
+	return cmd
+}
+
+// start has the server see its own /dev/shm, which it shares with its programs
+// and with nothing else of the host.
+func (c control) start(ctx context.Context) error {
+	program, err := c.roots.program(mpsControl)
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{c.pipe, c.log} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := c.share(); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(c.dir, "gpu"), []byte(c.gpu+"\n"), 0o600); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, mpsPatience)
+	defer cancel()
+	cmd := c.command(ctx, "unshare", "--mount", "--propagation", "private", "sh", "-c",
+		`mount --bind "$1" /dev/shm && exec "$2" -d`, "sh", c.shm, program)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives the plugin, as its programs do
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s -d: %w", mpsControl, err)
+	}
+	for !c.alive(ctx) {
+		select {
+		case <-ctx.Done():
+			return errors.New("it does not answer")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// share makes the directory that takes the place of /dev/shm. Others on the host
+// may have put something in its way.
+func (c control) share() error {
+	if err := os.MkdirAll(c.shm, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Lstat(c.shm)
+	if err != nil {
+		return err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || !info.IsDir() || int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s is somebody else's", c.shm)
+	}
+	return os.Chmod(c.shm, 0o777|os.ModeSticky) // as /dev/shm is, whatever the umask
+}
+
+// tell gives the server an order.
+func (c control) tell(ctx context.Context, order string) error {
+	program, err := c.roots.program(mpsControl)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, mpsPatience)
+	defer cancel()
+	cmd := c.command(ctx, program)
+	var said bytes.Buffer
+	cmd.Stdin, cmd.Stderr = strings.NewReader(order+"\n"), &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %s: %w: %.100q", mpsControl, order, err, said.String())
+	}
+	return nil
+}
+
+func (c control) alive(ctx context.Context) bool { return c.tell(ctx, "get_server_list") == nil }
+
+// end ends the server, politely first, and removes what it had.
+func (c control) end(ctx context.Context) error {
+	if pid := c.pid(); pid > 0 {
+		_ = c.tell(ctx, "quit")
+		if !c.gone(ctx) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if !c.gone(ctx) {
+			return fmt.Errorf("process %d does not end", pid)
+		}
+	}
+	return errors.Join(os.RemoveAll(c.shm), os.RemoveAll(c.dir))
+}
+
+// gone waits for the server to end.
+func (c control) gone(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, mpsPatience/3)
+	defer cancel()
+	for c.pid() > 0 {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return true
+}
+
+// pid of the server's control process, 0 when there is none. The number in the
+// file may be another process's by now.
+func (c control) pid() int {
+	text, err := os.ReadFile(filepath.Join(c.pipe, mpsControl+".pid"))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid <= 1 {
+		return 0
+	}
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil || !bytes.Contains(env, []byte("CUDA_MPS_PIPE_DIRECTORY="+c.pipe+"\x00")) {
+		return 0
+	}
+	return pid
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+const mpsInContainer = "/usr/local/nvidia/berth/mps"
+
+// servers are the MPS servers of this machine that are the plugin's: at most one
+// for a GPU, which serves one trust domain, because what crashes one of its
+// programs can crash the others. The zero value has none.
+type servers struct {
+	mu  sync.Mutex
+	all map[string]*server // by GPU
+}
+
+type server struct {
+	control
+	domain  string
+	holders map[string]bool // allocations
+}
+
+// mpsServer returns where a GPU's server has its files. Their names are short, for
+// sockets' names are.
+func (r roots) mpsServer(gpu string) control {
+	sum := sha256.Sum256([]byte(r.state + "\x00" + gpu))
+	name := fmt.Sprintf("%x", sum[:6])
+	dir := filepath.Join(r.state, "mps", name)
+	return control{
+		roots: r, gpu: gpu, dir: dir, pipe: filepath.Join(dir, "pipe"), log: filepath.Join(dir, "log"),
+		// What the server and its programs share lies in memory.
+		shm: filepath.Join(r.dev, "shm", "berth-mps-"+name),
+	}
+}
+
+// join makes an allocation one of those a server serves, which is started for the
+// first.
+func (s *servers) join(ctx context.Context, at roots, gpu, domain, allocation string) (control, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x := s.all[gpu]; x != nil {
+		if x.domain != domain {
+			return control{}, status.Errorf(codes.ResourceExhausted, "device_id: the MPS server of %s serves another project", gpu)
+		}
+		x.holders[allocation] = true
+		return x.control, nil
+	}
+	c := at.mpsServer(gpu)
+	if err := c.start(ctx); err != nil {
+		return control{}, status.Errorf(codes.Unavailable, "device_id: start the MPS server of %s: %v", gpu, errors.Join(err, c.end(ctx)))
+	}
+	s.add(c, domain, allocation)
+	return c, nil
+}
+
+func (s *servers) add(c control, domain, allocation string) {
+	if s.all == nil {
+		s.all = map[string]*server{}
+	}
+	if s.all[c.gpu] == nil {
+		s.all[c.gpu] = &server{c, domain, map[string]bool{}}
+	}
+	s.all[c.gpu].holders[allocation] = true
+}
+
+// leave ends the server that served no other allocation.
+func (s *servers) leave(ctx context.Context, allocation string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for gpu, x := range s.all {
+		if !x.holders[allocation] {
+			continue
+		}
+		if len(x.holders) == 1 {
+			if err := x.end(ctx); err != nil {
+				return err
+			}
+			delete(s.all, gpu)
+		}
+		delete(x.holders, allocation)
+	}
+	return nil
+}
+
+// restore takes up the servers of an earlier life that live allocations use,
+// starts those that have ended meanwhile, and ends all others.
+func (s *servers) restore(ctx context.Context, at roots, live []*pb.LiveAllocation) *pb.RestoreResponse {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = nil
+	out := &pb.RestoreResponse{}
+	for _, l := range live {
+		var h held
+		if json.Unmarshal(l.GetState(), &h) == nil && h.GPU != "" {
+			s.add(at.mpsServer(h.GPU), h.Domain, l.GetAllocationId())
+		}
+	}
+	mine := map[string]bool{}
+	for _, gpu := range slices.Sorted(maps.Keys(s.all)) {
+		x := s.all[gpu]
+		mine[x.dir] = true
+		if x.alive(ctx) {
+			continue
+		}
+		if err := x.start(ctx); err != nil {
+			for _, id := range slices.Sorted(maps.Keys(x.holders)) {
+				out.Problems = append(out.Problems, &pb.RestoreProblem{AllocationId: id, DeviceId: gpu, Message: "its MPS server: " + err.Error()})
+			}
+		}
+	}
+	dirs, _ := filepath.Glob(filepath.Join(at.state, "mps", "*"))
+	for _, dir := range dirs {
+		if mine[dir] {
+			continue
+		}
+		gpu, err := os.ReadFile(filepath.Join(dir, "gpu"))
+		if err != nil { // it was never started
+			_ = os.RemoveAll(dir)
+			continue
+		}
+		leak := "MPS server of " + strings.TrimSpace(string(gpu))
+		if err := at.mpsServer(strings.TrimSpace(string(gpu))).end(ctx); err != nil {
+			leak += ", which cannot be ended: " + err.Error()
+		}
+		out.LeaksRemoved = append(out.LeaksRemoved, leak)
+	}
+	_ = os.Remove(filepath.Join(at.state, "mps")) // when nothing is in it
+	return out
+}

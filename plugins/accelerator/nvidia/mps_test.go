@@ -1,0 +1,238 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+// fakeControl stands in for NVIDIA's program: a server is a process that sleeps
+// for as long as its directory is there.
+// A file named stubborn beside it makes servers ignore quit, one named broken
+// makes them fail to start.
+const fakeControl = `#!/bin/sh
+here=$(dirname "$0")
+pid=$CUDA_MPS_PIPE_DIRECTORY/nvidia-cuda-mps-control.pid
+if [ "$1" = -d ]; then
+  [ -e "$here/broken" ] && exit 1
+  echo "$CUDA_VISIBLE_DEVICES" >/dev/shm/server
+  : >"$pid"
+  (while [ -e "$pid" ]; do sleep 0.1; done) </dev/null >/dev/null 2>&1 &
+  echo $! >"$pid"
+  exit 0
+fi
+read order
+grep -q CUDA "/proc/$(cat "$pid")/environ" || exit 1
+[ "$order" = quit ] && [ ! -e "$here/stubborn" ] && kill "$(cat "$pid")"
+exit 0
+`
+
+// newMPS is a machine with the program, and a look at the servers that run.
+func newMPS(t *testing.T) *machine {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("MPS servers are started by root")
+	}
+	m := newMachine(t, h100, h100)
+	m.file(t, "bin/nvidia-cuda-mps-control", fakeControl)
+	if err := os.Chmod(filepath.Join(m.root, "bin/nvidia-cuda-mps-control"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(m.root, "dev/shm"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, pid := range m.servers(t) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	return m
+}
+
+// servers lists the running servers by the GPU they were started for.
+func (m *machine) servers(t *testing.T) map[string]int {
+	t.Helper()
+	out := map[string]int{}
+	dirs, err := filepath.Glob(filepath.Join(m.root, "dev/shm/berth-mps-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		gpu, err := os.ReadFile(filepath.Join(dir, "server"))
+		if err != nil {
+			continue
+		}
+		id := strings.TrimSpace(string(gpu))
+		at := roots{state: filepath.Join(m.root, "state"), dev: filepath.Join(m.root, "dev")}
+		if pid := at.mpsServer(id).pid(); pid > 0 {
+			out[id] = pid
+		}
+	}
+	return out
+}
+
+const mpsConfig = `{"enforcement": "mps"}`
+
+func gone(t *testing.T, p *plugin, id string) {
+	t.Helper()
+	if _, err := p.Unprepare(t.Context(), &pb.UnprepareRequest{AllocationId: id}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMPS(t *testing.T) {
+	m := newMPS(t)
+	p := m.start(t, mpsConfig)
+	if a := look(t, p).GetDevices()[0].GetAttributes(); a["enforcement"] != "mps" {
+		t.Errorf("attributes %v", a)
+	}
+	r, err := m.ask(t, p, "one", "project", "0 cuda.shares 0.25")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := r.GetEdits().GetEnv()
+	if env["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] != "25" || env["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] != "0=20480M" || env["BERTH_CUDA_ENFORCEMENT"] != "mps" {
+		t.Errorf("environment %v", env)
+	}
+	targets := map[string]string{}
+	for _, x := range r.GetEdits().GetMounts() {
+		targets[x.GetTarget()] = x.GetSource()
+	}
+	// The server sees as /dev/shm what its programs see.
+	seen, err := os.ReadFile(filepath.Join(targets["/dev/shm"], "server"))
+	if err != nil || !strings.HasPrefix(string(seen), "GPU-00000000") {
+		t.Errorf("the server saw %q, %v", seen, err)
+	}
+	if _, err := os.Stat(filepath.Join(targets[env["CUDA_MPS_PIPE_DIRECTORY"]], "nvidia-cuda-mps-control.pid")); err != nil {
+		t.Error(err)
+	}
+	if _, err := m.ask(t, p, "two", "project", "0 cuda.mem 1073741824"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.ask(t, p, "other", "another project", "0 cuda.shares 0.25"); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("another project: %v", err)
+	}
+	if _, err := m.ask(t, p, "other", "another project", "1 cuda.shares 0.25"); err != nil {
+		t.Errorf("another project on another GPU: %v", err)
+	}
+	if n := len(m.servers(t)); n != 2 {
+		t.Errorf("%d servers, want one for each GPU", n)
+	}
+	gone(t, p, "one")
+	if n := len(m.servers(t)); n != 2 {
+		t.Errorf("%d servers while both GPUs are used", n)
+	}
+	gone(t, p, "two")
+	gone(t, p, "two")
+	if s := m.servers(t); len(s) != 1 || s["GPU-00000001-0000-0000-0000-000000000000"] == 0 {
+		t.Errorf("servers %v", s)
+	}
+	if _, err := m.ask(t, p, "three", "another project", "0 cuda.shares 0.25"); err != nil {
+		t.Errorf("the next project: %v", err)
+	}
+	gone(t, p, "three")
+	gone(t, p, "other")
+	if left, _ := filepath.Glob(filepath.Join(m.root, "dev/shm/*")); len(left) != 0 || len(m.servers(t)) != 0 {
+		t.Errorf("left behind: %v, %v", left, m.servers(t))
+	}
+}
+
+func TestMPSOfWholeGPUsAndSeveral(t *testing.T) {
+	m := newMPS(t)
+	p := m.start(t, mpsConfig)
+	look(t, p)
+	r, err := m.ask(t, p, "whole", "a", "0 cuda.device 1")
+	if err != nil || r.GetEdits().GetEnv()["CUDA_MPS_PIPE_DIRECTORY"] != "" {
+		t.Errorf("a whole GPU: %v, %v", r.GetEdits().GetEnv(), err)
+	}
+	if _, err := m.ask(t, p, "two", "a", "0 cuda.shares 0.5", "1 cuda.shares 0.5"); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("parts of two GPUs: %v", err)
+	}
+	if n := len(m.servers(t)); n != 0 {
+		t.Errorf("%d servers", n)
+	}
+}
+
+func TestMPSSurvivesThePlugin(t *testing.T) {
+	m := newMPS(t)
+	p := m.start(t, mpsConfig)
+	look(t, p)
+	var live []*pb.LiveAllocation
+	for id, ask := range map[string]string{"stays": "0 cuda.shares 0.5", "leaks": "1 cuda.shares 0.5"} {
+		r, err := m.ask(t, p, id, "a", ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id == "stays" {
+			f := strings.Fields(ask)
+			live = append(live, &pb.LiveAllocation{AllocationId: id, State: r.GetState(), Allocations: []*pb.Allocation{
+				{DeviceId: "GPU-00000000-0000-0000-0000-000000000000", Slot: f[1], Amount: f[2]}}})
+		}
+	}
+	before := m.servers(t)
+	next := m.start(t, mpsConfig) // another process of the plugin
+	look(t, next)
+	r, err := next.Restore(t.Context(), &pb.RestoreRequest{Live: live})
+	if err != nil || len(r.GetProblems()) != 0 {
+		t.Fatal(r, err)
+	}
+	if l := r.GetLeaksRemoved(); len(l) != 1 || !strings.Contains(l[0], "GPU-00000001") {
+		t.Errorf("leaks %v", l)
+	}
+	after := m.servers(t)
+	if len(before) != 2 || len(after) != 1 || after["GPU-00000000-0000-0000-0000-000000000000"] != before["GPU-00000000-0000-0000-0000-000000000000"] {
+		t.Errorf("servers %v, then %v", before, after)
+	}
+	if _, err := m.ask(t, next, "other", "another project", "0 cuda.shares 0.25"); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("another project after the restart: %v", err)
+	}
+	// A server that ended while nobody looked is started again.
+	for _, pid := range after {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	for end := time.Now().Add(10 * time.Second); len(m.servers(t)) > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := next.Restore(t.Context(), &pb.RestoreRequest{Live: live}); err != nil || len(m.servers(t)) != 1 {
+		t.Errorf("servers %v, %v", m.servers(t), err)
+	}
+	gone(t, next, "stays")
+	if n := len(m.servers(t)); n != 0 {
+		t.Errorf("%d servers are left", n)
+	}
+}
+
+func TestMPSThatMisbehaves(t *testing.T) {
+	m := newMPS(t)
+	p := m.start(t, mpsConfig)
+	look(t, p)
+	m.file(t, "bin/broken", "")
+	if _, err := m.ask(t, p, "one", "a", "0 cuda.shares 0.5"); status.Code(err) != codes.Unavailable {
+		t.Errorf("a server that does not start: %v", err)
+	}
+	if err := os.Remove(filepath.Join(m.root, "bin/broken")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.ask(t, p, "one", "b", "0 cuda.shares 0.5"); err != nil {
+		t.Fatalf("after it was mended: %v", err)
+	}
+	m.file(t, "bin/stubborn", "")
+	gone(t, p, "one")
+	if s := m.servers(t); len(s) != 0 {
+		t.Errorf("a stubborn server goes on: %v", s)
+	}
+	if err := os.Remove(filepath.Join(m.root, "bin/nvidia-cuda-mps-control")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.ask(t, p, "one", "a", "0 cuda.shares 0.5"); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "not installed") {
+		t.Errorf("without the program: %v", err)
+	}
+}
