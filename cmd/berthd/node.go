@@ -1,13 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +44,6 @@ func agentCommand() *cobra.Command {
 		o       nodeOptions
 		volumes []string
 		plugins []string
-		config  []string
 		file    string
 		group   string
 		keep    bool
@@ -71,8 +68,8 @@ func agentCommand() *cobra.Command {
 				}
 				cfg.Volumes[name] = path
 			}
-			if cfg.Plugins, err = pluginConfigs(plugins, config); err != nil {
-				return err
+			for _, p := range plugins {
+				cfg.Plugins = append(cfg.Plugins, agent.PluginConfig{Path: p})
 			}
 			if file != "" {
 				more, err := device.ReadPlugins(file)
@@ -103,32 +100,10 @@ func agentCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringSliceVar(&volumes, "volume", nil, "name=/path of a mounted volume")
 	f.StringSliceVar(&plugins, "plugin", nil, "accelerator plugin programs")
-	f.StringArrayVar(&config, "plugin-config", nil, "name={…}, a plugin's settings as JSON; it is used without its vendor's hardware on the bus, too")
 	f.StringVar(&file, "plugin-file", "", "YAML file of more accelerator plugins, with settings, roots and what they may ask for")
 	f.StringVar(&group, "resource-group", "", "group to begin in")
 	f.BoolVar(&keep, "keep-sessions", true, "leave sessions running when stopping")
 	return cmd
-}
-
-// pluginConfigs are plugins by their paths, with the settings that are given by
-// the names of their programs.
-func pluginConfigs(paths, settings []string) ([]agent.PluginConfig, error) {
-	var list []agent.PluginConfig
-	for _, p := range paths {
-		list = append(list, agent.PluginConfig{Path: p})
-	}
-	for _, s := range settings {
-		name, text, ok := strings.Cut(s, "=")
-		if !ok || !json.Valid([]byte(text)) {
-			return nil, fmt.Errorf("--plugin-config %q: want name={…} in JSON", s)
-		}
-		i := slices.IndexFunc(list, func(c agent.PluginConfig) bool { return filepath.Base(c.Path) == name })
-		if i < 0 {
-			return nil, fmt.Errorf("--plugin-config %q: no --plugin has the name %s", s, name)
-		}
-		list[i].ConfigJSON, list[i].Force = []byte(text), true
-	}
-	return list, nil
 }
 
 func storageCommand() *cobra.Command {

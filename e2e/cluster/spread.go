@@ -141,11 +141,15 @@ func (s *Spread) joinAgents(ctx context.Context) error {
 		}
 		name := "node-" + strconv.Itoa(i+1)
 		dirs = append(dirs, filepath.Join("agent", name))
+		plugins := filepath.Join(s.data, name+".yaml")
+		if err := os.WriteFile(plugins, fmt.Appendf(nil, "plugins: [{path: %s, force: true, config: {devices: %d, seed: 1}}]\n",
+			filepath.Join(s.bin, "plugins/accelerator/mock"), devices), 0o644); err != nil {
+			return err
+		}
 		x := s.process(name)
 		s.Agents = append(s.Agents, x)
 		x.args = append(strings.Fields(token.Command)[1:], "--name", name, "--data", filepath.Join(s.data, "agent", name), "--bin", s.bin,
-			"--plugin", filepath.Join(s.bin, "plugins/accelerator/mock"), "--plugin-config", fmt.Sprintf(`mock={"devices":%d,"seed":1}`, devices),
-			"--keep-sessions=false")
+			"--plugin-file", plugins, "--keep-sessions=false")
 		if err := x.Start(); err != nil {
 			return err
 		}
