@@ -18,9 +18,11 @@ import (
 // vendor's cards does not start every plugin each time the agent starts, the
 // answer is kept, for as long as the program is the same file.
 
-// answer is what a plugin said, and by which file.
+// answer is what a plugin said, and by which file. A description beside it, of the
+// same name and .yaml, is part of it.
 type answer struct {
 	Size, Modified, Changed int64
+	Described               int64 // when the description was written, 0 without one
 	Inode                   uint64
 	Vendor                  string
 	PCIVendors              []string
@@ -85,7 +87,11 @@ func identify(program string) (answer, bool) {
 		return answer{}, false
 	}
 	st := info.Sys().(*syscall.Stat_t)
-	return answer{Size: st.Size, Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(), Inode: st.Ino}, true
+	a := answer{Size: st.Size, Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(), Inode: st.Ino}
+	if d, err := os.Stat(program + ".yaml"); err == nil {
+		a.Described = d.ModTime().UnixNano()
+	}
+	return a, true
 }
 
 // absence tells why a vendor's plugin has nothing to do here, and notes it; ""

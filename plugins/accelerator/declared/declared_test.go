@@ -1,0 +1,120 @@
+package declared
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/internal/fixture/fixturetest"
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+func TestBadDescriptionsNameTheField(t *testing.T) {
+	const good = "key: acme\nvendor: ACME\nproducts: [{slot: acme.device, name: One, pci: [\"ac3e:0001\"]}]\n"
+	if _, err := Parse([]byte(good)); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"": "products", "key: acme\nvendor: ACME\n": "products", good + "speed: 9\n": "speed",
+		strings.Replace(good, "ac3e:0001", "ac3e", 1):                                             "products[0].pci",
+		strings.Replace(good, "acme.device", "Acme Device", 1):                                    "Acme Device",
+		good + "nodes: [{path: ../sda}]\n":                                                        "nodes[0]",
+		good + "nodes: [{path: a, glob: b}]\n":                                                    "nodes[0]",
+		good + "mounts: [{source: etc}]\n":                                                        "mounts[0]",
+		good + "env: [{name: \"A=B\"}]\n":                                                         "env[0].name",
+		good + "program: {run: [/bin/x], format: json, match: a, by: pci}":                        "program.run",
+		good + "program: {run: [x], format: xml, match: a, by: pci}":                              "program.format",
+		good + "program: {run: [x], format: lines, line: \"(\", match: a}":                        "program.line",
+		good + "program: {run: [x], format: json}":                                                "by is pci or index",
+		good + "program: {run: [x], format: json, match: a, by: pci, fields: {speed: {from: x}}}": "speed",
+	} {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestAddressesAreTheKernels(t *testing.T) {
+	for from, want := range map[string]string{
+		"0000:3b:00.0": "0000:3b:00.0", "00000000:3B:00.0": "0000:3b:00.0", "3B:00.0": "0000:3b:00.0", "0001:3b:00.0": "0001:3b:00.0", "x": "x",
+	} {
+		if got := address(from); got != want {
+			t.Errorf("%s is %s, want %s", from, got, want)
+		}
+	}
+}
+
+// acme opens the machine of the tests of the plugin declarative.
+func acme(t *testing.T) driver.Machine {
+	t.Helper()
+	text, err := os.ReadFile("../declarative/testdata/acme.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(spec).Open(driver.NewHost(fixturetest.Start(t, "../declarative/testdata/acme").Roots()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestWhatAContainerGets(t *testing.T) {
+	m := acme(t)
+	s, err := m.Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	grants, err := accelerator.Grants(s, []*pb.Allocation{{Slot: "acme.device", DeviceId: "0000:01:00.0", Amount: "1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := m.Edit(t.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{}, Grants: grants, Snapshot: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nodes []string
+	for _, n := range out.Edits.DeviceNodes {
+		nodes = append(nodes, n.Path)
+	}
+	if want := []string{"/dev/acme0", "/dev/acme/card1_debug", "/dev/acme/control"}; !slices.Equal(nodes, want) {
+		t.Errorf("nodes are %q, want %q", nodes, want)
+	}
+	if got := fmt.Sprint(out.Edits.Env); got != "map[ACME_BUS:0000:01:00.0 ACME_CARDS:0]" {
+		t.Errorf("environment is %s", got)
+	}
+	if got := out.Edits.Rlimits; len(got) != 1 || got[0].Name != "memlock" {
+		t.Errorf("limits are %v", got)
+	}
+	if got := out.Edits.Mounts; len(got) != 1 || got[0].Target != "/opt/acme" || !strings.HasSuffix(got[0].Source, "/root/opt/acme") {
+		t.Errorf("mounts are %v", got)
+	}
+}
+
+func TestMeasurements(t *testing.T) {
+	m := acme(t)
+	s, err := m.Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, x := range m.(driver.Sampler).Sample(context.Background(), s) {
+		got[x.DeviceId+" "+x.Name] = fmt.Sprint(x.Value, " ", x.Quality)
+	}
+	for name, want := range map[string]string{
+		"0000:00:00.0 acme_mem": "1.2582912e+08 MEASURED", "0000:00:00.0 acme_temperature": "41 MEASURED",
+		"0000:00:00.0 acme_util": "0 UNAVAILABLE", "0000:02:00.0 acme_mem": "0 UNAVAILABLE",
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+}

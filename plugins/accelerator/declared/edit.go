@@ -1,0 +1,107 @@
+package declared
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// fill writes a device's numbers into a text.
+func fill(text string, index, number int, pci string) string {
+	return strings.NewReplacer("{index}", strconv.Itoa(index), "{number}", strconv.Itoa(number), "{pci}", pci).Replace(text)
+}
+
+// nodes are the files of a device.
+func (m *machine) nodes(index, number int, pci string) ([]*pb.DeviceNode, error) {
+	return m.files(m.Nodes, index, number, pci)
+}
+
+func (m *machine) files(list []Node, index, number int, pci string) ([]*pb.DeviceNode, error) {
+	var out []*pb.DeviceNode
+	for _, n := range list {
+		name := fill(n.Path, index, number, pci)
+		if n.Glob != "" {
+			all := m.glob(n.Glob)
+			if index >= len(all) {
+				if n.Optional {
+					continue
+				}
+				return nil, fmt.Errorf("there are %d files /dev/%s, which is too few", len(all), n.Glob)
+			}
+			name = all[index]
+		}
+		node, err := m.Node(name)
+		if err != nil {
+			if n.Optional {
+				continue
+			}
+			return nil, err
+		}
+		if n.As != "" {
+			node.Path = filepath.Join("/dev", fill(n.As, index, number, pci))
+		}
+		out = append(out, node)
+	}
+	return out, nil
+}
+
+// glob lists the files below /dev that fit a pattern, in the order of their
+// numbers.
+func (m *machine) glob(pattern string) []string {
+	dir, base := filepath.Split(pattern)
+	var out []string
+	for _, name := range driver.Names(m.Dev(dir)) {
+		if ok, err := filepath.Match(base, name); ok && err == nil {
+			out = append(out, filepath.Join(dir, name))
+		}
+	}
+	return out
+}
+
+// Edit implements driver.Machine.
+func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
+	e := &pb.ContainerEdits{Env: map[string]string{}, Syscalls: m.Syscalls, Capabilities: m.Abilities}
+	out := &pb.PrepareResponse{Edits: e}
+	values := make([][]string, len(m.Env))
+	for number, g := range r.Grants {
+		d := g.Device
+		index, err := strconv.Atoi(d.GetAttributes()["index"])
+		if err != nil {
+			return nil, fmt.Errorf("device %s has no index", d.GetId())
+		}
+		nodes, err := m.nodes(index, number, d.GetPciAddress())
+		if err != nil {
+			return nil, err
+		}
+		e.DeviceNodes = append(e.DeviceNodes, nodes...)
+		for i, v := range m.Env {
+			values[i] = append(values[i], fill(v.Value, index, number, d.GetPciAddress()))
+		}
+		out.Attached = append(out.Attached, &pb.AttachedDevice{
+			DeviceId: d.GetId(), Model: d.GetModel(), MemoryBytes: d.GetMemoryBytes(), ProcessingUnits: d.GetProcessingUnits(),
+		})
+	}
+	shared, err := m.files(m.Shared, 0, 0, "")
+	if err != nil {
+		return nil, err
+	}
+	e.DeviceNodes = append(e.DeviceNodes, shared...)
+	for i, v := range m.Env {
+		e.Env[v.Name] = strings.Join(values[i], orElse(v.Join, ","))
+	}
+	for _, mount := range m.Mounts {
+		e.Mounts = append(e.Mounts, &pb.Mount{
+			Source: m.Root(mount.Source), Target: orElse(mount.Target, mount.Source), Writable: mount.Writable, Recursive: true, Optional: mount.Optional,
+		})
+	}
+	if m.Memlock {
+		const unlimited = ^uint64(0)
+		e.Rlimits = []*pb.Rlimit{{Name: "memlock", Soft: unlimited, Hard: unlimited}}
+	}
+	return out, nil
+}
