@@ -145,7 +145,7 @@ func TestVendorThatIsNotHere(t *testing.T) {
 
 func TestOrigins(t *testing.T) {
 	dir := t.TempDir()
-	for _, d := range []string{"driver/lib", "driver/etc", "dev/dri", "sys/class", "work/x/a", "work/x/b", "state/x", "extra/in", "outside"} {
+	for _, d := range []string{"driver/lib", "driver/etc", "dev/dri", "sys/class", "bin", "work/x/a", "work/x/b", "state/x", "extra/in", "outside"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -155,8 +155,8 @@ func TestOrigins(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	roots := &acceleratorpb.Roots{Driver: dir + "/driver", Dev: dir + "/dev", Sys: dir + "/sys", Proc: dir + "/proc"}
-	made := newPlugin(&Manager{cfg: Config{Dir: dir}}, PluginConfig{Path: "/opt/p", Roots: roots, Allow: Allow{Mounts: []string{dir + "/extra"}}})
+	roots := &acceleratorpb.Roots{Driver: dir + "/driver", Dev: dir + "/dev", Sys: dir + "/sys", Proc: dir + "/proc", Path: []string{dir + "/bin"}}
+	made := newPlugin(&Manager{cfg: Config{Dir: dir}}, PluginConfig{Path: "/srv/plugins/accelerator/p", Roots: roots, Allow: Allow{Mounts: []string{dir + "/extra"}}})
 	made.key = "x"
 	usual := newPlugin(&Manager{cfg: Config{Dir: dir}}, PluginConfig{Path: "/opt/p"})
 	usual.key = "x"
@@ -174,6 +174,10 @@ func TestOrigins(t *testing.T) {
 		{made, read, dir + "/driver/lib/out", false},
 		{made, read, dir + "/driver/lib/out/x", false},
 		{made, read, dir + "/sys/class", true},
+		{made, read, dir + "/bin/vendor-smi", true},
+		{made, read, "/srv/plugins/lib/libx.so", true},
+		{made, read, "/srv/plugins/accelerator/p", true},
+		{made, read, "/srv/plugins/other", false},
 		{made, write, dir + "/sys/class", false},
 		{made, write, dir + "/work/x/a/pipe", true},
 		{made, read, dir + "/work/x/b/pipe", false}, // another allocation's

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -29,9 +30,10 @@ var systemDirs = []string{"/usr", "/lib", "/lib32", "/lib64", "/opt"}
 func (p *plugin) origins(id string) origins {
 	r := p.cfg.Roots
 	own := []string{p.m.work(p.Key(), id), p.m.state(p.Key())}
+	dir := filepath.Dir(p.cfg.Path)
 	o := origins{
 		nodes:    []string{or(r.GetDev(), "/dev")},
-		readOnly: append([]string{or(r.GetSys(), "/sys"), filepath.Dir(p.cfg.Path)}, systemDirs...),
+		readOnly: slices.Concat([]string{or(r.GetSys(), "/sys"), dir, filepath.Join(dir, "../lib")}, r.GetPath(), systemDirs),
 		writable: append(own, or(r.GetDev(), "/dev")), // hugepages lie there
 	}
 	if driver := or(r.GetDriver(), "/"); driver != "/" {
