@@ -100,7 +100,7 @@ func retry[T any](ctx context.Context, m *Manager, key string, call func(*accele
 		if err == nil {
 			return resp, nil
 		}
-		err = errgrpc.ToNative(err)
+		err = native(ctx, err)
 		if attempt == 2 || !errdefs.IsUnavailable(err) {
 			return none, err
 		}
@@ -111,6 +111,15 @@ func retry[T any](ctx context.Context, m *Manager, key string, call func(*accele
 		case <-ctx.Done():
 		}
 	}
+}
+
+// native is the class of a call's error. A call that was cancelled, but not by who
+// made it, met the end of the plugin.
+func native(ctx context.Context, err error) error {
+	if err = errgrpc.ToNative(err); errdefs.IsCanceled(err) && ctx.Err() == nil {
+		return fmt.Errorf("the plugin has ended: %w", errdefs.ErrUnavailable)
+	}
+	return err
 }
 
 func (m *Manager) client(ctx context.Context, key string) (*accelerator.Client, error) {
@@ -168,7 +177,7 @@ func (m *Manager) unprepare(ctx context.Context, key string, req *acceleratorpb.
 	c, err := p.host.Get(ctx)
 	if err == nil {
 		_, err = c.Unprepare(ctx, req)
-		err = errgrpc.ToNative(err)
+		err = native(ctx, err)
 	}
 	if errdefs.IsUnavailable(err) {
 		return nil
