@@ -1,0 +1,97 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// Edit implements driver.Machine.
+func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
+	grants := slices.Clone(r.Grants)
+	slices.SortFunc(grants, func(a, b accelerator.Grant) int { return cmp.Compare(index(a.Device), index(b.Device)) })
+	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{Env: map[string]string{}}}
+	var nodes, indices, modules []string
+	for _, g := range grants {
+		d, at := g.Device, g.Device.GetAttributes()
+		nodes = append(nodes, at["node"], at["control_node"])
+		if at["verbs_node"] != "" && m.ScaleOut {
+			nodes = append(nodes, at["verbs_node"])
+		}
+		indices = append(indices, at["index"])
+		if at["module_id"] != "" {
+			modules = append(modules, at["module_id"])
+		}
+		out.Attached = append(out.Attached, &pb.AttachedDevice{
+			DeviceId: d.GetId(), Model: d.GetModel(), MemoryBytes: d.GetMemoryBytes(), ProcessingUnits: d.GetProcessingUnits(),
+		})
+	}
+	for _, name := range nodes {
+		n, err := m.host.Node(name)
+		if err != nil {
+			return nil, err
+		}
+		out.Edits.DeviceNodes = append(out.Edits.DeviceNodes, n)
+		if gid := m.host.Group(name); gid != 0 && !slices.Contains(out.Edits.AdditionalGids, gid) {
+			out.Edits.AdditionalGids = append(out.Edits.AdditionalGids, gid)
+		}
+	}
+	out.Edits.Env["HABANA_VISIBLE_DEVICES"] = strings.Join(indices, ",")
+	if len(modules) == len(grants) && len(grants) < len(r.Snapshot.GetDevices()) { // a part of the board
+		out.Edits.Env["HABANA_VISIBLE_MODULES"] = strings.Join(modules, ",")
+	}
+	if m.SysNice {
+		out.Edits.Capabilities = []string{"CAP_SYS_NICE"}
+	}
+	out.ResourceData = map[string]string{"GAUDI_DEVICES": strings.Join(indices, ",")}
+	if m.ScaleOut {
+		if err := m.network(r.GetWorkDir(), grants, out.Edits); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func index(d *pb.Device) int {
+	n, _ := strconv.Atoi(d.GetAttributes()["index"])
+	return n
+}
+
+// network writes what the vendor's communication library looks for in
+// /etc/habanalabs. It goes through the allocation's own directory: the host's
+// /etc is not handed out.
+func (m *machine) network(dir string, grants []accelerator.Grant, e *pb.ContainerEdits) error {
+	files := map[string][]byte{"macAddrInfo.json": m.addresses(grants), "gaudinet.json": nil}
+	if text, err := m.gaudinet(); err == nil {
+		files["gaudinet.json"] = text
+	}
+	for _, name := range []string{"gaudinet.json", "macAddrInfo.json"} {
+		if len(files[name]) == 0 {
+			continue
+		}
+		if !filepath.IsAbs(dir) {
+			return status.Errorf(codes.InvalidArgument, "work_dir: %.200q is not absolute", dir)
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("network of the devices: %w", err)
+		}
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, files[name], 0o644); err != nil {
+			return fmt.Errorf("network of the devices: %w", err)
+		}
+		e.Mounts = append(e.Mounts, &pb.Mount{Source: file, Target: "/etc/habanalabs/" + name})
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// Sample implements driver.Sampler.
+func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
+	rows, err := m.smi.read(ctx)
+	var all []*pb.Metric
+	for _, d := range s.GetDevices() {
+		all = append(all, measure(d, rows[d.GetPciAddress()], err)...)
+	}
+	return all
+}
+
+// SampleWorkloads implements driver.WorkloadSampler. A device is only ever given
+// away whole, so what is used of it is its container's, with the little that the
+// firmware keeps for itself.
+func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
+	rows, err := m.smi.read(ctx)
+	devices := map[string]*pb.Device{}
+	for _, d := range s.GetDevices() {
+		devices[d.GetId()] = d
+	}
+	var all []*pb.WorkloadMetrics
+	for _, w := range set.GetWorkloads() {
+		out := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}
+		for _, a := range w.GetAllocations() {
+			if d := devices[a.GetDeviceId()]; d != nil {
+				for _, metric := range measure(d, rows[d.GetPciAddress()], err) {
+					out.Metrics = append(out.Metrics, driver.Attributed(metric))
+				}
+			}
+		}
+		all = append(all, out)
+	}
+	return all
+}
+
+func measure(d *pb.Device, r reading, err error) []*pb.Metric {
+	get := func(name string) (float64, error) {
+		if err != nil {
+			return 0, err
+		}
+		return r.number(name)
+	}
+	used, noMemory := get("memory.used")
+	total, _ := get("memory.total")
+	watts, noPower := get("power.draw")
+	limit, _ := get("power.max")
+	degrees, noHeat := get("temperature.aip")
+	busy, noUtil := get("utilization.aip")
+	if total <= 0 {
+		total = float64(d.GetMemoryBytes() >> 20)
+	}
+	util := driver.Gauge("gaudi_util", d.GetId(), "percent", min(busy, 100), 100, noUtil)
+	util.Kind = pb.Metric_UTILIZATION
+	return []*pb.Metric{
+		driver.Gauge("gaudi_mem", d.GetId(), "bytes", used*(1<<20), total*(1<<20), noMemory),
+		util,
+		driver.Gauge("gaudi_power", d.GetId(), "watt", watts, limit, noPower),
+		driver.Gauge("gaudi_temperature", d.GetId(), "celsius", max(degrees, 0), 0, noHeat),
+	}
+}
+
+// Check implements driver.Checker.
+func (m *machine) Check(ctx context.Context) []*pb.Check {
+	loaded := &pb.Check{Name: "driver", Ok: driver.Exists(m.host.Sys("module/habanalabs")), Detail: "habanalabs is loaded"}
+	if !loaded.Ok {
+		loaded.Detail = "habanalabs is not loaded"
+	}
+	tool := &pb.Check{Name: "hl-smi", Ok: true, Detail: "answers"}
+	if _, err := m.smi.read(ctx); err != nil {
+		tool.Ok, tool.Detail = false, err.Error()+"; nothing is measured"
+	}
+	out := []*pb.Check{loaded, tool}
+	if file := m.host.Root("etc/habanalabs/gaudinet.json"); m.ScaleOut && driver.Exists(file) {
+		check := &pb.Check{Name: "gaudinet", Ok: true, Detail: "gaudinet.json goes into containers"}
+		if _, err := m.gaudinet(); err != nil {
+			check.Ok, check.Detail = false, err.Error()+"; containers do without"
+		}
+		out = append(out, check)
+	}
+	return out
+}

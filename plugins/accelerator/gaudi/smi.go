@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+const (
+	// fresh is how long an answer of hl-smi counts: devices and workloads are
+	// measured at the same time.
+	fresh = time.Second
+	// tired is how long a failed hl-smi is left alone.
+	tired = 5 * time.Second
+	// patience with one run; it takes half a second for eight devices.
+	patience = 2 * time.Second
+)
+
+var (
+	query    = []string{"bus_id", "memory.total", "memory.used", "power.draw", "power.max", "temperature.aip", "utilization.aip"}
+	errNoRow = errors.New("hl-smi does not tell of it")
+)
+
+// reading is what hl-smi says of a device, by the names of the query.
+type reading map[string]string
+
+// number reads "131072 MiB".
+func (r reading) number(name string) (float64, error) {
+	if r == nil {
+		return 0, errNoRow
+	}
+	text, _, _ := strings.Cut(r[name], " ")
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, fmt.Errorf("hl-smi says that %s is %q", name, driver.Clean(r[name], 40))
+	}
+	return n, nil
+}
+
+// smi asks hl-smi, at most once at a time.
+type smi struct {
+	host *driver.Host
+
+	mu    sync.Mutex
+	until time.Time
+	rows  map[string]reading // by address
+	err   error
+}
+
+func (s *smi) read(ctx context.Context) (map[string]reading, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Now().Before(s.until) {
+		return s.rows, s.err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s.rows, s.err = s.ask(ctx)
+	s.until = time.Now().Add(fresh)
+	if s.err != nil {
+		s.until = time.Now().Add(tired)
+	}
+	return s.rows, s.err
+}
+
+func (s *smi) ask(ctx context.Context) (map[string]reading, error) {
+	raw, err := s.host.Run(ctx, "hl-smi", "-Q", strings.Join(query, ","), "--format=csv,noheader")
+	if err != nil {
+		return nil, err
+	}
+	table := csv.NewReader(strings.NewReader(string(raw)))
+	table.FieldsPerRecord, table.TrimLeadingSpace, table.LazyQuotes = -1, true, true
+	lines, err := table.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("hl-smi prints no table: %s", driver.Clean(err.Error(), 100))
+	}
+	rows := map[string]reading{}
+	for _, line := range lines {
+		if len(line) != len(query) {
+			continue
+		}
+		row := reading{}
+		for i, name := range query {
+			row[name] = strings.TrimSpace(line[i])
+		}
+		rows[strings.ToLower(row["bus_id"])] = row
+	}
+	if len(rows) == 0 {
+		return nil, errors.New("hl-smi prints no table")
+	}
+	return rows, nil
+}
