@@ -41,7 +41,7 @@ BUNDLE   := web/dist/index.html
 
 .PHONY: help
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## install what is missing from Debian 12 (as root); starts nothing
@@ -81,6 +81,10 @@ test-go:
 .PHONY: test-web
 test-web: web/node_modules/.package-lock.json
 	cd web && npm run --silent check && npm run --silent test
+
+.PHONY: conformance
+conformance: bin/berth-accelerator-conformance $(filter bin/plugins/accelerator/%,$(BIN)) ## accelerator plugins x checks, on every machine made for them
+	@bin/berth-accelerator-conformance --plugins bin/plugins/accelerator
 
 .PHONY: e2e
 e2e: setup build images ## who may do what, whole-cluster and browser scenarios

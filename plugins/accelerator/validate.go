@@ -57,6 +57,10 @@ func (i *issues) entries(what string, n int) {
 	}
 }
 
+// IsDeviceID tells whether a text can be a device's id: what hardware says of
+// itself need not be.
+func IsDeviceID(id string) bool { return deviceForm.MatchString(id) }
+
 // Validate checks a snapshot against the plugin's description. Hosts call it
 // on every snapshot and use none that fails.
 func Validate(d *pb.DescribeResponse, s *pb.DeviceSnapshot) error {
@@ -156,7 +160,7 @@ func (c *check) amounts(where string, m map[string]string) map[string]int64 {
 
 func (c *check) device(d *pb.Device) {
 	id := d.GetId()
-	if !deviceForm.MatchString(id) {
+	if !IsDeviceID(id) {
 		c.add("device id %.140q is malformed", id)
 		return
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/acceleratortest"
 )
 
@@ -54,25 +53,9 @@ func TestTemplate(t *testing.T) {
 	acceleratortest.Test(t, acceleratortest.Plugin{Path: filepath.Join(dir, "template")})
 }
 
-// Three cards of the template's invented vendor, one of them broken.
+// Cards of the template's invented vendor, which are pulled and spoilt.
 func TestTemplateWithCards(t *testing.T) {
-	sys := t.TempDir()
-	for card, files := range map[string]map[string]string{
-		"acme0": {"uuid": "ACME-0001", "model": "ACME 1", "memory": "1073741824", "busy": "12.5"},
-		"acme1": {"uuid": "ACME-0002", "model": "ACME 1", "memory": "1073741824", "busy": "\xff"},
-		"acme2": {"uuid": "", "model": "ACME 1"},
-	} {
-		at := filepath.Join(sys, "class/acme", card)
-		if err := os.MkdirAll(at, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for name, text := range files {
-			if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	acceleratortest.Test(t, acceleratortest.Plugin{Path: filepath.Join(dir, "template"), Roots: &pb.Roots{Sys: sys}})
+	acceleratortest.Test(t, acceleratortest.Plugin{Path: filepath.Join(dir, "template"), Fixture: "testdata/acme-3"})
 }
 
 // TestMisdeedsAreCaught proves that the suite can fail: each fault of the mock

@@ -21,16 +21,16 @@ import (
 
 // helpers are the machine's programs and servers.
 func (b *bench) helpers() (programs, both []string, err error) {
-	if err := b.ownMachine("machine"); err != nil {
-		return nil, nil, err
-	}
 	m := b.site.machine
+	if m == nil {
+		return nil, nil, skip("no fixture is given")
+	}
 	programs = slices.Sorted(maps.Keys(m.Commands))
 	both = append(slices.Clone(programs), slices.Sorted(maps.Keys(m.Servers))...)
 	if len(both) == 0 {
 		return nil, nil, skip("the machine has no programs and no servers")
 	}
-	return programs, both, nil
+	return programs, both, b.ownMachine("machine")
 }
 
 func programHangs(ctx context.Context, b *bench) error {

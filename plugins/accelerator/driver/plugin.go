@@ -142,7 +142,9 @@ func (p *Plugin) Preflight(ctx context.Context, _ *pb.PreflightRequest) (*pb.Pre
 	}
 	out := &pb.PreflightResponse{DriverInfo: s.GetDriverInfo()}
 	if c, ok := m.Machine.(Checker); ok {
+		ctx, cancel := context.WithTimeout(ctx, patience) // less than the call's deadline, so that there is an answer
 		out.Checks = c.Check(ctx)
+		cancel()
 	}
 	good := 0
 	for _, d := range s.GetDevices() {
