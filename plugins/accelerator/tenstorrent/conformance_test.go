@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/berthhq/berth/internal/fixture/fixturetest"
 	"github.com/berthhq/berth/plugins/accelerator/acceleratortest"
 )
 
@@ -16,8 +15,7 @@ func TestConformance(t *testing.T) {
 	}
 	for _, name := range []string{"n300-4", "n150-2"} {
 		t.Run(name, func(t *testing.T) {
-			tree := fixturetest.Start(t, name)
-			acceleratortest.Test(t, acceleratortest.Plugin{Path: binary, Roots: tree.Roots(), Config: tree.Config()})
+			acceleratortest.Test(t, acceleratortest.Plugin{Path: binary, Fixture: name})
 		})
 	}
 }

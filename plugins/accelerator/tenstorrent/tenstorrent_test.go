@@ -46,43 +46,6 @@ func find(t *testing.T, s *pb.DeviceSnapshot, id string) *pb.Device {
 	return nil
 }
 
-func TestMachinesAreAsTheyExpect(t *testing.T) {
-	for _, name := range []string{"n300-4", "n150-2"} {
-		tree := fixturetest.Start(t, name)
-		s := scan(t, open(t, tree, string(tree.Config())))
-		good, slot := 0, ""
-		for _, d := range s.GetDevices() {
-			if d.GetAllocatable() {
-				good++
-				for slot = range d.GetCapacity() {
-				}
-			}
-		}
-		want := tree.Machine.Expect
-		if len(s.GetDevices()) != want.Devices || good != want.Allocatable || want.Slots[slot] == "" {
-			t.Errorf("%s: %d devices, %d good as %s, want %+v", name, len(s.GetDevices()), good, slot, want)
-		}
-		for change, c := range tree.Machine.Changes {
-			tree := fixturetest.Start(t, name)
-			m := open(t, tree, string(tree.Config()))
-			if err := tree.Change(change); err != nil {
-				t.Fatal(err)
-			}
-			s := scan(t, m)
-			for _, id := range c.Expect.Gone {
-				if slices.ContainsFunc(s.GetDevices(), func(d *pb.Device) bool { return d.GetId() == id }) {
-					t.Errorf("%s, %s: %s is still there", name, change, id)
-				}
-			}
-			for id, health := range c.Expect.Health {
-				if d := find(t, s, id); d.GetHealth().String() != "HEALTH_"+health || d.GetAllocatable() {
-					t.Errorf("%s, %s: %v", name, change, d)
-				}
-			}
-		}
-	}
-}
-
 func TestDeviceIsDescribed(t *testing.T) {
 	tree := fixturetest.Start(t, "n300-4")
 	s := scan(t, open(t, tree, string(tree.Config())))
