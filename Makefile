@@ -102,6 +102,10 @@ lint: $(BUNDLE) bin/tools/staticcheck ## format, vet, staticcheck, repository ru
 race: setup build ## the concurrent packages under the race detector
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m $(RACE)
 
+.PHONY: gpu-check
+gpu-check: ## verify the nvidia plugin and its limits on a real card, if there is one
+	@tools/gpu-check.sh
+
 .PHONY: bench
 bench: setup build images ## measure beside bare engines; ratios, no pass or fail
 	$(GO) test -count 1 -timeout 30m -run '^$$' -bench . ./e2e/bench/... ./manager/scheduler ./plugins/accelerator/acceleratortest

@@ -1,0 +1,111 @@
+// Command gpu-check asks the nvidia plugin what tools/gpu-check.sh compares with
+// the driver's own tools:
+//
+//	gpu-check PLUGIN devices          a line for each GPU: uuid, bytes, compute capability, usable, model
+//	gpu-check PLUGIN memory GPU PID   bytes of the GPU that the process holds
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "gpu-check:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "gpu-check")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if len(args) < 2 {
+		return errors.New("want PLUGIN devices, or PLUGIN memory GPU PID")
+	}
+	o := accelerator.Options{Path: args[0], SocketDir: dir, AgentVersion: "gpu-check", NodeName: "gpu-check", Incarnation: "1"}
+	if libs := os.Getenv("LD_LIBRARY_PATH"); libs != "" { // where some drivers are
+		o.Env = append(o.Env, "LD_LIBRARY_PATH="+libs)
+	}
+	c, err := accelerator.Launch(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if _, err := c.Configure(ctx, &pb.ConfigureRequest{Roots: &pb.Roots{State: dir}}); err != nil {
+		return err
+	}
+	switch {
+	case args[1] == "devices" && len(args) == 2:
+		return devices(ctx, c)
+	case args[1] == "memory" && len(args) == 4:
+		return memory(ctx, c, args[2], args[3])
+	}
+	return errors.New("want PLUGIN devices, or PLUGIN memory GPU PID")
+}
+
+func devices(ctx context.Context, c *accelerator.Client) error {
+	w, err := c.WatchDevices(ctx, &pb.WatchDevicesRequest{})
+	if err != nil {
+		return err
+	}
+	s, err := w.Recv()
+	if err != nil {
+		return err
+	}
+	if err := accelerator.Validate(c.Description, s); err != nil {
+		return err
+	}
+	for _, d := range s.GetDevices() {
+		if d.GetParentId() == "" {
+			fmt.Println(d.GetId(), d.GetMemoryBytes(), d.GetAttributes()["compute_capability"], d.GetAllocatable(), d.GetModel())
+		}
+	}
+	return nil
+}
+
+// memory prints what is attributed to a process as soon as it is anything.
+func memory(ctx context.Context, c *accelerator.Client, gpu, pid string) error {
+	n, err := strconv.ParseInt(pid, 10, 32)
+	if err != nil {
+		return err
+	}
+	w, err := c.WatchWorkloadMetrics(ctx)
+	if err != nil {
+		return err
+	}
+	err = w.Send(&pb.WorkloadSet{IntervalMs: 500, Workloads: []*pb.Workload{{
+		AllocationId: "check", HostPids: []int32{int32(n)},
+		Allocations: []*pb.Allocation{{Slot: "cuda.device", DeviceId: gpu, Amount: "1"}},
+	}}})
+	if err != nil {
+		return err
+	}
+	for range 20 {
+		sample, err := w.Recv()
+		if err != nil {
+			return err
+		}
+		for _, work := range sample.GetWorkloads() {
+			for _, m := range work.GetMetrics() {
+				if m.GetName() == "cuda_mem" && m.GetQuality() == pb.Metric_MEASURED && m.GetValue() > 0 {
+					fmt.Printf("%.0f\n", m.GetValue())
+					return nil
+				}
+			}
+		}
+	}
+	return fmt.Errorf("nothing of %s is attributed to process %d", gpu, n)
+}
