@@ -31,6 +31,7 @@ var rules = []rule{
 	{"internal/", []string{"internal/"}, "what every component may use knows no component"},
 	{"plugins/accelerator/acceleratorpb", nil, "a contract knows nobody"},
 	{"plugins/volume/volumepb", nil, "a contract knows nobody"},
+	{"plugins/accelerator/acceleratortest", []string{"plugins/accelerator", "internal/fixture"}, "the suite stands plugins on machines that are made up"},
 	{"plugins/accelerator", []string{"plugins/accelerator"}, "a vendor's plugin imports only what an outsider can"},
 	{"plugins/volume", []string{"plugins/volume"}, "a vendor's plugin imports only what an outsider can"},
 	{"agent/agentpb", nil, "a contract knows nobody"},
