@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -33,11 +32,13 @@ func (p *plugin) origins(id string) origins {
 	dir := filepath.Dir(p.cfg.Path)
 	o := origins{
 		nodes:    []string{or(r.GetDev(), "/dev")},
-		readOnly: slices.Concat([]string{or(r.GetSys(), "/sys"), dir, filepath.Join(dir, "../lib")}, r.GetPath(), systemDirs),
+		readOnly: append([]string{or(r.GetSys(), "/sys"), dir, filepath.Join(dir, "../lib")}, r.GetPath()...),
 		writable: append(own, or(r.GetDev(), "/dev")), // hugepages lie there
 	}
 	if driver := or(r.GetDriver(), "/"); driver != "/" {
 		o.readOnly = append(o.readOnly, driver)
+	} else {
+		o.readOnly = append(o.readOnly, systemDirs...)
 	}
 	o.writable = append(o.writable, p.cfg.Allow.Mounts...)
 	return o

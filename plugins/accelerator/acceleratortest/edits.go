@@ -53,7 +53,8 @@ func editsRoots(ctx context.Context, b *bench) error {
 		return err
 	}
 	dev := cmp.Or(r.GetDev(), "/dev")
-	installed := []string{cmp.Or(r.GetSys(), "/sys"), filepath.Dir(program)}
+	dir := filepath.Dir(program)
+	installed := append([]string{cmp.Or(r.GetSys(), "/sys"), dir, filepath.Join(dir, "../lib")}, r.GetPath()...)
 	if driver := r.GetDriver(); driver != "" && driver != "/" {
 		installed = append(installed, driver)
 	} else {
