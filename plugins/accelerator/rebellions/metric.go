@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// Sample implements driver.Sampler.
+func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
+	r, err := m.ask(ctx)
+	var out []*pb.Metric
+	for _, d := range s.GetDevices() {
+		out = append(out, measure(r, err, d)...)
+	}
+	return out
+}
+
+// npus are those of a device.
+func (r *report) npus(d *pb.Device) []*npu {
+	var out []*npu
+	for _, bus := range strings.Split(d.GetAttributes()["npus"], ",") {
+		if n := r.at(bus); n != nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// measure is a card's figures: memory is the sum of its NPUs', utilisation their mean,
+// temperature the hottest's. Power is told of the card by each of its NPUs.
+func measure(r *report, err error, d *pb.Device) []*pb.Metric {
+	var used, util, hot, power float64
+	var noMem, noUtil, noHeat, noPower error = err, err, err, err
+	if err == nil {
+		npus := r.npus(d)
+		if len(npus) == 0 {
+			return nil
+		}
+		take := func(into *float64, failed *error, text driver.Loose, add func(a, b float64) float64) {
+			v, err := number(text)
+			if err != nil {
+				*failed = err
+				return
+			}
+			*into = add(*into, v)
+		}
+		plus := func(a, b float64) float64 { return a + b }
+		most := func(a, b float64) float64 { return max(a, b) }
+		for _, n := range npus {
+			take(&used, &noMem, n.Memory.Used, plus)
+			take(&util, &noUtil, n.Util, plus)
+			take(&hot, &noHeat, n.Temperature, most)
+			take(&power, &noPower, n.Power, most)
+		}
+		util = min(100, util/float64(len(npus)))
+	}
+	id := d.GetId()
+	return []*pb.Metric{
+		driver.Gauge(key+"_mem", id, "bytes", used, float64(d.GetMemoryBytes()), noMem),
+		driver.Gauge(key+"_util", id, "percent", util, 100, noUtil),
+		driver.Gauge(key+"_power", id, "watt", power, 0, noPower),
+		driver.Gauge(key+"_temperature", id, "celsius", hot, 0, noHeat),
+	}
+}
+
+// SampleWorkloads implements driver.WorkloadSampler. Memory is what rbln-smi says of
+// the workload's processes; the rest is its cards', which it has to itself.
+func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
+	r, err := m.ask(ctx)
+	devices := map[string]*pb.Device{}
+	for _, d := range s.GetDevices() {
+		devices[d.GetId()] = d
+	}
+	var out []*pb.WorkloadMetrics
+	for _, w := range set.GetWorkloads() {
+		one := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}
+		processes := map[int32]*pb.ProcessMetrics{}
+		for _, a := range w.GetAllocations() {
+			d := devices[a.GetDeviceId()]
+			if d == nil {
+				continue
+			}
+			for _, metric := range measure(r, err, d) {
+				if metric.GetName() != key+"_mem" {
+					one.Metrics = append(one.Metrics, driver.Attributed(metric))
+				}
+			}
+			total := 0.0
+			if err == nil {
+				for pid, used := range r.usedBy(d, w.GetHostPids()) {
+					total += used
+					if processes[pid] == nil {
+						processes[pid] = &pb.ProcessMetrics{HostPid: pid}
+					}
+					processes[pid].Metrics = append(processes[pid].Metrics, driver.Gauge(key+"_mem", d.GetId(), "bytes", used, float64(d.GetMemoryBytes()), nil))
+				}
+			}
+			one.Metrics = append(one.Metrics, driver.Gauge(key+"_mem", d.GetId(), "bytes", total, float64(d.GetMemoryBytes()), err))
+		}
+		if set.GetPerProcess() {
+			for _, pid := range w.GetHostPids() {
+				if p := processes[pid]; p != nil {
+					one.Processes = append(one.Processes, p)
+				}
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// usedBy is how much memory of a device each of the processes uses.
+func (r *report) usedBy(d *pb.Device, pids []int32) map[int32]float64 {
+	out := map[int32]float64{}
+	for _, n := range r.npus(d) {
+		for _, c := range r.Contexts {
+			pid, err := strconv.ParseInt(string(c.PID), 10, 32)
+			if err != nil || c.NPU != n.Index || !slices.Contains(pids, int32(pid)) {
+				continue
+			}
+			text := c.Memory
+			if text == "" {
+				text = c.Alloc
+			}
+			if used, err := number(text); err == nil {
+				out[int32(pid)] += used
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/internal/fixture"
+	"github.com/berthhq/berth/internal/fixture/fixturetest"
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+func open(t *testing.T, tree *fixture.Tree, state, config string) *machine {
+	t.Helper()
+	roots := tree.Roots()
+	roots.State = state
+	m, err := vendor{}.Open(driver.NewHost(roots), []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.(*machine)
+}
+
+func scan(t *testing.T, m *machine) *pb.DeviceSnapshot {
+	t.Helper()
+	s, err := m.Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Revision = 1
+	if err := accelerator.Validate(vendor{}.Describe(), s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// request is one for the devices with these numbers in the snapshot.
+func request(t *testing.T, s *pb.DeviceSnapshot, id string, devices ...int) *driver.Request {
+	t.Helper()
+	r := &driver.Request{PrepareRequest: &pb.PrepareRequest{AllocationId: id}, Snapshot: s}
+	for _, i := range devices {
+		for slot, amount := range s.GetDevices()[i].GetCapacity() {
+			r.Allocations = append(r.Allocations, &pb.Allocation{Slot: slot, DeviceId: s.GetDevices()[i].GetId(), Amount: amount})
+		}
+	}
+	var err error
+	if r.Grants, err = accelerator.Grants(s, r.Allocations); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestDevicesOfBothVersionsOfTheSDK(t *testing.T) {
+	atom := scan(t, open(t, fixturetest.Start(t, "atom-4"), t.TempDir(), "")).GetDevices()
+	if d := atom[0]; d.GetModel() != "Rebellions ATOM" || d.GetPciAddress() != "0000:1b:00.0" || d.GetPcieRoot() != "pci0000:1a" ||
+		d.GetNumaNode() != 0 || d.NumaNode == nil || d.GetMemoryBytes() != 16875782144 || d.GetProcessingUnits() != 1 {
+		t.Errorf("SDK 1: %v", d)
+	}
+	if d := atom[1]; d.GetId() != "0000:1c:00.0" || !d.GetAllocatable() {
+		t.Errorf("without uuid: %v", d)
+	}
+	if d := atom[2]; d.NumaNode != nil {
+		t.Errorf("numa node -1: %v", d)
+	}
+	if d := atom[4]; d.GetAllocatable() || !strings.Contains(d.GetRejectReasons()[0], "REBEL") {
+		t.Errorf("REBEL: %v", d)
+	}
+	cards := scan(t, open(t, fixturetest.Start(t, "atom-max-2x"), t.TempDir(), "")).GetDevices()
+	if d := cards[0]; d.GetModel() != "Rebellions ATOM Max" || d.GetId() != "MAX25000" || d.GetMemoryBytes() != 64<<30 || d.GetProcessingUnits() != 4 ||
+		d.GetAttributes()["npus"] != "0000:21:00.0,0000:22:00.0,0000:23:00.0,0000:24:00.0" {
+		t.Errorf("SDK 2: %v", d)
+	}
+}
+
+// said is a machine whose rbln-smi prints this.
+func said(t *testing.T, text string) *pb.DeviceSnapshot {
+	t.Helper()
+	tree := fixturetest.Start(t, "atom-4")
+	tree.Machine.Changes["say"] = fixture.Change{Commands: map[string][]fixture.Case{"rbln-smi": {{Stdout: text}}}}
+	if err := tree.Change("say"); err != nil {
+		t.Fatal(err)
+	}
+	return scan(t, open(t, tree, t.TempDir(), ""))
+}
+
+func TestRejections(t *testing.T) {
+	const good = `{"npu": 0, "name": "RBLN-CA22", "uuid": "u-1", "device": "rbln0", "pci": {"bus_id": "0000:1b:00.0"}, "memory": {"total": "1GiB"}}`
+	for name, row := range map[string]struct{ from, to, reason string }{
+		"unknown model":  {"RBLN-CA22", "RBLN-XX1", `model "RBLN-XX1" is unknown`},
+		"no model":       {"RBLN-CA22", "", `model "" is unknown`},
+		"node elsewhere": {`"rbln0"`, `"../mem"`, `device of 0000:1b:00.0 is "../mem"`},
+		"no node":        {`"rbln0"`, `"rbln77"`, "/dev/rbln77: no such file"},
+		"no memory":      {"1GiB", "lots", `memory.total of 0000:1b:00.0 is "lots"`},
+		"bad state":      {`"npu": 0`, `"npu": 0, "status": "Error"`, "is in state Error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := strings.Replace(strings.Replace(good, "u-1", "u-2", 1), row.from, row.to, 1)
+			s := said(t, `{"devices": [`+good+`, `+bad+`]}`)
+			if d := s.GetDevices()[0]; !d.GetAllocatable() || d.GetCapacity()["atom-plus.device"] != "1" {
+				t.Errorf("the other suffers: %v", d)
+			}
+			if d := s.GetDevices()[1]; d.GetAllocatable() || !strings.Contains(strings.Join(d.GetRejectReasons(), "; "), row.reason) {
+				t.Errorf("%v, want %q", d, row.reason)
+			}
+		})
+	}
+	// What is on the bus and not in the list is shown, too.
+	if s := said(t, `{"devices": []}`); len(s.GetDevices()) != 5 || s.GetDevices()[0].GetRejectReasons()[0] != "rbln-smi does not list it" {
+		t.Errorf("%v", s)
+	}
+}
+
+func TestWithoutTheProgram(t *testing.T) {
+	roots := fixturetest.Start(t, "atom-4").Roots()
+	roots.Path = []string{t.TempDir()}
+	m, err := vendor{}.Open(driver.NewHost(roots), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := scan(t, m.(*machine)); len(s.GetDevices()) != 5 || s.GetDevices()[0].GetRejectReasons()[0] != "rbln-smi is not installed" {
+		t.Errorf("%v", s)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	m := open(t, fixturetest.Start(t, "atom-4"), t.TempDir(), "")
+	s := scan(t, m)
+	busy := s.GetDevices()[3].GetId()
+	got := map[string]*pb.Metric{}
+	for _, metric := range m.Sample(t.Context(), s) {
+		if err := accelerator.ValidateMetric(key, metric); err != nil {
+			t.Error(err)
+		}
+		got[metric.GetName()+" "+metric.GetDeviceId()] = metric
+	}
+	for name, want := range map[string]float64{"mem": 4 << 30, "util": 73.5, "power": 19.3, "temperature": 33} {
+		if g := got[key+"_"+name+" "+busy]; g.GetValue() != want || g.GetQuality() != pb.Metric_MEASURED {
+			t.Errorf("%s is %v, want %v", name, g, want)
+		}
+	}
+	w := m.SampleWorkloads(t.Context(), s, &pb.WorkloadSet{PerProcess: true, Workloads: []*pb.Workload{{
+		AllocationId: "a", HostPids: []int32{1, 4242, 4243}, Allocations: []*pb.Allocation{{DeviceId: busy}},
+	}, {
+		AllocationId: "b", HostPids: []int32{9}, Allocations: []*pb.Allocation{{DeviceId: busy}},
+	}}})
+	memory := func(list []*pb.Metric) (float64, pb.Metric_Quality) {
+		for _, metric := range list {
+			if metric.GetName() == key+"_mem" {
+				return metric.GetValue(), metric.GetQuality()
+			}
+		}
+		return -1, 0
+	}
+	if v, q := memory(w[0].GetMetrics()); v != 4<<30 || q != pb.Metric_MEASURED || len(w[0].GetProcesses()) != 2 {
+		t.Errorf("first workload: %v", w[0])
+	}
+	if v, _ := memory(w[0].GetProcesses()[0].GetMetrics()); v != 3<<30 {
+		t.Errorf("first process: %v", w[0].GetProcesses()[0])
+	}
+	if v, _ := memory(w[1].GetMetrics()); v != 0 || len(w[1].GetProcesses()) != 0 {
+		t.Errorf("second workload: %v", w[1])
+	}
+	// A card's figures are those of its NPUs together.
+	m = open(t, fixturetest.Start(t, "atom-max-2x"), t.TempDir(), "")
+	for _, metric := range m.Sample(t.Context(), scan(t, m))[:4] {
+		if want := map[string]float64{"mem": 4 << 30, "util": 15, "power": 61.5, "temperature": 43}[strings.TrimPrefix(metric.GetName(), key+"_")]; metric.GetValue() != want {
+			t.Errorf("card: %v, want %v", metric, want)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for text, want := range map[driver.Loose]float64{"12": 12, "37C": 37, "19.5W": 19.5, "500mW": .5, "15.7GiB": 15.7 * (1 << 30), "2.4GB": 2.4e9, " 3 MiB ": 3 << 20, "9%": 9} {
+		if got, err := number(text); err != nil || got != want {
+			t.Errorf("%q is %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []driver.Loose{"", "N/A", "-1", "NaN", "1e9", "12 parsecs", "0x10"} {
+		if got, err := number(text); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+}
+
+func TestBadSettings(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"lock_file": "x"}`:           `lock_file: "x" is not a clean absolute path`,
+		`{"lock_file": "/a/../b"}`:     "lock_file",
+		`{"bad_status": [""]}`:         "bad_status: 1 states, at most 32, none empty",
+		`{"group_singles": true}`:      "group_singles",
+		`{"bad_status": "not a list"}`: "bad_status",
+	} {
+		if _, err := (vendor{}).Open(driver.NewHost(nil), []byte(config)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", config, err)
+		}
+	}
+}

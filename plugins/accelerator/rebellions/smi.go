@@ -1,0 +1,134 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// report is what rbln-smi prints as JSON. Which of the values are numbers differs
+// between the SDK's versions.
+type report struct {
+	Driver   driver.Loose `json:"KMD_version"`
+	NPUs     []npu        `json:"devices"`
+	Contexts []contextOf  `json:"contexts"`
+}
+
+type npu struct {
+	Group  driver.Loose `json:"group_id"`
+	Index  driver.Loose `json:"npu"` // changes with the groups
+	Name   driver.Loose `json:"name"`
+	Card   driver.Loose `json:"sid"`
+	UUID   driver.Loose `json:"uuid"`
+	Node   driver.Loose `json:"device"` // rbln0
+	Status driver.Loose `json:"status"`
+	FW     driver.Loose `json:"fw_ver"`
+	PCI    struct {
+		Bus   driver.Loose `json:"bus_id"`
+		NUMA  driver.Loose `json:"numa_node"`
+		Speed driver.Loose `json:"link_speed"`
+		Width driver.Loose `json:"link_width"`
+	} `json:"pci"`
+	Temperature driver.Loose `json:"temperature"`
+	Power       driver.Loose `json:"card_power"`
+	State       driver.Loose `json:"pstate"`
+	Memory      struct {
+		Used  driver.Loose `json:"used"`
+		Total driver.Loose `json:"total"`
+	} `json:"memory"`
+	Util driver.Loose `json:"util"`
+}
+
+// contextOf is a process's part of an NPU.
+type contextOf struct {
+	NPU    driver.Loose `json:"npu"`
+	PID    driver.Loose `json:"pid"`
+	Memory driver.Loose `json:"memory"`
+	Alloc  driver.Loose `json:"memalloc"`
+}
+
+// program is the vendor's, by its present or its earlier name.
+func (m *machine) program() string {
+	if _, err := m.Find("rbln-smi"); err != nil {
+		if _, err := m.Find("rbln-stat"); err == nil {
+			return "rbln-stat"
+		}
+	}
+	return "rbln-smi"
+}
+
+const (
+	// askPatience leaves a call that waits for an answer in vain time for its own.
+	askPatience = 4 * time.Second
+	// groupPatience is what the firmware gets to regroup; Prepare has a minute.
+	groupPatience = 20 * time.Second
+)
+
+// ask returns what the NPUs are, by their places: the program's order changes with
+// the groups. "-g" asks for those.
+func (m *machine) ask(ctx context.Context, args ...string) (*report, error) {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	r := &report{}
+	if err := m.RunJSON(ctx, r, m.program(), append(args, "-j")...); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(r.NPUs, func(a, b npu) int { return cmp.Compare(a.PCI.Bus, b.PCI.Bus) })
+	return r, nil
+}
+
+// regroup makes or destroys groups.
+func (m *machine) regroup(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, groupPatience)
+	defer cancel()
+	_, err := m.Run(ctx, m.program(), append([]string{"group"}, args...)...)
+	return err
+}
+
+// at returns the NPU at a place on the bus.
+func (r *report) at(bus string) *npu {
+	for i := range r.NPUs {
+		if string(r.NPUs[i].PCI.Bus) == bus {
+			return &r.NPUs[i]
+		}
+	}
+	return nil
+}
+
+// group of an NPU; "0" is everybody's.
+func (n *npu) group() string {
+	if n.Group == "" {
+		return "0"
+	}
+	return string(n.Group)
+}
+
+var (
+	quantity = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z%]*)$`)
+	units    = map[string]float64{
+		"": 1, "b": 1, "c": 1, "w": 1, "%": 1, "mw": 1e-3,
+		"kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
+	}
+	errNoNumber = errors.New("no number")
+)
+
+// number reads a quantity with or without its unit: "37C", "19.5W", "15.7GiB", 12.
+func number(s driver.Loose) (float64, error) {
+	found := quantity.FindStringSubmatch(strings.TrimSpace(string(s)))
+	if found == nil {
+		return 0, errNoNumber
+	}
+	unit, ok := units[strings.ToLower(found[2])]
+	if !ok {
+		return 0, errNoNumber
+	}
+	n, err := strconv.ParseFloat(found[1], 64)
+	return n * unit, err
+}
