@@ -7,6 +7,7 @@ packages=(
   ca-certificates git make         # fetch and build
   gcc libc6-dev pkg-config libseccomp-dev  # runc is the one cgo program
   protobuf-compiler                # make gen
+  python3-grpcio python3-protobuf  # the Python example of an accelerator plugin
   postgresql-15 redis-server       # private children of berthd up
   mmdebstrap                       # container images out of Debian packages
   e2fsprogs iproute2               # mkfs.ext4 for scratch disks; ip in tests
