@@ -94,6 +94,7 @@ static int release(char kind, u64 p) {
 }
 
 static size_t thread_bytes;
+static pthread_barrier_t all_have; /* once, to see them at the limit together */
 static void *thread(void *rounds) {
   int refused = 0;
   void *context;
@@ -104,6 +105,7 @@ static void *thread(void *rounds) {
     int got = 0;
     while (got < 3 && !p_cuMemAlloc(&p[got], thread_bytes)) got++;
     refused += got < 3;
+    if (i == 0) pthread_barrier_wait(&all_have);
     while (got) p_cuMemFree(p[--got]);
   }
   return (void *)(long)refused;
@@ -113,6 +115,7 @@ static void threads(int n, long rounds, size_t bytes) {
   pthread_t ids[64];
   long refused = 0;
   thread_bytes = bytes;
+  pthread_barrier_init(&all_have, NULL, (unsigned)n);
   for (int i = 0; i < n; i++) pthread_create(&ids[i], NULL, thread, (void *)rounds);
   for (int i = 0; i < n; i++) {
     void *r;
