@@ -59,3 +59,20 @@ plugins:
 		}
 	}
 }
+
+// TestThePageIsTrue reads the file that the documentation shows.
+func TestThePageIsTrue(t *testing.T) {
+	page, err := os.ReadFile("../../docs/accelerators/plugins.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(page), "```yaml\n")
+	example, _, _ = strings.Cut(example, "```")
+	file := filepath.Join(t.TempDir(), "plugins.yaml")
+	if err := os.WriteFile(file, []byte(example), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := ReadPlugins(file); err != nil || len(list) != 2 {
+		t.Errorf("%v, %v", list, err)
+	}
+}
