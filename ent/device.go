@@ -35,6 +35,12 @@ type Device struct {
 	Attributes map[string]string `json:"attributes,omitempty"`
 	// NumaNode holds the value of the "numa_node" field.
 	NumaNode *int `json:"numa_node,omitempty"`
+	// PciAddress holds the value of the "pci_address" field.
+	PciAddress string `json:"pci_address,omitempty"`
+	// MemoryBytes holds the value of the "memory_bytes" field.
+	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	// ProcessingUnits holds the value of the "processing_units" field.
+	ProcessingUnits int `json:"processing_units,omitempty"`
 	// PcieRoot holds the value of the "pcie_root" field.
 	PcieRoot string `json:"pcie_root,omitempty"`
 	// Parent holds the value of the "parent" field.
@@ -90,9 +96,9 @@ func (*Device) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case device.FieldAllocatable:
 			values[i] = new(sql.NullBool)
-		case device.FieldNumaNode:
+		case device.FieldNumaNode, device.FieldMemoryBytes, device.FieldProcessingUnits:
 			values[i] = new(sql.NullInt64)
-		case device.FieldDeviceID, device.FieldPlugin, device.FieldVendor, device.FieldModel, device.FieldPcieRoot, device.FieldParent, device.FieldHealth, device.FieldHealthMessage:
+		case device.FieldDeviceID, device.FieldPlugin, device.FieldVendor, device.FieldModel, device.FieldPciAddress, device.FieldPcieRoot, device.FieldParent, device.FieldHealth, device.FieldHealthMessage:
 			values[i] = new(sql.NullString)
 		case device.FieldID, device.FieldAgentID:
 			values[i] = new(uuid.UUID)
@@ -163,6 +169,24 @@ func (_m *Device) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.NumaNode = new(int)
 				*_m.NumaNode = int(value.Int64)
+			}
+		case device.FieldPciAddress:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field pci_address", values[i])
+			} else if value.Valid {
+				_m.PciAddress = value.String
+			}
+		case device.FieldMemoryBytes:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field memory_bytes", values[i])
+			} else if value.Valid {
+				_m.MemoryBytes = value.Int64
+			}
+		case device.FieldProcessingUnits:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field processing_units", values[i])
+			} else if value.Valid {
+				_m.ProcessingUnits = int(value.Int64)
 			}
 		case device.FieldPcieRoot:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -287,6 +311,15 @@ func (_m *Device) String() string {
 		builder.WriteString("numa_node=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
+	builder.WriteString(", ")
+	builder.WriteString("pci_address=")
+	builder.WriteString(_m.PciAddress)
+	builder.WriteString(", ")
+	builder.WriteString("memory_bytes=")
+	builder.WriteString(fmt.Sprintf("%v", _m.MemoryBytes))
+	builder.WriteString(", ")
+	builder.WriteString("processing_units=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ProcessingUnits))
 	builder.WriteString(", ")
 	builder.WriteString("pcie_root=")
 	builder.WriteString(_m.PcieRoot)

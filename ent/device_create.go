@@ -100,6 +100,48 @@ func (_c *DeviceCreate) SetNillableNumaNode(v *int) *DeviceCreate {
 	return _c
 }
 
+// SetPciAddress sets the "pci_address" field.
+func (_c *DeviceCreate) SetPciAddress(v string) *DeviceCreate {
+	_c.mutation.SetPciAddress(v)
+	return _c
+}
+
+// SetNillablePciAddress sets the "pci_address" field if the given value is not nil.
+func (_c *DeviceCreate) SetNillablePciAddress(v *string) *DeviceCreate {
+	if v != nil {
+		_c.SetPciAddress(*v)
+	}
+	return _c
+}
+
+// SetMemoryBytes sets the "memory_bytes" field.
+func (_c *DeviceCreate) SetMemoryBytes(v int64) *DeviceCreate {
+	_c.mutation.SetMemoryBytes(v)
+	return _c
+}
+
+// SetNillableMemoryBytes sets the "memory_bytes" field if the given value is not nil.
+func (_c *DeviceCreate) SetNillableMemoryBytes(v *int64) *DeviceCreate {
+	if v != nil {
+		_c.SetMemoryBytes(*v)
+	}
+	return _c
+}
+
+// SetProcessingUnits sets the "processing_units" field.
+func (_c *DeviceCreate) SetProcessingUnits(v int) *DeviceCreate {
+	_c.mutation.SetProcessingUnits(v)
+	return _c
+}
+
+// SetNillableProcessingUnits sets the "processing_units" field if the given value is not nil.
+func (_c *DeviceCreate) SetNillableProcessingUnits(v *int) *DeviceCreate {
+	if v != nil {
+		_c.SetProcessingUnits(*v)
+	}
+	return _c
+}
+
 // SetPcieRoot sets the "pcie_root" field.
 func (_c *DeviceCreate) SetPcieRoot(v string) *DeviceCreate {
 	_c.mutation.SetPcieRoot(v)
@@ -268,6 +310,18 @@ func (_c *DeviceCreate) defaults() {
 		v := device.DefaultAttributes
 		_c.mutation.SetAttributes(v)
 	}
+	if _, ok := _c.mutation.PciAddress(); !ok {
+		v := device.DefaultPciAddress
+		_c.mutation.SetPciAddress(v)
+	}
+	if _, ok := _c.mutation.MemoryBytes(); !ok {
+		v := device.DefaultMemoryBytes
+		_c.mutation.SetMemoryBytes(v)
+	}
+	if _, ok := _c.mutation.ProcessingUnits(); !ok {
+		v := device.DefaultProcessingUnits
+		_c.mutation.SetProcessingUnits(v)
+	}
 	if _, ok := _c.mutation.PcieRoot(); !ok {
 		v := device.DefaultPcieRoot
 		_c.mutation.SetPcieRoot(v)
@@ -325,6 +379,15 @@ func (_c *DeviceCreate) check() error {
 	}
 	if _, ok := _c.mutation.Attributes(); !ok {
 		return &ValidationError{Name: "attributes", err: errors.New(`ent: missing required field "Device.attributes"`)}
+	}
+	if _, ok := _c.mutation.PciAddress(); !ok {
+		return &ValidationError{Name: "pci_address", err: errors.New(`ent: missing required field "Device.pci_address"`)}
+	}
+	if _, ok := _c.mutation.MemoryBytes(); !ok {
+		return &ValidationError{Name: "memory_bytes", err: errors.New(`ent: missing required field "Device.memory_bytes"`)}
+	}
+	if _, ok := _c.mutation.ProcessingUnits(); !ok {
+		return &ValidationError{Name: "processing_units", err: errors.New(`ent: missing required field "Device.processing_units"`)}
 	}
 	if _, ok := _c.mutation.PcieRoot(); !ok {
 		return &ValidationError{Name: "pcie_root", err: errors.New(`ent: missing required field "Device.pcie_root"`)}
@@ -424,6 +487,18 @@ func (_c *DeviceCreate) createSpec() (*Device, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.NumaNode(); ok {
 		_spec.SetField(device.FieldNumaNode, field.TypeInt, value)
 		_node.NumaNode = &value
+	}
+	if value, ok := _c.mutation.PciAddress(); ok {
+		_spec.SetField(device.FieldPciAddress, field.TypeString, value)
+		_node.PciAddress = value
+	}
+	if value, ok := _c.mutation.MemoryBytes(); ok {
+		_spec.SetField(device.FieldMemoryBytes, field.TypeInt64, value)
+		_node.MemoryBytes = value
+	}
+	if value, ok := _c.mutation.ProcessingUnits(); ok {
+		_spec.SetField(device.FieldProcessingUnits, field.TypeInt, value)
+		_node.ProcessingUnits = value
 	}
 	if value, ok := _c.mutation.PcieRoot(); ok {
 		_spec.SetField(device.FieldPcieRoot, field.TypeString, value)
@@ -607,6 +682,54 @@ func (u *DeviceUpsert) AddNumaNode(v int) *DeviceUpsert {
 // ClearNumaNode clears the value of the "numa_node" field.
 func (u *DeviceUpsert) ClearNumaNode() *DeviceUpsert {
 	u.SetNull(device.FieldNumaNode)
+	return u
+}
+
+// SetPciAddress sets the "pci_address" field.
+func (u *DeviceUpsert) SetPciAddress(v string) *DeviceUpsert {
+	u.Set(device.FieldPciAddress, v)
+	return u
+}
+
+// UpdatePciAddress sets the "pci_address" field to the value that was provided on create.
+func (u *DeviceUpsert) UpdatePciAddress() *DeviceUpsert {
+	u.SetExcluded(device.FieldPciAddress)
+	return u
+}
+
+// SetMemoryBytes sets the "memory_bytes" field.
+func (u *DeviceUpsert) SetMemoryBytes(v int64) *DeviceUpsert {
+	u.Set(device.FieldMemoryBytes, v)
+	return u
+}
+
+// UpdateMemoryBytes sets the "memory_bytes" field to the value that was provided on create.
+func (u *DeviceUpsert) UpdateMemoryBytes() *DeviceUpsert {
+	u.SetExcluded(device.FieldMemoryBytes)
+	return u
+}
+
+// AddMemoryBytes adds v to the "memory_bytes" field.
+func (u *DeviceUpsert) AddMemoryBytes(v int64) *DeviceUpsert {
+	u.Add(device.FieldMemoryBytes, v)
+	return u
+}
+
+// SetProcessingUnits sets the "processing_units" field.
+func (u *DeviceUpsert) SetProcessingUnits(v int) *DeviceUpsert {
+	u.Set(device.FieldProcessingUnits, v)
+	return u
+}
+
+// UpdateProcessingUnits sets the "processing_units" field to the value that was provided on create.
+func (u *DeviceUpsert) UpdateProcessingUnits() *DeviceUpsert {
+	u.SetExcluded(device.FieldProcessingUnits)
+	return u
+}
+
+// AddProcessingUnits adds v to the "processing_units" field.
+func (u *DeviceUpsert) AddProcessingUnits(v int) *DeviceUpsert {
+	u.Add(device.FieldProcessingUnits, v)
 	return u
 }
 
@@ -855,6 +978,62 @@ func (u *DeviceUpsertOne) UpdateNumaNode() *DeviceUpsertOne {
 func (u *DeviceUpsertOne) ClearNumaNode() *DeviceUpsertOne {
 	return u.Update(func(s *DeviceUpsert) {
 		s.ClearNumaNode()
+	})
+}
+
+// SetPciAddress sets the "pci_address" field.
+func (u *DeviceUpsertOne) SetPciAddress(v string) *DeviceUpsertOne {
+	return u.Update(func(s *DeviceUpsert) {
+		s.SetPciAddress(v)
+	})
+}
+
+// UpdatePciAddress sets the "pci_address" field to the value that was provided on create.
+func (u *DeviceUpsertOne) UpdatePciAddress() *DeviceUpsertOne {
+	return u.Update(func(s *DeviceUpsert) {
+		s.UpdatePciAddress()
+	})
+}
+
+// SetMemoryBytes sets the "memory_bytes" field.
+func (u *DeviceUpsertOne) SetMemoryBytes(v int64) *DeviceUpsertOne {
+	return u.Update(func(s *DeviceUpsert) {
+		s.SetMemoryBytes(v)
+	})
+}
+
+// AddMemoryBytes adds v to the "memory_bytes" field.
+func (u *DeviceUpsertOne) AddMemoryBytes(v int64) *DeviceUpsertOne {
+	return u.Update(func(s *DeviceUpsert) {
+		s.AddMemoryBytes(v)
+	})
+}
+
+// UpdateMemoryBytes sets the "memory_bytes" field to the value that was provided on create.
+func (u *DeviceUpsertOne) UpdateMemoryBytes() *DeviceUpsertOne {
+	return u.Update(func(s *DeviceUpsert) {
+		s.UpdateMemoryBytes()
+	})
+}
+
+// SetProcessingUnits sets the "processing_units" field.
+func (u *DeviceUpsertOne) SetProcessingUnits(v int) *DeviceUpsertOne {
+	return u.Update(func(s *DeviceUpsert) {
+		s.SetProcessingUnits(v)
+	})
+}
+
+// AddProcessingUnits adds v to the "processing_units" field.
+func (u *DeviceUpsertOne) AddProcessingUnits(v int) *DeviceUpsertOne {
+	return u.Update(func(s *DeviceUpsert) {
+		s.AddProcessingUnits(v)
+	})
+}
+
+// UpdateProcessingUnits sets the "processing_units" field to the value that was provided on create.
+func (u *DeviceUpsertOne) UpdateProcessingUnits() *DeviceUpsertOne {
+	return u.Update(func(s *DeviceUpsert) {
+		s.UpdateProcessingUnits()
 	})
 }
 
@@ -1286,6 +1465,62 @@ func (u *DeviceUpsertBulk) UpdateNumaNode() *DeviceUpsertBulk {
 func (u *DeviceUpsertBulk) ClearNumaNode() *DeviceUpsertBulk {
 	return u.Update(func(s *DeviceUpsert) {
 		s.ClearNumaNode()
+	})
+}
+
+// SetPciAddress sets the "pci_address" field.
+func (u *DeviceUpsertBulk) SetPciAddress(v string) *DeviceUpsertBulk {
+	return u.Update(func(s *DeviceUpsert) {
+		s.SetPciAddress(v)
+	})
+}
+
+// UpdatePciAddress sets the "pci_address" field to the value that was provided on create.
+func (u *DeviceUpsertBulk) UpdatePciAddress() *DeviceUpsertBulk {
+	return u.Update(func(s *DeviceUpsert) {
+		s.UpdatePciAddress()
+	})
+}
+
+// SetMemoryBytes sets the "memory_bytes" field.
+func (u *DeviceUpsertBulk) SetMemoryBytes(v int64) *DeviceUpsertBulk {
+	return u.Update(func(s *DeviceUpsert) {
+		s.SetMemoryBytes(v)
+	})
+}
+
+// AddMemoryBytes adds v to the "memory_bytes" field.
+func (u *DeviceUpsertBulk) AddMemoryBytes(v int64) *DeviceUpsertBulk {
+	return u.Update(func(s *DeviceUpsert) {
+		s.AddMemoryBytes(v)
+	})
+}
+
+// UpdateMemoryBytes sets the "memory_bytes" field to the value that was provided on create.
+func (u *DeviceUpsertBulk) UpdateMemoryBytes() *DeviceUpsertBulk {
+	return u.Update(func(s *DeviceUpsert) {
+		s.UpdateMemoryBytes()
+	})
+}
+
+// SetProcessingUnits sets the "processing_units" field.
+func (u *DeviceUpsertBulk) SetProcessingUnits(v int) *DeviceUpsertBulk {
+	return u.Update(func(s *DeviceUpsert) {
+		s.SetProcessingUnits(v)
+	})
+}
+
+// AddProcessingUnits adds v to the "processing_units" field.
+func (u *DeviceUpsertBulk) AddProcessingUnits(v int) *DeviceUpsertBulk {
+	return u.Update(func(s *DeviceUpsert) {
+		s.AddProcessingUnits(v)
+	})
+}
+
+// UpdateProcessingUnits sets the "processing_units" field to the value that was provided on create.
+func (u *DeviceUpsertBulk) UpdateProcessingUnits() *DeviceUpsertBulk {
+	return u.Update(func(s *DeviceUpsert) {
+		s.UpdateProcessingUnits()
 	})
 }
 

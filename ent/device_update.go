@@ -112,6 +112,62 @@ func (_u *DeviceUpdate) ClearNumaNode() *DeviceUpdate {
 	return _u
 }
 
+// SetPciAddress sets the "pci_address" field.
+func (_u *DeviceUpdate) SetPciAddress(v string) *DeviceUpdate {
+	_u.mutation.SetPciAddress(v)
+	return _u
+}
+
+// SetNillablePciAddress sets the "pci_address" field if the given value is not nil.
+func (_u *DeviceUpdate) SetNillablePciAddress(v *string) *DeviceUpdate {
+	if v != nil {
+		_u.SetPciAddress(*v)
+	}
+	return _u
+}
+
+// SetMemoryBytes sets the "memory_bytes" field.
+func (_u *DeviceUpdate) SetMemoryBytes(v int64) *DeviceUpdate {
+	_u.mutation.ResetMemoryBytes()
+	_u.mutation.SetMemoryBytes(v)
+	return _u
+}
+
+// SetNillableMemoryBytes sets the "memory_bytes" field if the given value is not nil.
+func (_u *DeviceUpdate) SetNillableMemoryBytes(v *int64) *DeviceUpdate {
+	if v != nil {
+		_u.SetMemoryBytes(*v)
+	}
+	return _u
+}
+
+// AddMemoryBytes adds value to the "memory_bytes" field.
+func (_u *DeviceUpdate) AddMemoryBytes(v int64) *DeviceUpdate {
+	_u.mutation.AddMemoryBytes(v)
+	return _u
+}
+
+// SetProcessingUnits sets the "processing_units" field.
+func (_u *DeviceUpdate) SetProcessingUnits(v int) *DeviceUpdate {
+	_u.mutation.ResetProcessingUnits()
+	_u.mutation.SetProcessingUnits(v)
+	return _u
+}
+
+// SetNillableProcessingUnits sets the "processing_units" field if the given value is not nil.
+func (_u *DeviceUpdate) SetNillableProcessingUnits(v *int) *DeviceUpdate {
+	if v != nil {
+		_u.SetProcessingUnits(*v)
+	}
+	return _u
+}
+
+// AddProcessingUnits adds value to the "processing_units" field.
+func (_u *DeviceUpdate) AddProcessingUnits(v int) *DeviceUpdate {
+	_u.mutation.AddProcessingUnits(v)
+	return _u
+}
+
 // SetPcieRoot sets the "pcie_root" field.
 func (_u *DeviceUpdate) SetPcieRoot(v string) *DeviceUpdate {
 	_u.mutation.SetPcieRoot(v)
@@ -305,6 +361,21 @@ func (_u *DeviceUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.NumaNodeCleared() {
 		_spec.ClearField(device.FieldNumaNode, field.TypeInt)
 	}
+	if value, ok := _u.mutation.PciAddress(); ok {
+		_spec.SetField(device.FieldPciAddress, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.MemoryBytes(); ok {
+		_spec.SetField(device.FieldMemoryBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedMemoryBytes(); ok {
+		_spec.AddField(device.FieldMemoryBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.ProcessingUnits(); ok {
+		_spec.SetField(device.FieldProcessingUnits, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedProcessingUnits(); ok {
+		_spec.AddField(device.FieldProcessingUnits, field.TypeInt, value)
+	}
 	if value, ok := _u.mutation.PcieRoot(); ok {
 		_spec.SetField(device.FieldPcieRoot, field.TypeString, value)
 	}
@@ -444,6 +515,62 @@ func (_u *DeviceUpdateOne) AddNumaNode(v int) *DeviceUpdateOne {
 // ClearNumaNode clears the value of the "numa_node" field.
 func (_u *DeviceUpdateOne) ClearNumaNode() *DeviceUpdateOne {
 	_u.mutation.ClearNumaNode()
+	return _u
+}
+
+// SetPciAddress sets the "pci_address" field.
+func (_u *DeviceUpdateOne) SetPciAddress(v string) *DeviceUpdateOne {
+	_u.mutation.SetPciAddress(v)
+	return _u
+}
+
+// SetNillablePciAddress sets the "pci_address" field if the given value is not nil.
+func (_u *DeviceUpdateOne) SetNillablePciAddress(v *string) *DeviceUpdateOne {
+	if v != nil {
+		_u.SetPciAddress(*v)
+	}
+	return _u
+}
+
+// SetMemoryBytes sets the "memory_bytes" field.
+func (_u *DeviceUpdateOne) SetMemoryBytes(v int64) *DeviceUpdateOne {
+	_u.mutation.ResetMemoryBytes()
+	_u.mutation.SetMemoryBytes(v)
+	return _u
+}
+
+// SetNillableMemoryBytes sets the "memory_bytes" field if the given value is not nil.
+func (_u *DeviceUpdateOne) SetNillableMemoryBytes(v *int64) *DeviceUpdateOne {
+	if v != nil {
+		_u.SetMemoryBytes(*v)
+	}
+	return _u
+}
+
+// AddMemoryBytes adds value to the "memory_bytes" field.
+func (_u *DeviceUpdateOne) AddMemoryBytes(v int64) *DeviceUpdateOne {
+	_u.mutation.AddMemoryBytes(v)
+	return _u
+}
+
+// SetProcessingUnits sets the "processing_units" field.
+func (_u *DeviceUpdateOne) SetProcessingUnits(v int) *DeviceUpdateOne {
+	_u.mutation.ResetProcessingUnits()
+	_u.mutation.SetProcessingUnits(v)
+	return _u
+}
+
+// SetNillableProcessingUnits sets the "processing_units" field if the given value is not nil.
+func (_u *DeviceUpdateOne) SetNillableProcessingUnits(v *int) *DeviceUpdateOne {
+	if v != nil {
+		_u.SetProcessingUnits(*v)
+	}
+	return _u
+}
+
+// AddProcessingUnits adds value to the "processing_units" field.
+func (_u *DeviceUpdateOne) AddProcessingUnits(v int) *DeviceUpdateOne {
+	_u.mutation.AddProcessingUnits(v)
 	return _u
 }
 
@@ -669,6 +796,21 @@ func (_u *DeviceUpdateOne) sqlSave(ctx context.Context) (_node *Device, err erro
 	}
 	if _u.mutation.NumaNodeCleared() {
 		_spec.ClearField(device.FieldNumaNode, field.TypeInt)
+	}
+	if value, ok := _u.mutation.PciAddress(); ok {
+		_spec.SetField(device.FieldPciAddress, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.MemoryBytes(); ok {
+		_spec.SetField(device.FieldMemoryBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedMemoryBytes(); ok {
+		_spec.AddField(device.FieldMemoryBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.ProcessingUnits(); ok {
+		_spec.SetField(device.FieldProcessingUnits, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedProcessingUnits(); ok {
+		_spec.AddField(device.FieldProcessingUnits, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.PcieRoot(); ok {
 		_spec.SetField(device.FieldPcieRoot, field.TypeString, value)

@@ -801,6 +801,21 @@ func (_q *DeviceQuery) collectField(ctx context.Context, oneNode bool, opCtx *gr
 				selectedFields = append(selectedFields, device.FieldNumaNode)
 				fieldSeen[device.FieldNumaNode] = struct{}{}
 			}
+		case "pciAddress":
+			if _, ok := fieldSeen[device.FieldPciAddress]; !ok {
+				selectedFields = append(selectedFields, device.FieldPciAddress)
+				fieldSeen[device.FieldPciAddress] = struct{}{}
+			}
+		case "memoryBytes":
+			if _, ok := fieldSeen[device.FieldMemoryBytes]; !ok {
+				selectedFields = append(selectedFields, device.FieldMemoryBytes)
+				fieldSeen[device.FieldMemoryBytes] = struct{}{}
+			}
+		case "processingUnits":
+			if _, ok := fieldSeen[device.FieldProcessingUnits]; !ok {
+				selectedFields = append(selectedFields, device.FieldProcessingUnits)
+				fieldSeen[device.FieldProcessingUnits] = struct{}{}
+			}
 		case "health":
 			if _, ok := fieldSeen[device.FieldHealth]; !ok {
 				selectedFields = append(selectedFields, device.FieldHealth)

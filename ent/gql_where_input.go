@@ -2592,6 +2592,41 @@ type DeviceWhereInput struct {
 	NumaNodeIsNil  bool  `json:"numaNodeIsNil,omitempty"`
 	NumaNodeNotNil bool  `json:"numaNodeNotNil,omitempty"`
 
+	// "pci_address" field predicates.
+	PciAddress             *string  `json:"pciAddress,omitempty"`
+	PciAddressNEQ          *string  `json:"pciAddressNEQ,omitempty"`
+	PciAddressIn           []string `json:"pciAddressIn,omitempty"`
+	PciAddressNotIn        []string `json:"pciAddressNotIn,omitempty"`
+	PciAddressGT           *string  `json:"pciAddressGT,omitempty"`
+	PciAddressGTE          *string  `json:"pciAddressGTE,omitempty"`
+	PciAddressLT           *string  `json:"pciAddressLT,omitempty"`
+	PciAddressLTE          *string  `json:"pciAddressLTE,omitempty"`
+	PciAddressContains     *string  `json:"pciAddressContains,omitempty"`
+	PciAddressHasPrefix    *string  `json:"pciAddressHasPrefix,omitempty"`
+	PciAddressHasSuffix    *string  `json:"pciAddressHasSuffix,omitempty"`
+	PciAddressEqualFold    *string  `json:"pciAddressEqualFold,omitempty"`
+	PciAddressContainsFold *string  `json:"pciAddressContainsFold,omitempty"`
+
+	// "memory_bytes" field predicates.
+	MemoryBytes      *int64  `json:"memoryBytes,omitempty"`
+	MemoryBytesNEQ   *int64  `json:"memoryBytesNEQ,omitempty"`
+	MemoryBytesIn    []int64 `json:"memoryBytesIn,omitempty"`
+	MemoryBytesNotIn []int64 `json:"memoryBytesNotIn,omitempty"`
+	MemoryBytesGT    *int64  `json:"memoryBytesGT,omitempty"`
+	MemoryBytesGTE   *int64  `json:"memoryBytesGTE,omitempty"`
+	MemoryBytesLT    *int64  `json:"memoryBytesLT,omitempty"`
+	MemoryBytesLTE   *int64  `json:"memoryBytesLTE,omitempty"`
+
+	// "processing_units" field predicates.
+	ProcessingUnits      *int  `json:"processingUnits,omitempty"`
+	ProcessingUnitsNEQ   *int  `json:"processingUnitsNEQ,omitempty"`
+	ProcessingUnitsIn    []int `json:"processingUnitsIn,omitempty"`
+	ProcessingUnitsNotIn []int `json:"processingUnitsNotIn,omitempty"`
+	ProcessingUnitsGT    *int  `json:"processingUnitsGT,omitempty"`
+	ProcessingUnitsGTE   *int  `json:"processingUnitsGTE,omitempty"`
+	ProcessingUnitsLT    *int  `json:"processingUnitsLT,omitempty"`
+	ProcessingUnitsLTE   *int  `json:"processingUnitsLTE,omitempty"`
+
 	// "health" field predicates.
 	Health      *device.Health  `json:"health,omitempty"`
 	HealthNEQ   *device.Health  `json:"healthNEQ,omitempty"`
@@ -2908,6 +2943,93 @@ func (i *DeviceWhereInput) P() (predicate.Device, error) {
 	}
 	if i.NumaNodeNotNil {
 		predicates = append(predicates, device.NumaNodeNotNil())
+	}
+	if i.PciAddress != nil {
+		predicates = append(predicates, device.PciAddressEQ(*i.PciAddress))
+	}
+	if i.PciAddressNEQ != nil {
+		predicates = append(predicates, device.PciAddressNEQ(*i.PciAddressNEQ))
+	}
+	if len(i.PciAddressIn) > 0 {
+		predicates = append(predicates, device.PciAddressIn(i.PciAddressIn...))
+	}
+	if len(i.PciAddressNotIn) > 0 {
+		predicates = append(predicates, device.PciAddressNotIn(i.PciAddressNotIn...))
+	}
+	if i.PciAddressGT != nil {
+		predicates = append(predicates, device.PciAddressGT(*i.PciAddressGT))
+	}
+	if i.PciAddressGTE != nil {
+		predicates = append(predicates, device.PciAddressGTE(*i.PciAddressGTE))
+	}
+	if i.PciAddressLT != nil {
+		predicates = append(predicates, device.PciAddressLT(*i.PciAddressLT))
+	}
+	if i.PciAddressLTE != nil {
+		predicates = append(predicates, device.PciAddressLTE(*i.PciAddressLTE))
+	}
+	if i.PciAddressContains != nil {
+		predicates = append(predicates, device.PciAddressContains(*i.PciAddressContains))
+	}
+	if i.PciAddressHasPrefix != nil {
+		predicates = append(predicates, device.PciAddressHasPrefix(*i.PciAddressHasPrefix))
+	}
+	if i.PciAddressHasSuffix != nil {
+		predicates = append(predicates, device.PciAddressHasSuffix(*i.PciAddressHasSuffix))
+	}
+	if i.PciAddressEqualFold != nil {
+		predicates = append(predicates, device.PciAddressEqualFold(*i.PciAddressEqualFold))
+	}
+	if i.PciAddressContainsFold != nil {
+		predicates = append(predicates, device.PciAddressContainsFold(*i.PciAddressContainsFold))
+	}
+	if i.MemoryBytes != nil {
+		predicates = append(predicates, device.MemoryBytesEQ(*i.MemoryBytes))
+	}
+	if i.MemoryBytesNEQ != nil {
+		predicates = append(predicates, device.MemoryBytesNEQ(*i.MemoryBytesNEQ))
+	}
+	if len(i.MemoryBytesIn) > 0 {
+		predicates = append(predicates, device.MemoryBytesIn(i.MemoryBytesIn...))
+	}
+	if len(i.MemoryBytesNotIn) > 0 {
+		predicates = append(predicates, device.MemoryBytesNotIn(i.MemoryBytesNotIn...))
+	}
+	if i.MemoryBytesGT != nil {
+		predicates = append(predicates, device.MemoryBytesGT(*i.MemoryBytesGT))
+	}
+	if i.MemoryBytesGTE != nil {
+		predicates = append(predicates, device.MemoryBytesGTE(*i.MemoryBytesGTE))
+	}
+	if i.MemoryBytesLT != nil {
+		predicates = append(predicates, device.MemoryBytesLT(*i.MemoryBytesLT))
+	}
+	if i.MemoryBytesLTE != nil {
+		predicates = append(predicates, device.MemoryBytesLTE(*i.MemoryBytesLTE))
+	}
+	if i.ProcessingUnits != nil {
+		predicates = append(predicates, device.ProcessingUnitsEQ(*i.ProcessingUnits))
+	}
+	if i.ProcessingUnitsNEQ != nil {
+		predicates = append(predicates, device.ProcessingUnitsNEQ(*i.ProcessingUnitsNEQ))
+	}
+	if len(i.ProcessingUnitsIn) > 0 {
+		predicates = append(predicates, device.ProcessingUnitsIn(i.ProcessingUnitsIn...))
+	}
+	if len(i.ProcessingUnitsNotIn) > 0 {
+		predicates = append(predicates, device.ProcessingUnitsNotIn(i.ProcessingUnitsNotIn...))
+	}
+	if i.ProcessingUnitsGT != nil {
+		predicates = append(predicates, device.ProcessingUnitsGT(*i.ProcessingUnitsGT))
+	}
+	if i.ProcessingUnitsGTE != nil {
+		predicates = append(predicates, device.ProcessingUnitsGTE(*i.ProcessingUnitsGTE))
+	}
+	if i.ProcessingUnitsLT != nil {
+		predicates = append(predicates, device.ProcessingUnitsLT(*i.ProcessingUnitsLT))
+	}
+	if i.ProcessingUnitsLTE != nil {
+		predicates = append(predicates, device.ProcessingUnitsLTE(*i.ProcessingUnitsLTE))
 	}
 	if i.Health != nil {
 		predicates = append(predicates, device.HealthEQ(*i.Health))

@@ -5070,6 +5070,11 @@ type DeviceMutation struct {
 	attributes           *map[string]string
 	numa_node            *int
 	addnuma_node         *int
+	pci_address          *string
+	memory_bytes         *int64
+	addmemory_bytes      *int64
+	processing_units     *int
+	addprocessing_units  *int
 	pcie_root            *string
 	parent               *string
 	groups               *[]string
@@ -5477,6 +5482,154 @@ func (m *DeviceMutation) ResetNumaNode() {
 	m.numa_node = nil
 	m.addnuma_node = nil
 	delete(m.clearedFields, device.FieldNumaNode)
+}
+
+// SetPciAddress sets the "pci_address" field.
+func (m *DeviceMutation) SetPciAddress(s string) {
+	m.pci_address = &s
+}
+
+// PciAddress returns the value of the "pci_address" field in the mutation.
+func (m *DeviceMutation) PciAddress() (r string, exists bool) {
+	v := m.pci_address
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPciAddress returns the old "pci_address" field's value of the Device entity.
+// If the Device object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeviceMutation) OldPciAddress(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPciAddress is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPciAddress requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPciAddress: %w", err)
+	}
+	return oldValue.PciAddress, nil
+}
+
+// ResetPciAddress resets all changes to the "pci_address" field.
+func (m *DeviceMutation) ResetPciAddress() {
+	m.pci_address = nil
+}
+
+// SetMemoryBytes sets the "memory_bytes" field.
+func (m *DeviceMutation) SetMemoryBytes(i int64) {
+	m.memory_bytes = &i
+	m.addmemory_bytes = nil
+}
+
+// MemoryBytes returns the value of the "memory_bytes" field in the mutation.
+func (m *DeviceMutation) MemoryBytes() (r int64, exists bool) {
+	v := m.memory_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMemoryBytes returns the old "memory_bytes" field's value of the Device entity.
+// If the Device object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeviceMutation) OldMemoryBytes(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMemoryBytes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMemoryBytes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMemoryBytes: %w", err)
+	}
+	return oldValue.MemoryBytes, nil
+}
+
+// AddMemoryBytes adds i to the "memory_bytes" field.
+func (m *DeviceMutation) AddMemoryBytes(i int64) {
+	if m.addmemory_bytes != nil {
+		*m.addmemory_bytes += i
+	} else {
+		m.addmemory_bytes = &i
+	}
+}
+
+// AddedMemoryBytes returns the value that was added to the "memory_bytes" field in this mutation.
+func (m *DeviceMutation) AddedMemoryBytes() (r int64, exists bool) {
+	v := m.addmemory_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetMemoryBytes resets all changes to the "memory_bytes" field.
+func (m *DeviceMutation) ResetMemoryBytes() {
+	m.memory_bytes = nil
+	m.addmemory_bytes = nil
+}
+
+// SetProcessingUnits sets the "processing_units" field.
+func (m *DeviceMutation) SetProcessingUnits(i int) {
+	m.processing_units = &i
+	m.addprocessing_units = nil
+}
+
+// ProcessingUnits returns the value of the "processing_units" field in the mutation.
+func (m *DeviceMutation) ProcessingUnits() (r int, exists bool) {
+	v := m.processing_units
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProcessingUnits returns the old "processing_units" field's value of the Device entity.
+// If the Device object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeviceMutation) OldProcessingUnits(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProcessingUnits is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProcessingUnits requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProcessingUnits: %w", err)
+	}
+	return oldValue.ProcessingUnits, nil
+}
+
+// AddProcessingUnits adds i to the "processing_units" field.
+func (m *DeviceMutation) AddProcessingUnits(i int) {
+	if m.addprocessing_units != nil {
+		*m.addprocessing_units += i
+	} else {
+		m.addprocessing_units = &i
+	}
+}
+
+// AddedProcessingUnits returns the value that was added to the "processing_units" field in this mutation.
+func (m *DeviceMutation) AddedProcessingUnits() (r int, exists bool) {
+	v := m.addprocessing_units
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetProcessingUnits resets all changes to the "processing_units" field.
+func (m *DeviceMutation) ResetProcessingUnits() {
+	m.processing_units = nil
+	m.addprocessing_units = nil
 }
 
 // SetPcieRoot sets the "pcie_root" field.
@@ -5909,7 +6062,7 @@ func (m *DeviceMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *DeviceMutation) Fields() []string {
-	fields := make([]string, 0, 16)
+	fields := make([]string, 0, 19)
 	if m.device_id != nil {
 		fields = append(fields, device.FieldDeviceID)
 	}
@@ -5930,6 +6083,15 @@ func (m *DeviceMutation) Fields() []string {
 	}
 	if m.numa_node != nil {
 		fields = append(fields, device.FieldNumaNode)
+	}
+	if m.pci_address != nil {
+		fields = append(fields, device.FieldPciAddress)
+	}
+	if m.memory_bytes != nil {
+		fields = append(fields, device.FieldMemoryBytes)
+	}
+	if m.processing_units != nil {
+		fields = append(fields, device.FieldProcessingUnits)
 	}
 	if m.pcie_root != nil {
 		fields = append(fields, device.FieldPcieRoot)
@@ -5980,6 +6142,12 @@ func (m *DeviceMutation) Field(name string) (ent.Value, bool) {
 		return m.Attributes()
 	case device.FieldNumaNode:
 		return m.NumaNode()
+	case device.FieldPciAddress:
+		return m.PciAddress()
+	case device.FieldMemoryBytes:
+		return m.MemoryBytes()
+	case device.FieldProcessingUnits:
+		return m.ProcessingUnits()
 	case device.FieldPcieRoot:
 		return m.PcieRoot()
 	case device.FieldParent:
@@ -6021,6 +6189,12 @@ func (m *DeviceMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldAttributes(ctx)
 	case device.FieldNumaNode:
 		return m.OldNumaNode(ctx)
+	case device.FieldPciAddress:
+		return m.OldPciAddress(ctx)
+	case device.FieldMemoryBytes:
+		return m.OldMemoryBytes(ctx)
+	case device.FieldProcessingUnits:
+		return m.OldProcessingUnits(ctx)
 	case device.FieldPcieRoot:
 		return m.OldPcieRoot(ctx)
 	case device.FieldParent:
@@ -6097,6 +6271,27 @@ func (m *DeviceMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetNumaNode(v)
 		return nil
+	case device.FieldPciAddress:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPciAddress(v)
+		return nil
+	case device.FieldMemoryBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMemoryBytes(v)
+		return nil
+	case device.FieldProcessingUnits:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProcessingUnits(v)
+		return nil
 	case device.FieldPcieRoot:
 		v, ok := value.(string)
 		if !ok {
@@ -6171,6 +6366,12 @@ func (m *DeviceMutation) AddedFields() []string {
 	if m.addnuma_node != nil {
 		fields = append(fields, device.FieldNumaNode)
 	}
+	if m.addmemory_bytes != nil {
+		fields = append(fields, device.FieldMemoryBytes)
+	}
+	if m.addprocessing_units != nil {
+		fields = append(fields, device.FieldProcessingUnits)
+	}
 	return fields
 }
 
@@ -6181,6 +6382,10 @@ func (m *DeviceMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
 	case device.FieldNumaNode:
 		return m.AddedNumaNode()
+	case device.FieldMemoryBytes:
+		return m.AddedMemoryBytes()
+	case device.FieldProcessingUnits:
+		return m.AddedProcessingUnits()
 	}
 	return nil, false
 }
@@ -6196,6 +6401,20 @@ func (m *DeviceMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddNumaNode(v)
+		return nil
+	case device.FieldMemoryBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMemoryBytes(v)
+		return nil
+	case device.FieldProcessingUnits:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddProcessingUnits(v)
 		return nil
 	}
 	return fmt.Errorf("unknown Device numeric field %s", name)
@@ -6253,6 +6472,15 @@ func (m *DeviceMutation) ResetField(name string) error {
 		return nil
 	case device.FieldNumaNode:
 		m.ResetNumaNode()
+		return nil
+	case device.FieldPciAddress:
+		m.ResetPciAddress()
+		return nil
+	case device.FieldMemoryBytes:
+		m.ResetMemoryBytes()
+		return nil
+	case device.FieldProcessingUnits:
+		m.ResetProcessingUnits()
 		return nil
 	case device.FieldPcieRoot:
 		m.ResetPcieRoot()

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -9,7 +10,6 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/slottype"
-	"github.com/berthhq/berth/graph/model"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
@@ -23,10 +23,6 @@ func (r queryResolver) ResourceGroups(ctx context.Context, first *int, after *en
 
 func (r queryResolver) Agents(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.AgentOrder, where *ent.AgentWhereInput) (*ent.AgentConnection, error) {
 	return r.Client.Agent.Query().Paginate(ctx, after, first, before, last, ent.WithAgentOrder(orderBy), ent.WithAgentFilter(where.Filter))
-}
-
-func (r queryResolver) Devices(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.DeviceOrder, where *ent.DeviceWhereInput) (*ent.DeviceConnection, error) {
-	return r.Client.Device.Query().Paginate(ctx, after, first, before, last, ent.WithDeviceOrder(orderBy), ent.WithDeviceFilter(where.Filter))
 }
 
 func (r queryResolver) SlotTypes(ctx context.Context) ([]*ent.SlotType, error) {
@@ -58,19 +54,13 @@ func (r agentResolver) Stats(ctx context.Context, a *ent.Agent) ([]*report.Metri
 	return pointers(st.Metrics), err
 }
 
-func (r deviceResolver) Occupied(ctx context.Context, d *ent.Device) (resource.Slots, error) {
-	return loaders(ctx).byDevice.Load(ctx, d.ID)
-}
-
-func (r deviceResolver) Holders(ctx context.Context, d *ent.Device) ([]*model.DeviceHolder, error) {
-	holders, err := loaders(ctx).holders.Load(ctx, d.ID)
-	out := make([]*model.DeviceHolder, 0, len(holders))
-	for _, h := range holders {
-		out = append(out, &model.DeviceHolder{
-			Slot: h.slot, Amount: resource.Format(h.slot, h.amount), Since: h.since, Session: h.session, Mine: h.mine,
-		})
+// StatsAt is nil until the agent has measured something.
+func (r agentResolver) StatsAt(ctx context.Context, a *ent.Agent) (*time.Time, error) {
+	st, err := loaders(ctx).stats.Load(ctx, a.ID)
+	if err != nil || st.At.IsZero() {
+		return nil, err
 	}
-	return out, err
+	return &st.At, nil
 }
 
 func (r allocationResolver) Amount(_ context.Context, a *ent.Allocation) (string, error) {

@@ -39,6 +39,7 @@ type loader[T any] = dataloadgen.Loader[uuid.UUID, T]
 // response.
 type loaderSet struct {
 	devices             *loader[[]*ent.Device]
+	topology            *loader[*ent.Agent]
 	left                *loader[int]
 	holders             *bySelection[[]holder]
 	byAgent, byDevice   *loader[resource.Slots]
@@ -72,6 +73,7 @@ func fresh(ctx context.Context, r *Resolver) context.Context {
 		accessUsers:    loadSelected(r.loadAccessUsers),
 		accessProjects: loadSelected(r.loadAccessProjects),
 		devices:        load(r.loadDevices),
+		topology:       load(r.loadTopology),
 		left:           load(r.Agents.SessionsLeft),
 		holders:        loadSelected(r.loadHolders),
 		byAgent:        load(r.loadOccupied(allocation.FieldAgentID)),

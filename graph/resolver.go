@@ -66,6 +66,7 @@ type (
 	allocationResolver          struct{ *Resolver }
 	auditEntryResolver          struct{ *Resolver }
 	deviceResolver              struct{ *Resolver }
+	deviceLinkResolver          struct{ *Resolver }
 	domainResolver              struct{ *Resolver }
 	fileResolver                struct{ *Resolver }
 	kernelResolver              struct{ *Resolver }
@@ -101,6 +102,7 @@ func (r *Resolver) Agent() exec.AgentResolver                   { return agentRe
 func (r *Resolver) Allocation() exec.AllocationResolver         { return allocationResolver{r} }
 func (r *Resolver) AuditEntry() exec.AuditEntryResolver         { return auditEntryResolver{r} }
 func (r *Resolver) Device() exec.DeviceResolver                 { return deviceResolver{r} }
+func (r *Resolver) DeviceLink() exec.DeviceLinkResolver         { return deviceLinkResolver{r} }
 func (r *Resolver) Domain() exec.DomainResolver                 { return domainResolver{r} }
 func (r *Resolver) File() exec.FileResolver                     { return fileResolver{r} }
 func (r *Resolver) Kernel() exec.KernelResolver                 { return kernelResolver{r} }

@@ -899,12 +899,15 @@ type Device struct {
 	RejectReasons []string               `protobuf:"bytes,11,rep,name=reject_reasons,json=rejectReasons,proto3" json:"reject_reasons,omitempty"`
 	// Drawn, once, while any of the device is in use. What would draw more than
 	// there is cannot be used.
-	Consumes      []*CounterUse `protobuf:"bytes,12,rep,name=consumes,proto3" json:"consumes,omitempty"`
-	Groups        []string      `protobuf:"bytes,13,rep,name=groups,proto3" json:"groups,omitempty"` // of devices that belong together, named as devices are: "mock:tray-0"
-	PcieRoot      string        `protobuf:"bytes,14,opt,name=pcie_root,json=pcieRoot,proto3" json:"pcie_root,omitempty"`
-	Parent        string        `protobuf:"bytes,15,opt,name=parent,proto3" json:"parent,omitempty"` // of a partition: the device that it is cut from; never in use together
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Consumes        []*CounterUse `protobuf:"bytes,12,rep,name=consumes,proto3" json:"consumes,omitempty"`
+	Groups          []string      `protobuf:"bytes,13,rep,name=groups,proto3" json:"groups,omitempty"` // of devices that belong together, named as devices are: "mock:tray-0"
+	PcieRoot        string        `protobuf:"bytes,14,opt,name=pcie_root,json=pcieRoot,proto3" json:"pcie_root,omitempty"`
+	Parent          string        `protobuf:"bytes,15,opt,name=parent,proto3" json:"parent,omitempty"` // of a partition: the device that it is cut from; never in use together
+	PciAddress      string        `protobuf:"bytes,16,opt,name=pci_address,json=pciAddress,proto3" json:"pci_address,omitempty"`
+	MemoryBytes     uint64        `protobuf:"varint,17,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`             // its own; 0 = none or unknown
+	ProcessingUnits uint32        `protobuf:"varint,18,opt,name=processing_units,json=processingUnits,proto3" json:"processing_units,omitempty"` // streaming multiprocessors, compute units, cores
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Device) Reset() {
@@ -1040,6 +1043,27 @@ func (x *Device) GetParent() string {
 		return x.Parent
 	}
 	return ""
+}
+
+func (x *Device) GetPciAddress() string {
+	if x != nil {
+		return x.PciAddress
+	}
+	return ""
+}
+
+func (x *Device) GetMemoryBytes() uint64 {
+	if x != nil {
+		return x.MemoryBytes
+	}
+	return 0
+}
+
+func (x *Device) GetProcessingUnits() uint32 {
+	if x != nil {
+		return x.ProcessingUnits
+	}
+	return 0
 }
 
 // Sets are named as devices are: "mock:gpu-0".
@@ -3097,7 +3121,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x06SHARES\x10\x02\x12\n" +
 	"\n" +
 	"\x06UNIQUE\x10\x03\x12\v\n" +
-	"\aUNIFIED\x10\x04\"\x8b\x06\n" +
+	"\aUNIFIED\x10\x04\"\xfa\x06\n" +
 	"\x06Device\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06plugin\x18\x02 \x01(\tR\x06plugin\x12\x16\n" +
@@ -3116,7 +3140,11 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\bconsumes\x18\f \x03(\v2\x1a.berth.agent.v1.CounterUseR\bconsumes\x12\x16\n" +
 	"\x06groups\x18\r \x03(\tR\x06groups\x12\x1b\n" +
 	"\tpcie_root\x18\x0e \x01(\tR\bpcieRoot\x12\x16\n" +
-	"\x06parent\x18\x0f \x01(\tR\x06parent\x1a;\n" +
+	"\x06parent\x18\x0f \x01(\tR\x06parent\x12\x1f\n" +
+	"\vpci_address\x18\x10 \x01(\tR\n" +
+	"pciAddress\x12!\n" +
+	"\fmemory_bytes\x18\x11 \x01(\x04R\vmemoryBytes\x12)\n" +
+	"\x10processing_units\x18\x12 \x01(\rR\x0fprocessingUnits\x1a;\n" +
 	"\rCapacityEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a=\n" +

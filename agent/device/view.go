@@ -77,6 +77,7 @@ func device(key, vendor string, d *acceleratorpb.Device) *agentpb.Device {
 		Attributes: map[string]string{}, NumaNode: d.NumaNode,
 		Health: health(d.Health), HealthMessage: d.HealthMessage,
 		Allocatable: d.Allocatable, RejectReasons: d.RejectReasons, PcieRoot: d.PcieRoot,
+		PciAddress: d.PciAddress, MemoryBytes: d.MemoryBytes, ProcessingUnits: d.ProcessingUnits,
 	}
 	if d.ParentId != "" {
 		out.Parent = key + ":" + d.ParentId
@@ -87,10 +88,8 @@ func device(key, vendor string, d *acceleratorpb.Device) *agentpb.Device {
 	for k, v := range d.Attributes {
 		out.Attributes[k] = v
 	}
-	for k, v := range map[string]string{"serial": d.Serial, "pci_address": d.PciAddress} {
-		if v != "" {
-			out.Attributes[k] = v
-		}
+	if d.Serial != "" {
+		out.Attributes["serial"] = d.Serial
 	}
 	for _, use := range d.Consumes {
 		out.Consumes = append(out.Consumes, &agentpb.CounterUse{Set: key + ":" + use.Set, Amounts: use.Amounts})

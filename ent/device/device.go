@@ -34,6 +34,12 @@ const (
 	FieldAttributes = "attributes"
 	// FieldNumaNode holds the string denoting the numa_node field in the database.
 	FieldNumaNode = "numa_node"
+	// FieldPciAddress holds the string denoting the pci_address field in the database.
+	FieldPciAddress = "pci_address"
+	// FieldMemoryBytes holds the string denoting the memory_bytes field in the database.
+	FieldMemoryBytes = "memory_bytes"
+	// FieldProcessingUnits holds the string denoting the processing_units field in the database.
+	FieldProcessingUnits = "processing_units"
 	// FieldPcieRoot holds the string denoting the pcie_root field in the database.
 	FieldPcieRoot = "pcie_root"
 	// FieldParent holds the string denoting the parent field in the database.
@@ -75,6 +81,9 @@ var Columns = []string{
 	FieldCapacity,
 	FieldAttributes,
 	FieldNumaNode,
+	FieldPciAddress,
+	FieldMemoryBytes,
+	FieldProcessingUnits,
 	FieldPcieRoot,
 	FieldParent,
 	FieldGroups,
@@ -113,6 +122,12 @@ var (
 	DefaultCapacity resource.Slots
 	// DefaultAttributes holds the default value on creation for the "attributes" field.
 	DefaultAttributes map[string]string
+	// DefaultPciAddress holds the default value on creation for the "pci_address" field.
+	DefaultPciAddress string
+	// DefaultMemoryBytes holds the default value on creation for the "memory_bytes" field.
+	DefaultMemoryBytes int64
+	// DefaultProcessingUnits holds the default value on creation for the "processing_units" field.
+	DefaultProcessingUnits int
 	// DefaultPcieRoot holds the default value on creation for the "pcie_root" field.
 	DefaultPcieRoot string
 	// DefaultParent holds the default value on creation for the "parent" field.
@@ -191,6 +206,21 @@ func ByModel(opts ...sql.OrderTermOption) OrderOption {
 // ByNumaNode orders the results by the numa_node field.
 func ByNumaNode(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldNumaNode, opts...).ToFunc()
+}
+
+// ByPciAddress orders the results by the pci_address field.
+func ByPciAddress(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPciAddress, opts...).ToFunc()
+}
+
+// ByMemoryBytes orders the results by the memory_bytes field.
+func ByMemoryBytes(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMemoryBytes, opts...).ToFunc()
+}
+
+// ByProcessingUnits orders the results by the processing_units field.
+func ByProcessingUnits(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldProcessingUnits, opts...).ToFunc()
 }
 
 // ByPcieRoot orders the results by the pcie_root field.

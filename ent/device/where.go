@@ -79,6 +79,21 @@ func NumaNode(v int) predicate.Device {
 	return predicate.Device(sql.FieldEQ(FieldNumaNode, v))
 }
 
+// PciAddress applies equality check predicate on the "pci_address" field. It's identical to PciAddressEQ.
+func PciAddress(v string) predicate.Device {
+	return predicate.Device(sql.FieldEQ(FieldPciAddress, v))
+}
+
+// MemoryBytes applies equality check predicate on the "memory_bytes" field. It's identical to MemoryBytesEQ.
+func MemoryBytes(v int64) predicate.Device {
+	return predicate.Device(sql.FieldEQ(FieldMemoryBytes, v))
+}
+
+// ProcessingUnits applies equality check predicate on the "processing_units" field. It's identical to ProcessingUnitsEQ.
+func ProcessingUnits(v int) predicate.Device {
+	return predicate.Device(sql.FieldEQ(FieldProcessingUnits, v))
+}
+
 // PcieRoot applies equality check predicate on the "pcie_root" field. It's identical to PcieRootEQ.
 func PcieRoot(v string) predicate.Device {
 	return predicate.Device(sql.FieldEQ(FieldPcieRoot, v))
@@ -412,6 +427,151 @@ func NumaNodeIsNil() predicate.Device {
 // NumaNodeNotNil applies the NotNil predicate on the "numa_node" field.
 func NumaNodeNotNil() predicate.Device {
 	return predicate.Device(sql.FieldNotNull(FieldNumaNode))
+}
+
+// PciAddressEQ applies the EQ predicate on the "pci_address" field.
+func PciAddressEQ(v string) predicate.Device {
+	return predicate.Device(sql.FieldEQ(FieldPciAddress, v))
+}
+
+// PciAddressNEQ applies the NEQ predicate on the "pci_address" field.
+func PciAddressNEQ(v string) predicate.Device {
+	return predicate.Device(sql.FieldNEQ(FieldPciAddress, v))
+}
+
+// PciAddressIn applies the In predicate on the "pci_address" field.
+func PciAddressIn(vs ...string) predicate.Device {
+	return predicate.Device(sql.FieldIn(FieldPciAddress, vs...))
+}
+
+// PciAddressNotIn applies the NotIn predicate on the "pci_address" field.
+func PciAddressNotIn(vs ...string) predicate.Device {
+	return predicate.Device(sql.FieldNotIn(FieldPciAddress, vs...))
+}
+
+// PciAddressGT applies the GT predicate on the "pci_address" field.
+func PciAddressGT(v string) predicate.Device {
+	return predicate.Device(sql.FieldGT(FieldPciAddress, v))
+}
+
+// PciAddressGTE applies the GTE predicate on the "pci_address" field.
+func PciAddressGTE(v string) predicate.Device {
+	return predicate.Device(sql.FieldGTE(FieldPciAddress, v))
+}
+
+// PciAddressLT applies the LT predicate on the "pci_address" field.
+func PciAddressLT(v string) predicate.Device {
+	return predicate.Device(sql.FieldLT(FieldPciAddress, v))
+}
+
+// PciAddressLTE applies the LTE predicate on the "pci_address" field.
+func PciAddressLTE(v string) predicate.Device {
+	return predicate.Device(sql.FieldLTE(FieldPciAddress, v))
+}
+
+// PciAddressContains applies the Contains predicate on the "pci_address" field.
+func PciAddressContains(v string) predicate.Device {
+	return predicate.Device(sql.FieldContains(FieldPciAddress, v))
+}
+
+// PciAddressHasPrefix applies the HasPrefix predicate on the "pci_address" field.
+func PciAddressHasPrefix(v string) predicate.Device {
+	return predicate.Device(sql.FieldHasPrefix(FieldPciAddress, v))
+}
+
+// PciAddressHasSuffix applies the HasSuffix predicate on the "pci_address" field.
+func PciAddressHasSuffix(v string) predicate.Device {
+	return predicate.Device(sql.FieldHasSuffix(FieldPciAddress, v))
+}
+
+// PciAddressEqualFold applies the EqualFold predicate on the "pci_address" field.
+func PciAddressEqualFold(v string) predicate.Device {
+	return predicate.Device(sql.FieldEqualFold(FieldPciAddress, v))
+}
+
+// PciAddressContainsFold applies the ContainsFold predicate on the "pci_address" field.
+func PciAddressContainsFold(v string) predicate.Device {
+	return predicate.Device(sql.FieldContainsFold(FieldPciAddress, v))
+}
+
+// MemoryBytesEQ applies the EQ predicate on the "memory_bytes" field.
+func MemoryBytesEQ(v int64) predicate.Device {
+	return predicate.Device(sql.FieldEQ(FieldMemoryBytes, v))
+}
+
+// MemoryBytesNEQ applies the NEQ predicate on the "memory_bytes" field.
+func MemoryBytesNEQ(v int64) predicate.Device {
+	return predicate.Device(sql.FieldNEQ(FieldMemoryBytes, v))
+}
+
+// MemoryBytesIn applies the In predicate on the "memory_bytes" field.
+func MemoryBytesIn(vs ...int64) predicate.Device {
+	return predicate.Device(sql.FieldIn(FieldMemoryBytes, vs...))
+}
+
+// MemoryBytesNotIn applies the NotIn predicate on the "memory_bytes" field.
+func MemoryBytesNotIn(vs ...int64) predicate.Device {
+	return predicate.Device(sql.FieldNotIn(FieldMemoryBytes, vs...))
+}
+
+// MemoryBytesGT applies the GT predicate on the "memory_bytes" field.
+func MemoryBytesGT(v int64) predicate.Device {
+	return predicate.Device(sql.FieldGT(FieldMemoryBytes, v))
+}
+
+// MemoryBytesGTE applies the GTE predicate on the "memory_bytes" field.
+func MemoryBytesGTE(v int64) predicate.Device {
+	return predicate.Device(sql.FieldGTE(FieldMemoryBytes, v))
+}
+
+// MemoryBytesLT applies the LT predicate on the "memory_bytes" field.
+func MemoryBytesLT(v int64) predicate.Device {
+	return predicate.Device(sql.FieldLT(FieldMemoryBytes, v))
+}
+
+// MemoryBytesLTE applies the LTE predicate on the "memory_bytes" field.
+func MemoryBytesLTE(v int64) predicate.Device {
+	return predicate.Device(sql.FieldLTE(FieldMemoryBytes, v))
+}
+
+// ProcessingUnitsEQ applies the EQ predicate on the "processing_units" field.
+func ProcessingUnitsEQ(v int) predicate.Device {
+	return predicate.Device(sql.FieldEQ(FieldProcessingUnits, v))
+}
+
+// ProcessingUnitsNEQ applies the NEQ predicate on the "processing_units" field.
+func ProcessingUnitsNEQ(v int) predicate.Device {
+	return predicate.Device(sql.FieldNEQ(FieldProcessingUnits, v))
+}
+
+// ProcessingUnitsIn applies the In predicate on the "processing_units" field.
+func ProcessingUnitsIn(vs ...int) predicate.Device {
+	return predicate.Device(sql.FieldIn(FieldProcessingUnits, vs...))
+}
+
+// ProcessingUnitsNotIn applies the NotIn predicate on the "processing_units" field.
+func ProcessingUnitsNotIn(vs ...int) predicate.Device {
+	return predicate.Device(sql.FieldNotIn(FieldProcessingUnits, vs...))
+}
+
+// ProcessingUnitsGT applies the GT predicate on the "processing_units" field.
+func ProcessingUnitsGT(v int) predicate.Device {
+	return predicate.Device(sql.FieldGT(FieldProcessingUnits, v))
+}
+
+// ProcessingUnitsGTE applies the GTE predicate on the "processing_units" field.
+func ProcessingUnitsGTE(v int) predicate.Device {
+	return predicate.Device(sql.FieldGTE(FieldProcessingUnits, v))
+}
+
+// ProcessingUnitsLT applies the LT predicate on the "processing_units" field.
+func ProcessingUnitsLT(v int) predicate.Device {
+	return predicate.Device(sql.FieldLT(FieldProcessingUnits, v))
+}
+
+// ProcessingUnitsLTE applies the LTE predicate on the "processing_units" field.
+func ProcessingUnitsLTE(v int) predicate.Device {
+	return predicate.Device(sql.FieldLTE(FieldProcessingUnits, v))
 }
 
 // PcieRootEQ applies the EQ predicate on the "pcie_root" field.

@@ -244,6 +244,9 @@ var (
 		{Name: "capacity", Type: field.TypeJSON},
 		{Name: "attributes", Type: field.TypeJSON},
 		{Name: "numa_node", Type: field.TypeInt, Nullable: true},
+		{Name: "pci_address", Type: field.TypeString, Default: ""},
+		{Name: "memory_bytes", Type: field.TypeInt64, Default: 0},
+		{Name: "processing_units", Type: field.TypeInt, Default: 0},
 		{Name: "pcie_root", Type: field.TypeString, Default: ""},
 		{Name: "parent", Type: field.TypeString, Default: ""},
 		{Name: "groups", Type: field.TypeJSON},
@@ -262,7 +265,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "devices_agents_devices",
-				Columns:    []*schema.Column{DevicesColumns[16]},
+				Columns:    []*schema.Column{DevicesColumns[19]},
 				RefColumns: []*schema.Column{AgentsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -271,7 +274,7 @@ var (
 			{
 				Name:    "device_agent_id_device_id",
 				Unique:  true,
-				Columns: []*schema.Column{DevicesColumns[16], DevicesColumns[1]},
+				Columns: []*schema.Column{DevicesColumns[19], DevicesColumns[1]},
 			},
 		},
 	}

@@ -269,32 +269,44 @@ func init() {
 	deviceDescAttributes := deviceFields[5].Descriptor()
 	// device.DefaultAttributes holds the default value on creation for the attributes field.
 	device.DefaultAttributes = deviceDescAttributes.Default.(map[string]string)
+	// deviceDescPciAddress is the schema descriptor for pci_address field.
+	deviceDescPciAddress := deviceFields[7].Descriptor()
+	// device.DefaultPciAddress holds the default value on creation for the pci_address field.
+	device.DefaultPciAddress = deviceDescPciAddress.Default.(string)
+	// deviceDescMemoryBytes is the schema descriptor for memory_bytes field.
+	deviceDescMemoryBytes := deviceFields[8].Descriptor()
+	// device.DefaultMemoryBytes holds the default value on creation for the memory_bytes field.
+	device.DefaultMemoryBytes = deviceDescMemoryBytes.Default.(int64)
+	// deviceDescProcessingUnits is the schema descriptor for processing_units field.
+	deviceDescProcessingUnits := deviceFields[9].Descriptor()
+	// device.DefaultProcessingUnits holds the default value on creation for the processing_units field.
+	device.DefaultProcessingUnits = deviceDescProcessingUnits.Default.(int)
 	// deviceDescPcieRoot is the schema descriptor for pcie_root field.
-	deviceDescPcieRoot := deviceFields[7].Descriptor()
+	deviceDescPcieRoot := deviceFields[10].Descriptor()
 	// device.DefaultPcieRoot holds the default value on creation for the pcie_root field.
 	device.DefaultPcieRoot = deviceDescPcieRoot.Default.(string)
 	// deviceDescParent is the schema descriptor for parent field.
-	deviceDescParent := deviceFields[8].Descriptor()
+	deviceDescParent := deviceFields[11].Descriptor()
 	// device.DefaultParent holds the default value on creation for the parent field.
 	device.DefaultParent = deviceDescParent.Default.(string)
 	// deviceDescGroups is the schema descriptor for groups field.
-	deviceDescGroups := deviceFields[9].Descriptor()
+	deviceDescGroups := deviceFields[12].Descriptor()
 	// device.DefaultGroups holds the default value on creation for the groups field.
 	device.DefaultGroups = deviceDescGroups.Default.([]string)
 	// deviceDescConsumes is the schema descriptor for consumes field.
-	deviceDescConsumes := deviceFields[10].Descriptor()
+	deviceDescConsumes := deviceFields[13].Descriptor()
 	// device.DefaultConsumes holds the default value on creation for the consumes field.
 	device.DefaultConsumes = deviceDescConsumes.Default.([]report.CounterUse)
 	// deviceDescHealthMessage is the schema descriptor for health_message field.
-	deviceDescHealthMessage := deviceFields[12].Descriptor()
+	deviceDescHealthMessage := deviceFields[15].Descriptor()
 	// device.DefaultHealthMessage holds the default value on creation for the health_message field.
 	device.DefaultHealthMessage = deviceDescHealthMessage.Default.(string)
 	// deviceDescAllocatable is the schema descriptor for allocatable field.
-	deviceDescAllocatable := deviceFields[13].Descriptor()
+	deviceDescAllocatable := deviceFields[16].Descriptor()
 	// device.DefaultAllocatable holds the default value on creation for the allocatable field.
 	device.DefaultAllocatable = deviceDescAllocatable.Default.(bool)
 	// deviceDescRejectReasons is the schema descriptor for reject_reasons field.
-	deviceDescRejectReasons := deviceFields[14].Descriptor()
+	deviceDescRejectReasons := deviceFields[17].Descriptor()
 	// device.DefaultRejectReasons holds the default value on creation for the reject_reasons field.
 	device.DefaultRejectReasons = deviceDescRejectReasons.Default.([]string)
 	// deviceDescID is the schema descriptor for id field.

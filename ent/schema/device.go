@@ -30,6 +30,9 @@ func (Device) Fields() []ent.Field {
 		field.JSON("capacity", resource.Slots{}).Default(resource.Slots{}), // a report, replaced as a whole
 		field.JSON("attributes", map[string]string{}).Default(map[string]string{}),
 		field.Int("numa_node").Optional().Nillable(),
+		field.String("pci_address").Default(""),
+		field.Int64("memory_bytes").Default(0),
+		field.Int("processing_units").Default(0),
 		field.String("pcie_root").Default("").Annotations(entgql.Skip()),
 		field.String("parent").Default("").Annotations(entgql.Skip()),                                           // device_id of what a partition is cut from
 		field.JSON("groups", []string{}).Default([]string{}).Annotations(entgql.Skip()),                         // devices that belong together

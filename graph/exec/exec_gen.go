@@ -82,6 +82,7 @@ type ResolverRoot interface {
 	Allocation() AllocationResolver
 	AuditEntry() AuditEntryResolver
 	Device() DeviceResolver
+	DeviceLink() DeviceLinkResolver
 	Domain() DomainResolver
 	DryRun() DryRunResolver
 	File() FileResolver
@@ -155,6 +156,7 @@ type ComplexityRoot struct {
 		FirstSeenAt   func(childComplexity int) int
 		ID            func(childComplexity int) int
 		LastSeenAt    func(childComplexity int) int
+		Links         func(childComplexity int) int
 		LostAt        func(childComplexity int) int
 		Name          func(childComplexity int) int
 		Occupied      func(childComplexity int) int
@@ -165,6 +167,7 @@ type ComplexityRoot struct {
 		Schedulable   func(childComplexity int) int
 		SessionsLeft  func(childComplexity int) int
 		Stats         func(childComplexity int) int
+		StatsAt       func(childComplexity int) int
 		Status        func(childComplexity int) int
 		Version       func(childComplexity int) int
 	}
@@ -178,6 +181,15 @@ type ComplexityRoot struct {
 	AgentEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	AgentLink struct {
+		A        func(childComplexity int) int
+		B        func(childComplexity int) int
+		Distance func(childComplexity int) int
+		GBps     func(childComplexity int) int
+		P2P      func(childComplexity int) int
+		Type     func(childComplexity int) int
 	}
 
 	AgentPayload struct {
@@ -294,27 +306,45 @@ type ComplexityRoot struct {
 	}
 
 	Device struct {
-		Agent         func(childComplexity int) int
-		Allocatable   func(childComplexity int) int
-		Attributes    func(childComplexity int) int
-		Capacity      func(childComplexity int) int
-		DeviceID      func(childComplexity int) int
-		Health        func(childComplexity int) int
-		HealthMessage func(childComplexity int) int
-		Holders       func(childComplexity int) int
-		ID            func(childComplexity int) int
-		Model         func(childComplexity int) int
-		NumaNode      func(childComplexity int) int
-		Occupied      func(childComplexity int) int
-		Plugin        func(childComplexity int) int
-		RejectReasons func(childComplexity int) int
-		Vendor        func(childComplexity int) int
+		Agent           func(childComplexity int) int
+		Allocatable     func(childComplexity int) int
+		Attributes      func(childComplexity int) int
+		Capacity        func(childComplexity int) int
+		Counters        func(childComplexity int) int
+		DeviceID        func(childComplexity int) int
+		Enforcement     func(childComplexity int) int
+		Groups          func(childComplexity int) int
+		Health          func(childComplexity int) int
+		HealthMessage   func(childComplexity int) int
+		Holders         func(childComplexity int) int
+		ID              func(childComplexity int) int
+		Links           func(childComplexity int) int
+		MemoryBytes     func(childComplexity int) int
+		Metrics         func(childComplexity int) int
+		Model           func(childComplexity int) int
+		NumaNode        func(childComplexity int) int
+		Occupied        func(childComplexity int) int
+		Parent          func(childComplexity int) int
+		Partitions      func(childComplexity int) int
+		PciAddress      func(childComplexity int) int
+		PcieRoot        func(childComplexity int) int
+		Plugin          func(childComplexity int) int
+		ProcessingUnits func(childComplexity int) int
+		RejectReasons   func(childComplexity int) int
+		Vendor          func(childComplexity int) int
 	}
 
 	DeviceConnection struct {
 		Edges      func(childComplexity int) int
 		PageInfo   func(childComplexity int) int
 		TotalCount func(childComplexity int) int
+	}
+
+	DeviceCounter struct {
+		Amount func(childComplexity int) int
+		Name   func(childComplexity int) int
+		Set    func(childComplexity int) int
+		Total  func(childComplexity int) int
 	}
 
 	DeviceEdge struct {
@@ -328,6 +358,15 @@ type ComplexityRoot struct {
 		Session func(childComplexity int) int
 		Since   func(childComplexity int) int
 		Slot    func(childComplexity int) int
+	}
+
+	DeviceLink struct {
+		Distance func(childComplexity int) int
+		GBps     func(childComplexity int) int
+		P2P      func(childComplexity int) int
+		Peer     func(childComplexity int) int
+		PeerID   func(childComplexity int) int
+		Type     func(childComplexity int) int
 	}
 
 	Domain struct {
@@ -1614,6 +1653,7 @@ type AgentResolver interface {
 	Occupied(ctx context.Context, obj *ent.Agent) (resource.Slots, error)
 
 	Stats(ctx context.Context, obj *ent.Agent) ([]*report.Metric, error)
+	StatsAt(ctx context.Context, obj *ent.Agent) (*time.Time, error)
 
 	Drained(ctx context.Context, obj *ent.Agent) (bool, error)
 	SessionsLeft(ctx context.Context, obj *ent.Agent) (int, error)
@@ -1629,8 +1669,18 @@ type AuditEntryResolver interface {
 	ActedAs(ctx context.Context, obj *ent.AuditEntry) (*ent.User, error)
 }
 type DeviceResolver interface {
+	Enforcement(ctx context.Context, obj *ent.Device) (string, error)
+
 	Occupied(ctx context.Context, obj *ent.Device) (resource.Slots, error)
 	Holders(ctx context.Context, obj *ent.Device) ([]*model.DeviceHolder, error)
+	Parent(ctx context.Context, obj *ent.Device) (*ent.Device, error)
+	Partitions(ctx context.Context, obj *ent.Device) ([]*ent.Device, error)
+	Links(ctx context.Context, obj *ent.Device) ([]*model.DeviceLink, error)
+	Counters(ctx context.Context, obj *ent.Device) ([]*model.DeviceCounter, error)
+	Metrics(ctx context.Context, obj *ent.Device) ([]*report.Metric, error)
+}
+type DeviceLinkResolver interface {
+	Peer(ctx context.Context, obj *model.DeviceLink) (*ent.Device, error)
 }
 type DomainResolver interface {
 	Occupied(ctx context.Context, obj *ent.Domain) (resource.Slots, error)
@@ -1773,11 +1823,11 @@ type QueryResolver interface {
 	ResourceGroupAccess(ctx context.Context, resourceGroup *uuid.UUID, user *uuid.UUID, project *uuid.UUID, users *bool, nameContainsFold *string, first *int, after *string) (*group.ResourceGroupAccessList, error)
 	ResourceGroups(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourceGroupOrder, where *ent.ResourceGroupWhereInput) (*ent.ResourceGroupConnection, error)
 	Agents(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AgentOrder, where *ent.AgentWhereInput) (*ent.AgentConnection, error)
-	Devices(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DeviceOrder, where *ent.DeviceWhereInput) (*ent.DeviceConnection, error)
 	SlotTypes(ctx context.Context) ([]*ent.SlotType, error)
 	AccessTokens(ctx context.Context, user *uuid.UUID, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AccessTokenOrder, where *ent.AccessTokenWhereInput) (*ent.AccessTokenConnection, error)
 	Keypairs(ctx context.Context, user *uuid.UUID, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.KeypairOrder, where *ent.KeypairWhereInput) (*ent.KeypairConnection, error)
 	SSHKeys(ctx context.Context) ([]*ent.SSHKey, error)
+	Devices(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DeviceOrder, where *ent.DeviceWhereInput) (*ent.DeviceConnection, error)
 	Viewer(ctx context.Context) (*model.Viewer, error)
 	Domains(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DomainOrder, where *ent.DomainWhereInput) (*ent.DomainConnection, error)
 	Projects(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ProjectOrder, where *ent.ProjectWhereInput) (*ent.ProjectConnection, error)
@@ -2065,6 +2115,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Agent.LastSeenAt(childComplexity), true
+	case "Agent.links":
+		if e.ComplexityRoot.Agent.Links == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Agent.Links(childComplexity), true
 	case "Agent.lostAt":
 		if e.ComplexityRoot.Agent.LostAt == nil {
 			break
@@ -2125,6 +2181,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Agent.Stats(childComplexity), true
+	case "Agent.statsAt":
+		if e.ComplexityRoot.Agent.StatsAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Agent.StatsAt(childComplexity), true
 	case "Agent.status":
 		if e.ComplexityRoot.Agent.Status == nil {
 			break
@@ -2169,6 +2231,43 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AgentEdge.Node(childComplexity), true
+
+	case "AgentLink.a":
+		if e.ComplexityRoot.AgentLink.A == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentLink.A(childComplexity), true
+	case "AgentLink.b":
+		if e.ComplexityRoot.AgentLink.B == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentLink.B(childComplexity), true
+	case "AgentLink.distance":
+		if e.ComplexityRoot.AgentLink.Distance == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentLink.Distance(childComplexity), true
+	case "AgentLink.gbps":
+		if e.ComplexityRoot.AgentLink.GBps == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentLink.GBps(childComplexity), true
+	case "AgentLink.p2p":
+		if e.ComplexityRoot.AgentLink.P2P == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentLink.P2P(childComplexity), true
+	case "AgentLink.type":
+		if e.ComplexityRoot.AgentLink.Type == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AgentLink.Type(childComplexity), true
 
 	case "AgentPayload.agent":
 		if e.ComplexityRoot.AgentPayload.Agent == nil {
@@ -2532,12 +2631,30 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Device.Capacity(childComplexity), true
+	case "Device.counters":
+		if e.ComplexityRoot.Device.Counters == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Device.Counters(childComplexity), true
 	case "Device.deviceId":
 		if e.ComplexityRoot.Device.DeviceID == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Device.DeviceID(childComplexity), true
+	case "Device.enforcement":
+		if e.ComplexityRoot.Device.Enforcement == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Device.Enforcement(childComplexity), true
+	case "Device.groups":
+		if e.ComplexityRoot.Device.Groups == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Device.Groups(childComplexity), true
 	case "Device.health":
 		if e.ComplexityRoot.Device.Health == nil {
 			break
@@ -2562,6 +2679,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Device.ID(childComplexity), true
+	case "Device.links":
+		if e.ComplexityRoot.Device.Links == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Device.Links(childComplexity), true
+	case "Device.memoryBytes":
+		if e.ComplexityRoot.Device.MemoryBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Device.MemoryBytes(childComplexity), true
+	case "Device.metrics":
+		if e.ComplexityRoot.Device.Metrics == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Device.Metrics(childComplexity), true
 	case "Device.model":
 		if e.ComplexityRoot.Device.Model == nil {
 			break
@@ -2580,12 +2715,42 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Device.Occupied(childComplexity), true
+	case "Device.parent":
+		if e.ComplexityRoot.Device.Parent == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Device.Parent(childComplexity), true
+	case "Device.partitions":
+		if e.ComplexityRoot.Device.Partitions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Device.Partitions(childComplexity), true
+	case "Device.pciAddress":
+		if e.ComplexityRoot.Device.PciAddress == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Device.PciAddress(childComplexity), true
+	case "Device.pcieRoot":
+		if e.ComplexityRoot.Device.PcieRoot == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Device.PcieRoot(childComplexity), true
 	case "Device.plugin":
 		if e.ComplexityRoot.Device.Plugin == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Device.Plugin(childComplexity), true
+	case "Device.processingUnits":
+		if e.ComplexityRoot.Device.ProcessingUnits == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Device.ProcessingUnits(childComplexity), true
 	case "Device.rejectReasons":
 		if e.ComplexityRoot.Device.RejectReasons == nil {
 			break
@@ -2617,6 +2782,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeviceConnection.TotalCount(childComplexity), true
+
+	case "DeviceCounter.amount":
+		if e.ComplexityRoot.DeviceCounter.Amount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeviceCounter.Amount(childComplexity), true
+	case "DeviceCounter.name":
+		if e.ComplexityRoot.DeviceCounter.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeviceCounter.Name(childComplexity), true
+	case "DeviceCounter.set":
+		if e.ComplexityRoot.DeviceCounter.Set == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeviceCounter.Set(childComplexity), true
+	case "DeviceCounter.total":
+		if e.ComplexityRoot.DeviceCounter.Total == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeviceCounter.Total(childComplexity), true
 
 	case "DeviceEdge.cursor":
 		if e.ComplexityRoot.DeviceEdge.Cursor == nil {
@@ -2661,6 +2851,43 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeviceHolder.Slot(childComplexity), true
+
+	case "DeviceLink.distance":
+		if e.ComplexityRoot.DeviceLink.Distance == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeviceLink.Distance(childComplexity), true
+	case "DeviceLink.gbps":
+		if e.ComplexityRoot.DeviceLink.GBps == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeviceLink.GBps(childComplexity), true
+	case "DeviceLink.p2p":
+		if e.ComplexityRoot.DeviceLink.P2P == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeviceLink.P2P(childComplexity), true
+	case "DeviceLink.peer":
+		if e.ComplexityRoot.DeviceLink.Peer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeviceLink.Peer(childComplexity), true
+	case "DeviceLink.peerId":
+		if e.ComplexityRoot.DeviceLink.PeerID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeviceLink.PeerID(childComplexity), true
+	case "DeviceLink.type":
+		if e.ComplexityRoot.DeviceLink.Type == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeviceLink.Type(childComplexity), true
 
 	case "Domain.active":
 		if e.ComplexityRoot.Domain.Active == nil {
@@ -9119,6 +9346,10 @@ type Agent implements Node @allow(to: USER) {
   probes: [AgentProbe!]!
   "Latest samples of the node and its devices."
   stats: [Metric!]!
+  "When they were taken; null before the first."
+  statsAt: Time
+  "How its devices reach each other; each pair is named once for each of its links."
+  links: [AgentLink!]!
 }
 
 type AgentPlugin @allow(to: USER) {
@@ -9134,46 +9365,6 @@ type AgentProbe @allow(to: USER) {
   name: String!
   ok: Boolean!
   detail: String!
-}
-
-enum DeviceHealth {
-  healthy
-  degraded
-  unhealthy
-  lost
-  unknown
-}
-
-"One schedulable unit on an agent."
-type Device implements Node @allow(to: USER) {
-  id: ID!
-  "The agent's own name for it."
-  deviceId: String!
-  "Plugin that drives it; empty for cpu and mem."
-  plugin: String!
-  vendor: String!
-  model: String!
-  capacity: Slots!
-  attributes: StringMap!
-  numaNode: Int
-  health: DeviceHealth!
-  healthMessage: String!
-  allocatable: Boolean!
-  rejectReasons: [String!]!
-  agent: Agent!
-  occupied: Slots!
-  "Who holds which part now. Sessions of others appear without their session."
-  holders: [DeviceHolder!]!
-}
-
-type DeviceHolder @allow(to: USER) {
-  slot: String!
-  "Decimal amount of the slot."
-  amount: String!
-  since: Time!
-  session: Session
-  "True when the session is the viewer's own."
-  mine: Boolean!
 }
 
 "How a slot counts and what people call it."
@@ -9205,8 +9396,6 @@ type ResourceGroupConnection @allow(to: USER) { edges: [ResourceGroupEdge] pageI
 type ResourceGroupEdge @allow(to: USER) { node: ResourceGroup cursor: Cursor! }
 type AgentConnection @allow(to: USER) { edges: [AgentEdge] pageInfo: PageInfo! totalCount: Int! }
 type AgentEdge @allow(to: USER) { node: Agent cursor: Cursor! }
-type DeviceConnection @allow(to: USER) { edges: [DeviceEdge] pageInfo: PageInfo! totalCount: Int! }
-type DeviceEdge @allow(to: USER) { node: Device cursor: Cursor! }
 
 input ResourceGroupOrder { direction: OrderDirection! = ASC field: ResourceGroupOrderField! }
 enum ResourceGroupOrderField { NAME CREATED_AT }
@@ -9214,9 +9403,6 @@ input ResourceGroupWhereInput { not: ResourceGroupWhereInput and: [ResourceGroup
 input AgentOrder { direction: OrderDirection! = ASC field: AgentOrderField! }
 enum AgentOrderField { NAME FIRST_SEEN_AT }
 input AgentWhereInput { not: AgentWhereInput and: [AgentWhereInput!] or: [AgentWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String status: AgentStatus statusIn: [AgentStatus!] schedulable: Boolean }
-input DeviceOrder { direction: OrderDirection! = ASC field: DeviceOrderField! }
-enum DeviceOrderField { DEVICE_ID MODEL }
-input DeviceWhereInput { not: DeviceWhereInput and: [DeviceWhereInput!] or: [DeviceWhereInput!] id: ID idIn: [ID!] deviceID: String plugin: String vendor: String model: String health: DeviceHealth healthIn: [DeviceHealth!] allocatable: Boolean }
 
 extend type Query {
   """
@@ -9226,7 +9412,6 @@ extend type Query {
   resourceGroupAccess(resourceGroup: ID, user: ID, project: ID, users: Boolean, nameContainsFold: String, first: Int = 100, after: String): ResourceGroupAccessList! @allow(to: USER)
   resourceGroups(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ResourceGroupOrder!], where: ResourceGroupWhereInput): ResourceGroupConnection! @allow(to: USER)
   agents(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [AgentOrder!], where: AgentWhereInput): AgentConnection! @allow(to: USER)
-  devices(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [DeviceOrder!], where: DeviceWhereInput): DeviceConnection! @allow(to: USER)
   slotTypes: [SlotType!]! @allow(to: USER)
 }
 
@@ -9454,6 +9639,117 @@ extend type Mutation {
   createSshKey(input: CreateSSHKeyInput!): SSHKeyPayload! @allow(to: USER, scope: account)
   addSshKey(input: AddSSHKeyInput!): SSHKeyPayload! @allow(to: USER, scope: account)
   deleteSshKey(input: DeleteSSHKeyInput!): DeleteSSHKeyPayload! @allow(to: USER, scope: account)
+}
+`, BuiltIn: false},
+	{Name: "../device.graphql", Input: `enum DeviceHealth {
+  healthy
+  degraded
+  unhealthy
+  lost
+  unknown
+}
+
+"One schedulable unit on an agent."
+type Device implements Node @allow(to: USER) {
+  id: ID!
+  "The agent's own name for it."
+  deviceId: String!
+  "Plugin that drives it; empty for cpu and mem."
+  plugin: String!
+  vendor: String!
+  model: String!
+  capacity: Slots!
+  attributes: StringMap!
+  numaNode: Int
+  pciAddress: String!
+  "Devices below one root reach each other without the processor; empty where it is unknown."
+  pcieRoot: String!
+  "Its own memory; 0 where it has none, or nobody knows."
+  memoryBytes: Int64!
+  "Streaming multiprocessors, compute units or cores; 0 where nobody knows."
+  processingUnits: Int!
+  "Names of what it belongs to with others, such as a card or a tray."
+  groups: [String!]!
+  "What holds containers to their part of it, where parts are given away: advisory, limit, mps or mig."
+  enforcement: String!
+  health: DeviceHealth!
+  healthMessage: String!
+  allocatable: Boolean!
+  rejectReasons: [String!]!
+  agent: Agent!
+  occupied: Slots!
+  "Who holds which part now. Sessions of others appear without their session."
+  holders: [DeviceHolder!]!
+  "Of a partition, the device that it is cut from. The two are never in use together."
+  parent: Device
+  "What is cut from it."
+  partitions: [Device!]!
+  "To other devices of its agent."
+  links: [DeviceLink!]!
+  "What it draws from counters that it shares with others, while any of it is in use."
+  counters: [DeviceCounter!]!
+  "Latest samples."
+  metrics: [Metric!]!
+}
+
+type DeviceLink @allow(to: USER) {
+  "The agent's own name for what it leads to."
+  peerId: String!
+  "Null when that is no device of the agent, as a network card is not."
+  peer: Device
+  "pcie, nvlink, xgmi, nic, noc, same_board or unknown."
+  type: String!
+  "Smaller is nearer, comparable within one plugin."
+  distance: Int!
+  "Gigabits a second as its plugin tells; 0 where that is unknown."
+  gbps: Float!
+  "Each reaches the other's memory directly."
+  p2p: Boolean!
+}
+
+"A link between two devices of one agent, which a and b name as the agent does."
+type AgentLink @allow(to: USER) {
+  a: String!
+  b: String!
+  "pcie, nvlink, xgmi, nic, noc, same_board or unknown."
+  type: String!
+  "Smaller is nearer, comparable within one plugin."
+  distance: Int!
+  "Gigabits a second as its plugin tells; 0 where that is unknown."
+  gbps: Float!
+  p2p: Boolean!
+}
+
+"A part of what devices are cut from, such as the memory slices of a GPU."
+type DeviceCounter @allow(to: USER) {
+  "What has the counter."
+  set: String!
+  name: String!
+  "That the device draws."
+  amount: Int64!
+  "That there is in all."
+  total: Int64!
+}
+
+type DeviceHolder @allow(to: USER) {
+  slot: String!
+  "Decimal amount of the slot."
+  amount: String!
+  since: Time!
+  session: Session
+  "True when the session is the viewer's own."
+  mine: Boolean!
+}
+
+type DeviceConnection @allow(to: USER) { edges: [DeviceEdge] pageInfo: PageInfo! totalCount: Int! }
+type DeviceEdge @allow(to: USER) { node: Device cursor: Cursor! }
+
+input DeviceOrder { direction: OrderDirection! = ASC field: DeviceOrderField! }
+enum DeviceOrderField { DEVICE_ID MODEL }
+input DeviceWhereInput { not: DeviceWhereInput and: [DeviceWhereInput!] or: [DeviceWhereInput!] id: ID idIn: [ID!] deviceID: String plugin: String vendor: String model: String health: DeviceHealth healthIn: [DeviceHealth!] allocatable: Boolean }
+
+extend type Query {
+  devices(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [DeviceOrder!], where: DeviceWhereInput): DeviceConnection! @allow(to: USER)
 }
 `, BuiltIn: false},
 	{Name: "../identity.graphql", Input: `"A domain: top of ownership and limits."
@@ -11432,6 +11728,10 @@ func (ec *executionContext) childFields_Agent(ctx context.Context, field graphql
 		return ec.fieldContext_Agent_probes(ctx, field)
 	case "stats":
 		return ec.fieldContext_Agent_stats(ctx, field)
+	case "statsAt":
+		return ec.fieldContext_Agent_statsAt(ctx, field)
+	case "links":
+		return ec.fieldContext_Agent_links(ctx, field)
 	case "cordonReason":
 		return ec.fieldContext_Agent_cordonReason(ctx, field)
 	case "drainDeadline":
@@ -11470,6 +11770,24 @@ func (ec *executionContext) childFields_AgentEdge(ctx context.Context, field gra
 		return ec.fieldContext_AgentEdge_cursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AgentEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_AgentLink(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "a":
+		return ec.fieldContext_AgentLink_a(ctx, field)
+	case "b":
+		return ec.fieldContext_AgentLink_b(ctx, field)
+	case "type":
+		return ec.fieldContext_AgentLink_type(ctx, field)
+	case "distance":
+		return ec.fieldContext_AgentLink_distance(ctx, field)
+	case "gbps":
+		return ec.fieldContext_AgentLink_gbps(ctx, field)
+	case "p2p":
+		return ec.fieldContext_AgentLink_p2p(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AgentLink", field.Name)
 }
 
 func (ec *executionContext) childFields_AgentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -11716,6 +12034,18 @@ func (ec *executionContext) childFields_Device(ctx context.Context, field graphq
 		return ec.fieldContext_Device_attributes(ctx, field)
 	case "numaNode":
 		return ec.fieldContext_Device_numaNode(ctx, field)
+	case "pciAddress":
+		return ec.fieldContext_Device_pciAddress(ctx, field)
+	case "pcieRoot":
+		return ec.fieldContext_Device_pcieRoot(ctx, field)
+	case "memoryBytes":
+		return ec.fieldContext_Device_memoryBytes(ctx, field)
+	case "processingUnits":
+		return ec.fieldContext_Device_processingUnits(ctx, field)
+	case "groups":
+		return ec.fieldContext_Device_groups(ctx, field)
+	case "enforcement":
+		return ec.fieldContext_Device_enforcement(ctx, field)
 	case "health":
 		return ec.fieldContext_Device_health(ctx, field)
 	case "healthMessage":
@@ -11730,6 +12060,16 @@ func (ec *executionContext) childFields_Device(ctx context.Context, field graphq
 		return ec.fieldContext_Device_occupied(ctx, field)
 	case "holders":
 		return ec.fieldContext_Device_holders(ctx, field)
+	case "parent":
+		return ec.fieldContext_Device_parent(ctx, field)
+	case "partitions":
+		return ec.fieldContext_Device_partitions(ctx, field)
+	case "links":
+		return ec.fieldContext_Device_links(ctx, field)
+	case "counters":
+		return ec.fieldContext_Device_counters(ctx, field)
+	case "metrics":
+		return ec.fieldContext_Device_metrics(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Device", field.Name)
 }
@@ -11744,6 +12084,20 @@ func (ec *executionContext) childFields_DeviceConnection(ctx context.Context, fi
 		return ec.fieldContext_DeviceConnection_totalCount(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeviceConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_DeviceCounter(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "set":
+		return ec.fieldContext_DeviceCounter_set(ctx, field)
+	case "name":
+		return ec.fieldContext_DeviceCounter_name(ctx, field)
+	case "amount":
+		return ec.fieldContext_DeviceCounter_amount(ctx, field)
+	case "total":
+		return ec.fieldContext_DeviceCounter_total(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeviceCounter", field.Name)
 }
 
 func (ec *executionContext) childFields_DeviceEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -11770,6 +12124,24 @@ func (ec *executionContext) childFields_DeviceHolder(ctx context.Context, field 
 		return ec.fieldContext_DeviceHolder_mine(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeviceHolder", field.Name)
+}
+
+func (ec *executionContext) childFields_DeviceLink(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "peerId":
+		return ec.fieldContext_DeviceLink_peerId(ctx, field)
+	case "peer":
+		return ec.fieldContext_DeviceLink_peer(ctx, field)
+	case "type":
+		return ec.fieldContext_DeviceLink_type(ctx, field)
+	case "distance":
+		return ec.fieldContext_DeviceLink_distance(ctx, field)
+	case "gbps":
+		return ec.fieldContext_DeviceLink_gbps(ctx, field)
+	case "p2p":
+		return ec.fieldContext_DeviceLink_p2p(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeviceLink", field.Name)
 }
 
 func (ec *executionContext) childFields_Domain(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -18030,6 +18402,61 @@ func (ec *executionContext) fieldContext_Agent_stats(_ context.Context, field gr
 	return fc, nil
 }
 
+func (ec *executionContext) _Agent_statsAt(ctx context.Context, field graphql.CollectedField, obj *ent.Agent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Agent_statsAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Agent().StatsAt(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Agent_statsAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Agent", field, true, true, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Agent_links(ctx context.Context, field graphql.CollectedField, obj *ent.Agent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Agent_links(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Links, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []report.Link) graphql.Marshaler {
+			return ec.marshalNAgentLink2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐLinkᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Agent_links(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Agent",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AgentLink(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Agent_cordonReason(ctx context.Context, field graphql.CollectedField, obj *ent.Agent) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -18331,6 +18758,144 @@ func (ec *executionContext) _AgentEdge_cursor(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_AgentEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("AgentEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _AgentLink_a(ctx context.Context, field graphql.CollectedField, obj *report.Link) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentLink_a(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.A, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentLink_a(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentLink", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AgentLink_b(ctx context.Context, field graphql.CollectedField, obj *report.Link) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentLink_b(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.B, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentLink_b(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentLink", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AgentLink_type(ctx context.Context, field graphql.CollectedField, obj *report.Link) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentLink_type(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Type, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentLink_type(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentLink", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AgentLink_distance(ctx context.Context, field graphql.CollectedField, obj *report.Link) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentLink_distance(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Distance, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentLink_distance(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentLink", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _AgentLink_gbps(ctx context.Context, field graphql.CollectedField, obj *report.Link) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentLink_gbps(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.GBps, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentLink_gbps(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentLink", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _AgentLink_p2p(ctx context.Context, field graphql.CollectedField, obj *report.Link) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AgentLink_p2p(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.P2P, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AgentLink_p2p(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AgentLink", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _AgentPayload_agent(ctx context.Context, field graphql.CollectedField, obj *agents.AgentPayload) (ret graphql.Marshaler) {
@@ -19835,6 +20400,144 @@ func (ec *executionContext) fieldContext_Device_numaNode(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Device", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _Device_pciAddress(ctx context.Context, field graphql.CollectedField, obj *ent.Device) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Device_pciAddress(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PciAddress, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Device_pciAddress(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Device", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Device_pcieRoot(ctx context.Context, field graphql.CollectedField, obj *ent.Device) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Device_pcieRoot(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PcieRoot, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Device_pcieRoot(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Device", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Device_memoryBytes(ctx context.Context, field graphql.CollectedField, obj *ent.Device) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Device_memoryBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MemoryBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Device_memoryBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Device", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Device_processingUnits(ctx context.Context, field graphql.CollectedField, obj *ent.Device) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Device_processingUnits(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ProcessingUnits, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Device_processingUnits(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Device", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Device_groups(ctx context.Context, field graphql.CollectedField, obj *ent.Device) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Device_groups(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Groups, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Device_groups(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Device", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Device_enforcement(ctx context.Context, field graphql.CollectedField, obj *ent.Device) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Device_enforcement(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Device().Enforcement(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Device_enforcement(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Device", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _Device_health(ctx context.Context, field graphql.CollectedField, obj *ent.Device) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -20014,6 +20717,166 @@ func (ec *executionContext) fieldContext_Device_holders(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Device_parent(ctx context.Context, field graphql.CollectedField, obj *ent.Device) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Device_parent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Device().Parent(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Device) graphql.Marshaler {
+			return ec.marshalODevice2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDevice(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Device_parent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Device",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Device(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Device_partitions(ctx context.Context, field graphql.CollectedField, obj *ent.Device) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Device_partitions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Device().Partitions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Device) graphql.Marshaler {
+			return ec.marshalNDevice2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeviceᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Device_partitions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Device",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Device(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Device_links(ctx context.Context, field graphql.CollectedField, obj *ent.Device) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Device_links(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Device().Links(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.DeviceLink) graphql.Marshaler {
+			return ec.marshalNDeviceLink2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐDeviceLinkᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Device_links(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Device",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeviceLink(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Device_counters(ctx context.Context, field graphql.CollectedField, obj *ent.Device) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Device_counters(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Device().Counters(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.DeviceCounter) graphql.Marshaler {
+			return ec.marshalNDeviceCounter2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐDeviceCounterᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Device_counters(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Device",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeviceCounter(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Device_metrics(ctx context.Context, field graphql.CollectedField, obj *ent.Device) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Device_metrics(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Device().Metrics(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*report.Metric) graphql.Marshaler {
+			return ec.marshalNMetric2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐMetricᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Device_metrics(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Device",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Metric(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _DeviceConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.DeviceConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -20099,6 +20962,98 @@ func (ec *executionContext) _DeviceConnection_totalCount(ctx context.Context, fi
 }
 func (ec *executionContext) fieldContext_DeviceConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DeviceConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeviceCounter_set(ctx context.Context, field graphql.CollectedField, obj *model.DeviceCounter) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeviceCounter_set(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Set, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeviceCounter_set(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeviceCounter", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeviceCounter_name(ctx context.Context, field graphql.CollectedField, obj *model.DeviceCounter) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeviceCounter_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeviceCounter_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeviceCounter", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeviceCounter_amount(ctx context.Context, field graphql.CollectedField, obj *model.DeviceCounter) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeviceCounter_amount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Amount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeviceCounter_amount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeviceCounter", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _DeviceCounter_total(ctx context.Context, field graphql.CollectedField, obj *model.DeviceCounter) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeviceCounter_total(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Total, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeviceCounter_total(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeviceCounter", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
 func (ec *executionContext) _DeviceEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.DeviceEdge) (ret graphql.Marshaler) {
@@ -20278,6 +21233,153 @@ func (ec *executionContext) _DeviceHolder_mine(ctx context.Context, field graphq
 }
 func (ec *executionContext) fieldContext_DeviceHolder_mine(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DeviceHolder", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _DeviceLink_peerId(ctx context.Context, field graphql.CollectedField, obj *model.DeviceLink) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeviceLink_peerId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PeerID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeviceLink_peerId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeviceLink", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeviceLink_peer(ctx context.Context, field graphql.CollectedField, obj *model.DeviceLink) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeviceLink_peer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.DeviceLink().Peer(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Device) graphql.Marshaler {
+			return ec.marshalODevice2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDevice(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeviceLink_peer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeviceLink",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Device(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeviceLink_type(ctx context.Context, field graphql.CollectedField, obj *model.DeviceLink) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeviceLink_type(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Type, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeviceLink_type(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeviceLink", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeviceLink_distance(ctx context.Context, field graphql.CollectedField, obj *model.DeviceLink) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeviceLink_distance(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Distance, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeviceLink_distance(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeviceLink", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeviceLink_gbps(ctx context.Context, field graphql.CollectedField, obj *model.DeviceLink) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeviceLink_gbps(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.GBps, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeviceLink_gbps(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeviceLink", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeviceLink_p2p(ctx context.Context, field graphql.CollectedField, obj *model.DeviceLink) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeviceLink_p2p(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.P2P, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeviceLink_p2p(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeviceLink", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _Domain_id(ctx context.Context, field graphql.CollectedField, obj *ent.Domain) (ret graphql.Marshaler) {
@@ -32492,50 +33594,6 @@ func (ec *executionContext) fieldContext_Query_agents(ctx context.Context, field
 	return fc, nil
 }
 
-func (ec *executionContext) _Query_devices(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Query_devices(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Devices(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.DeviceOrder), fc.Args["where"].(*ent.DeviceWhereInput))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *ent.DeviceConnection) graphql.Marshaler {
-			return ec.marshalNDeviceConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeviceConnection(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Query_devices(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Query",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_DeviceConnection(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Query_devices_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _Query_slotTypes(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -32684,6 +33742,50 @@ func (ec *executionContext) fieldContext_Query_sshKeys(_ context.Context, field 
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_SSHKey(ctx, field)
 		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_devices(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_devices(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Devices(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.DeviceOrder), fc.Args["where"].(*ent.DeviceWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.DeviceConnection) graphql.Marshaler {
+			return ec.marshalNDeviceConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeviceConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_devices(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeviceConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_devices_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -53154,6 +54256,49 @@ func (ec *executionContext) _Agent(ctx context.Context, sel ast.SelectionSet, ob
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "statsAt":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Agent_statsAt(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "links":
+			out.Values[i] = ec._Agent_links(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "cordonReason":
 			out.Values[i] = ec._Agent_cordonReason(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -53376,6 +54521,69 @@ func (ec *executionContext) _AgentEdge(ctx context.Context, sel ast.SelectionSet
 			}
 		case "cursor":
 			out.Values[i] = ec._AgentEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var agentLinkImplementors = []string{"AgentLink"}
+
+func (ec *executionContext) _AgentLink(ctx context.Context, sel ast.SelectionSet, obj *report.Link) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, agentLinkImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AgentLink")
+		case "a":
+			out.Values[i] = ec._AgentLink_a(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "b":
+			out.Values[i] = ec._AgentLink_b(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "type":
+			out.Values[i] = ec._AgentLink_type(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "distance":
+			out.Values[i] = ec._AgentLink_distance(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "gbps":
+			out.Values[i] = ec._AgentLink_gbps(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "p2p":
+			out.Values[i] = ec._AgentLink_p2p(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -54509,6 +55717,69 @@ func (ec *executionContext) _Device(ctx context.Context, sel ast.SelectionSet, o
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "pciAddress":
+			out.Values[i] = ec._Device_pciAddress(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "pcieRoot":
+			out.Values[i] = ec._Device_pcieRoot(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "memoryBytes":
+			out.Values[i] = ec._Device_memoryBytes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "processingUnits":
+			out.Values[i] = ec._Device_processingUnits(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "groups":
+			out.Values[i] = ec._Device_groups(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "enforcement":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Device_enforcement(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "health":
 			out.Values[i] = ec._Device_health(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -54643,6 +55914,196 @@ func (ec *executionContext) _Device(ctx context.Context, sel ast.SelectionSet, o
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "parent":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Device_parent(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "partitions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Device_partitions(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "links":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Device_links(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "counters":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Device_counters(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "metrics":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Device_metrics(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -54688,6 +56149,59 @@ func (ec *executionContext) _DeviceConnection(ctx context.Context, sel ast.Selec
 			}
 		case "totalCount":
 			out.Values[i] = ec._DeviceConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deviceCounterImplementors = []string{"DeviceCounter"}
+
+func (ec *executionContext) _DeviceCounter(ctx context.Context, sel ast.SelectionSet, obj *model.DeviceCounter) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deviceCounterImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeviceCounter")
+		case "set":
+			out.Values[i] = ec._DeviceCounter_set(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "name":
+			out.Values[i] = ec._DeviceCounter_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "amount":
+			out.Values[i] = ec._DeviceCounter_amount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "total":
+			out.Values[i] = ec._DeviceCounter_total(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -54791,6 +56305,102 @@ func (ec *executionContext) _DeviceHolder(ctx context.Context, sel ast.Selection
 			out.Values[i] = ec._DeviceHolder_mine(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deviceLinkImplementors = []string{"DeviceLink"}
+
+func (ec *executionContext) _DeviceLink(ctx context.Context, sel ast.SelectionSet, obj *model.DeviceLink) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deviceLinkImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeviceLink")
+		case "peerId":
+			out.Values[i] = ec._DeviceLink_peerId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "peer":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._DeviceLink_peer(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "type":
+			out.Values[i] = ec._DeviceLink_type(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "distance":
+			out.Values[i] = ec._DeviceLink_distance(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "gbps":
+			out.Values[i] = ec._DeviceLink_gbps(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "p2p":
+			out.Values[i] = ec._DeviceLink_p2p(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -61064,28 +62674,6 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
-		case "devices":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._Query_devices(ctx, field)
-				if res == graphql.Null {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			rrm := func(ctx context.Context) graphql.Marshaler {
-				return ec.OperationContext.RootResolverMiddleware(ctx,
-					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "slotTypes":
 			field := field
 
@@ -61162,6 +62750,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_sshKeys(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "devices":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_devices(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -69463,6 +71073,26 @@ func (ec *executionContext) marshalNAgentConnection2ᚖgithubᚗcomᚋberthhqᚋ
 	return ec._AgentConnection(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNAgentLink2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐLink(ctx context.Context, sel ast.SelectionSet, v report.Link) graphql.Marshaler {
+	return ec._AgentLink(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNAgentLink2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐLinkᚄ(ctx context.Context, sel ast.SelectionSet, v []report.Link) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAgentLink2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐLink(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNAgentOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAgentOrder(ctx context.Context, v any) (*ent.AgentOrder, error) {
 	res, err := ec.unmarshalInputAgentOrder(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
@@ -69998,6 +71628,32 @@ func (ec *executionContext) marshalNDeviceConnection2ᚖgithubᚗcomᚋberthhq�
 	return ec._DeviceConnection(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNDeviceCounter2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐDeviceCounterᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.DeviceCounter) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDeviceCounter2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐDeviceCounter(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNDeviceCounter2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐDeviceCounter(ctx context.Context, sel ast.SelectionSet, v *model.DeviceCounter) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeviceCounter(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNDeviceHealth2githubᚗcomᚋberthhqᚋberthᚋentᚋdeviceᚐHealth(ctx context.Context, v any) (device.Health, error) {
 	var res device.Health
 	err := res.UnmarshalGQL(v)
@@ -70032,6 +71688,32 @@ func (ec *executionContext) marshalNDeviceHolder2ᚖgithubᚗcomᚋberthhqᚋber
 		return graphql.Null
 	}
 	return ec._DeviceHolder(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNDeviceLink2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐDeviceLinkᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.DeviceLink) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDeviceLink2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐDeviceLink(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNDeviceLink2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐDeviceLink(ctx context.Context, sel ast.SelectionSet, v *model.DeviceLink) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeviceLink(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeviceOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeviceOrder(ctx context.Context, v any) (*ent.DeviceOrder, error) {

@@ -36,6 +36,19 @@ type DeviceHolder struct {
 	Mine    bool
 }
 
+// DeviceLink is a link as one of its ends sees it.
+type DeviceLink struct {
+	report.Link
+	Agent  uuid.UUID
+	PeerID string // the other end, as the agent names it
+}
+
+// DeviceCounter is what a device draws of what there is in all.
+type DeviceCounter struct {
+	Set, Name     string
+	Amount, Total int64
+}
+
 // KernelStats are the samples of one kernel.
 type KernelStats struct {
 	KernelID uuid.UUID

@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -160,7 +161,8 @@ func upsertDevices(ctx context.Context, tx *ent.Tx, agentID uuid.UUID, devices [
 			SetVendor(d.Vendor).SetModel(d.Model).SetCapacity(capacity).SetAttributes(attributes(d.Attributes)).
 			SetHealth(health[d.Health]).SetHealthMessage(d.HealthMessage).SetAllocatable(d.Allocatable).
 			SetRejectReasons(nonNil(d.RejectReasons)).SetPcieRoot(d.PcieRoot).SetParent(d.Parent).
-			SetGroups(nonNil(d.Groups)).SetConsumes(consumes)
+			SetGroups(nonNil(d.Groups)).SetConsumes(consumes).SetPciAddress(d.PciAddress).
+			SetMemoryBytes(int64(min(d.MemoryBytes, math.MaxInt64))).SetProcessingUnits(int(d.ProcessingUnits))
 		if d.NumaNode != nil {
 			create.SetNumaNode(int(*d.NumaNode))
 		}
@@ -168,7 +170,8 @@ func upsertDevices(ctx context.Context, tx *ent.Tx, agentID uuid.UUID, devices [
 			Update(func(u *ent.DeviceUpsert) {
 				u.UpdatePlugin().UpdateVendor().UpdateModel().UpdateCapacity().UpdateAttributes().UpdateNumaNode().
 					UpdateHealth().UpdateHealthMessage().UpdateAllocatable().UpdateRejectReasons().
-					UpdatePcieRoot().UpdateParent().UpdateGroups().UpdateConsumes()
+					UpdatePcieRoot().UpdateParent().UpdateGroups().UpdateConsumes().
+					UpdatePciAddress().UpdateMemoryBytes().UpdateProcessingUnits()
 			}).Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("record device %s: %w", d.Id, err)

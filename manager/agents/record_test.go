@@ -30,7 +30,8 @@ func TestRecordKeepsTopology(t *testing.T) {
 	r := &agentpb.Report{
 		Name: "n", Incarnation: "1",
 		Devices: []*agentpb.Device{
-			{Id: "x:0", Plugin: "x", Capacity: map[string]string{"x.device": "1"}, NumaNode: &node, PcieRoot: "pci0000:00", Groups: []string{"x:tray"}},
+			{Id: "x:0", Plugin: "x", Capacity: map[string]string{"x.device": "1"}, NumaNode: &node, PcieRoot: "pci0000:00", Groups: []string{"x:tray"},
+				PciAddress: "0000:03:00.0", MemoryBytes: 80 << 30, ProcessingUnits: 132},
 			{
 				Id: "x:0/1", Plugin: "x", Capacity: map[string]string{"x.device:1g": "1"}, Parent: "x:0",
 				Consumes: []*agentpb.CounterUse{{Set: "x:0", Amounts: map[string]string{"slices": "1"}}},
@@ -56,6 +57,9 @@ func TestRecordKeepsTopology(t *testing.T) {
 	check("groups", []string{"x:tray"}, whole.Groups)
 	check("root", "pci0000:00", whole.PcieRoot)
 	check("node", 1, *whole.NumaNode)
+	check("address", "0000:03:00.0", whole.PciAddress)
+	check("memory", int64(80<<30), whole.MemoryBytes)
+	check("units", 132, whole.ProcessingUnits)
 	part := client.Device.Query().Where(device.DeviceID("x:0/1")).OnlyX(ctx)
 	check("parent", "x:0", part.Parent)
 	check("consumes", []report.CounterUse{{Set: "x:0", Amounts: map[string]int64{"slices": 1}}}, part.Consumes)
