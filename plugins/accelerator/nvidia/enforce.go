@@ -36,6 +36,12 @@ func (p *plugin) enforce(ctx context.Context, how string, at roots, req *pb.Prep
 	case limited:
 		return p.limit(req.GetWorkDir(), caps, out.Edits)
 	case mps:
+		// The server limits each process; the library all of them together.
+		if p.library != "" {
+			if err := p.limit(req.GetWorkDir(), caps, out.Edits); err != nil {
+				return err
+			}
+		}
 		return p.serve(ctx, at, req, parts, out)
 	}
 	return nil

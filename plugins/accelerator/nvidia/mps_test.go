@@ -90,6 +90,8 @@ func gone(t *testing.T, p *plugin, id string) {
 
 func TestMPS(t *testing.T) {
 	m := newMPS(t)
+	m.file(t, "lib/libberthlimit.so", "library")
+	m.library = filepath.Join(m.root, "lib/libberthlimit.so")
 	p := m.start(t, mpsConfig)
 	if a := look(t, p).GetDevices()[0].GetAttributes(); a["enforcement"] != "mps" {
 		t.Errorf("attributes %v", a)
@@ -101,6 +103,9 @@ func TestMPS(t *testing.T) {
 	env := r.GetEdits().GetEnv()
 	if env["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] != "25" || env["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] != "0=20480M" || env["BERTH_CUDA_ENFORCEMENT"] != "mps" {
 		t.Errorf("environment %v", env)
+	}
+	if len(r.GetEdits().GetPreloadLibs()) != 1 {
+		t.Error("nothing limits the processes of the container together")
 	}
 	targets := map[string]string{}
 	for _, x := range r.GetEdits().GetMounts() {

@@ -150,6 +150,48 @@ func TestFork(t *testing.T) {
 	p.want(ok, "alloc m %d", 400*mib)
 }
 
+// Memory that a program maps is there until it is released and unmapped, and most
+// programs release it first.
+func TestMappedMemory(t *testing.T) {
+	for _, how := range ways {
+		p := run(t, container(t, Cap{first, gib}), how)
+		left := func(n int) {
+			t.Helper()
+			p.want(fmt.Sprintf("0 %d %d %d", n, gib, gib), "info")
+		}
+		const here = 1 << 40
+		p.want(ok, "alloc create %d", 300*mib)
+		p.want(ok, "map 0 %d %d", here, 100*mib)
+		p.want(ok, "map 0 %d %d", here+100*mib, 200*mib)
+		p.want(ok, "free 0")
+		left(724 * mib)
+		p.want(full, "alloc memory %d", 800*mib)
+		p.want(invalid, "unmap %d %d", here+500*mib, mib)
+		p.want(ok, "alloc create %d", 24*mib) // which may get a handle that was released
+		left(700 * mib)
+		p.want(ok, "unmap %d %d", here, 100*mib)
+		left(700 * mib)
+		p.want(ok, "retain %d", here+100*mib)
+		p.want(ok, "unmap %d %d", here+100*mib, 200*mib)
+		left(700 * mib)
+		p.want(ok, "free 2")
+		left(1000 * mib)
+		p.want(ok, "map 1 %d %d", here, 24*mib)
+		p.want(ok, "unmap %d %d", here, 24*mib)
+		left(1000 * mib)
+		p.want(ok, "free 1")
+		p.want(invalid, "free 1")
+		left(gib)
+		p.want(ok, "alloc create %d", 500*mib) // two mappings go in one call
+		p.want(ok, "map -1 %d %d", here, 200*mib)
+		p.want(ok, "map -1 %d %d", here+200*mib, 300*mib)
+		p.want(ok, "free -1")
+		left(524 * mib)
+		p.want(ok, "unmap %d %d", here, 500*mib)
+		left(gib)
+	}
+}
+
 func TestContextsTakeTheirMemoryAlong(t *testing.T) {
 	p := run(t, container(t, Cap{first, gib}), "link")
 	p.want(ok, "alloc m %d", 300*mib) // of the primary context

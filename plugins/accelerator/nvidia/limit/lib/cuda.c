@@ -38,27 +38,24 @@ static void *current_context(void) {
   return real && !real(&c) ? c : NULL;
 }
 
-/* take makes room for an allocation; 0: it must be refused. *h is NULL where
- * there is no limit. */
-static int take(CUdevice device, uint64_t bytes, void *context, struct held **h) {
+int take(CUdevice device, uint64_t bytes, void *context, struct held **h) {
   *h = NULL;
   if (!settings_ready()) return 0;
   int place = place_of(device);
   if (place == UNLIMITED) return 1;
   if (!held_ready() || !(*h = malloc(sizeof **h))) return 0;
-  **h = (struct held){.place = place, .bytes = bytes, .context = context, .count = 1};
+  **h = (struct held){.place = place, .bytes = bytes, .context = context, .count = 1, .uses = 1};
   if (usage_take(place, bytes)) return 1;
   free(*h);
   return 0;
 }
 
-static void give(struct held *h) {
+void give(struct held *h) {
   usage_give(h->place, h->bytes);
   free(h);
 }
 
-/* keep notes what the driver answered, and passes it on. */
-static CUresult keep(struct held *h, CUresult result, enum kind kind, uint64_t key) {
+CUresult keep(struct held *h, CUresult result, enum kind kind, uint64_t key) {
   if (!h) return result;
   if (result) {
     give(h);
@@ -69,14 +66,6 @@ static CUresult keep(struct held *h, CUresult result, enum kind kind, uint64_t k
   held_put(h);
   return result;
 }
-
-/* ALLOCATE is the way of all calls that allocate; key is known afterwards. */
-#define ALLOCATE(device, bytes, context, call, kind, key)           \
-  if (!real) return NOT_FOUND;                                      \
-  struct held *h;                                                   \
-  if (!take(device, bytes, context, &h)) return OUT_OF_MEMORY;      \
-  CUresult result = call;                                           \
-  return keep(h, result, kind, result ? 0 : (uint64_t)(key))
 
 /* FREE is the way of all that free. What is freed leaves the list first: as
  * soon as the driver has freed it, another thread may get the same address. */
@@ -139,30 +128,6 @@ ASYNC(_ptsz)
 EXPORT CUresult cuMemFree_v2(CUdeviceptr p) {
   REAL(cuda, CUresult, cuMemFree_v2, CUdeviceptr);
   FREE(MEMORY, p, real(p));
-}
-
-EXPORT CUresult cuMemCreate(uint64_t *handle, size_t bytes, const struct properties *how, unsigned long long flags) {
-  REAL(cuda, CUresult, cuMemCreate, uint64_t *, size_t, const struct properties *, unsigned long long);
-  CUdevice device = how && how->place == ON_DEVICE ? how->device : -1; /* else it is the host's */
-  ALLOCATE(device, bytes, NULL, real(handle, bytes, how, flags), HANDLE, *handle);
-}
-
-EXPORT CUresult cuMemRetainAllocationHandle(uint64_t *handle, void *address) {
-  REAL(cuda, CUresult, cuMemRetainAllocationHandle, uint64_t *, void *);
-  if (!real) return NOT_FOUND;
-  CUresult result = real(handle, address);
-  if (!result) held_again(HANDLE, *handle);
-  return result;
-}
-
-EXPORT CUresult cuMemRelease(uint64_t handle) {
-  REAL(cuda, CUresult, cuMemRelease, uint64_t);
-  if (!real) return NOT_FOUND;
-  struct held *h = held_take(HANDLE, handle);
-  CUresult result = real(handle);
-  if (h && !result && --h->count == 0) give(h);
-  else if (h) held_put(h);
-  return result;
 }
 
 /* array_bytes is what elements of a format take; -1: too many to count. */

@@ -17,6 +17,21 @@ enum { ON_DEVICE = 1 };
 struct array { size_t width, height; unsigned format, channels; };
 struct array3d { size_t width, height, depth; unsigned format, channels, flags; };
 
+/* take makes room for an allocation; 0: it must be refused. *h is NULL where
+ * there is no limit. */
+int take(CUdevice, uint64_t bytes, void *context, struct held **h);
+/* keep notes what the driver answered, and passes it on. */
+CUresult keep(struct held *, CUresult, enum kind, uint64_t key);
+void give(struct held *);
+
+/* ALLOCATE is the way of all calls that allocate; key is known afterwards. */
+#define ALLOCATE(device, bytes, context, call, kind, key)           \
+  if (!real) return NOT_FOUND;                                      \
+  struct held *h;                                                   \
+  if (!take(device, bytes, context, &h)) return OUT_OF_MEMORY;      \
+  CUresult result = call;                                           \
+  return keep(h, result, kind, result ? 0 : (uint64_t)(key))
+
 CUresult cuMemAlloc_v2(CUdeviceptr *, size_t);
 CUresult cuMemAllocManaged(CUdeviceptr *, size_t, unsigned);
 CUresult cuMemAllocPitch_v2(CUdeviceptr *, size_t *, size_t, size_t, unsigned);
@@ -30,6 +45,8 @@ CUresult cuMemFreeAsync_ptsz(CUdeviceptr, void *);
 CUresult cuMemCreate(uint64_t *, size_t, const struct properties *, unsigned long long);
 CUresult cuMemRetainAllocationHandle(uint64_t *, void *);
 CUresult cuMemRelease(uint64_t);
+CUresult cuMemMap(CUdeviceptr, size_t, size_t, uint64_t, unsigned long long);
+CUresult cuMemUnmap(CUdeviceptr, size_t);
 CUresult cuArrayCreate_v2(void **, const struct array *);
 CUresult cuArray3DCreate_v2(void **, const struct array3d *);
 CUresult cuArrayDestroy(void *);

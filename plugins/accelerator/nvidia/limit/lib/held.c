@@ -79,11 +79,41 @@ struct held *held_take(enum kind kind, uint64_t key) {
   return h;
 }
 
-void held_again(enum kind kind, uint64_t key) {
+/* A handle that was released and is retained again through a mapping is back. */
+void held_again(uint64_t mapping, uint64_t handle) {
   pthread_mutex_lock(&lock);
-  struct held **at = find(kind, key);
-  if (at) (*at)->count++;
+  struct held **at = find(HANDLE, handle), **m = find(MAPPING, mapping);
+  if (at) {
+    (*at)->count++;
+  } else if (m && (*m)->block->count == 0) {
+    struct held *h = (*m)->block, **b = bucket(buckets, size, HANDLE, handle);
+    h->count = 1;
+    h->uses++;
+    h->key = handle;
+    h->next = *b;
+    *b = h;
+    used++;
+  }
   pthread_mutex_unlock(&lock);
+}
+
+int held_use(uint64_t handle, struct held *mapping) {
+  pthread_mutex_lock(&lock);
+  struct held **at = find(HANDLE, handle);
+  if (at) {
+    mapping->block = *at;
+    (*at)->uses++;
+  }
+  pthread_mutex_unlock(&lock);
+  if (at) held_put(mapping);
+  return at != NULL;
+}
+
+int held_unused(struct held *h) {
+  pthread_mutex_lock(&lock);
+  int last = --h->uses == 0;
+  pthread_mutex_unlock(&lock);
+  return last;
 }
 
 void held_drop(void *context) {

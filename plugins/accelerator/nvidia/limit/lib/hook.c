@@ -36,6 +36,8 @@ static const struct call {
     CALL(cuMemCreate, cuMemCreate, 10020),
     CALL(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle, 11000),
     CALL(cuMemRelease, cuMemRelease, 10020),
+    CALL(cuMemMap, cuMemMap, 10020),
+    CALL(cuMemUnmap, cuMemUnmap, 10020),
     CALL(cuArrayCreate_v2, cuArrayCreate, 3020),
     CALL(cuArray3DCreate_v2, cuArray3DCreate, 3020),
     CALL(cuArrayDestroy, cuArrayDestroy, 2000),

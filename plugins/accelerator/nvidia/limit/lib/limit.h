@@ -6,6 +6,7 @@
  *   usage.c     what the processes hold, a file that all of them share
  *   held.c      what this process holds, to know the size of what it frees
  *   cuda.c      the driver's calls for memory
+ *   virtual.c   the driver's calls for memory that programs map themselves
  *   context.c   the driver's calls that free whatever a context holds
  *   nvml.c      what nvidia-smi and its like show
  *   hook.c      how programs find those calls
@@ -40,7 +41,7 @@ uint64_t usage_total(int place);           /* of all living processes */
 void usage_forked(void);
 
 /* held.c */
-enum kind { MEMORY, HANDLE, ARRAY };
+enum kind { MEMORY, HANDLE, MAPPING, ARRAY };
 struct held {
   struct held *next;
   enum kind kind;
@@ -48,12 +49,16 @@ struct held {
   int place;
   uint64_t bytes;
   void *context;   /* that it dies with, or none */
-  unsigned count;  /* how often it must be released */
+  unsigned count;  /* of a handle: how often it must be released */
+  unsigned uses;   /* of a handle: its mappings, and 1 until it is released */
+  struct held *block; /* of a mapping: what is mapped */
 };
 int held_ready(void);
 void held_put(struct held *);
 struct held *held_take(enum kind, uint64_t key); /* none: not ours, or gone already */
-void held_again(enum kind, uint64_t key);        /* one release more */
+void held_again(uint64_t mapping, uint64_t handle); /* one release more */
+int held_use(uint64_t handle, struct held *mapping); /* 0: the handle is not ours */
+int held_unused(struct held *);                  /* one use less; 1: it was the last */
 void held_drop(void *context);       /* all that died with a context */
 
 /* hook.c */

@@ -12,7 +12,8 @@ enum { INVALID = 1, NO_MEMORY = 2, NO_CONTEXT = 201, NO_SYMBOL = 500 };
 enum { GPUS = 2, BLOCKS = 1 << 14 };
 static const size_t all = (size_t)64 << 30;
 
-static struct { char live; int device; size_t size; long context; } blocks[BLOCKS];
+static struct { char live, released; int device, mapped; size_t size; long context; } blocks[BLOCKS];
+static struct { uint64_t address; size_t size; int block; } maps[64];
 static size_t used[GPUS], peak[GPUS];
 static int hint;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -31,6 +32,8 @@ static int take(uint64_t *p, size_t n, int device, long context) {
     if (blocks[i].live) continue;
     hint = i;
     blocks[i].live = 1;
+    blocks[i].released = 0;
+    blocks[i].mapped = 0;
     blocks[i].device = device;
     blocks[i].size = n;
     blocks[i].context = context;
@@ -115,7 +118,43 @@ int cuMemFree_v2(uint64_t p) { return drop(p); }
 int cuMemFreeAsync(uint64_t p, void *stream) { return drop(p); }
 int cuMemFreeAsync_ptsz(uint64_t p, void *stream) { return drop(p); }
 int cuMemCreate(uint64_t *h, size_t n, const int *how, unsigned long long flags) { return take(h, n, how[3], 0); }
-int cuMemRelease(uint64_t h) { return drop(h); }
+int cuMemRelease(uint64_t h) {
+  int i = (int)(h >> 21) - 1;
+  if (i < 0 || i >= BLOCKS || !blocks[i].live || blocks[i].released) return INVALID;
+  blocks[i].released = 1;
+  return blocks[i].mapped ? 0 : drop(h);
+}
+int cuMemMap(uint64_t p, size_t n, size_t offset, uint64_t h, unsigned long long flags) {
+  for (int i = 0; i < 64; i++)
+    if (!maps[i].size) {
+      maps[i].address = p;
+      maps[i].size = n;
+      maps[i].block = (int)(h >> 21) - 1;
+      blocks[maps[i].block].mapped++;
+      return 0;
+    }
+  return INVALID;
+}
+int cuMemUnmap(uint64_t p, size_t n) {
+  int found = 0;
+  for (int i = 0; i < 64; i++)
+    if (maps[i].size && maps[i].address >= p && maps[i].address + maps[i].size <= p + n) {
+      int b = maps[i].block;
+      found = 1;
+      maps[i].size = 0;
+      if (!--blocks[b].mapped && blocks[b].released) drop(((uint64_t)b + 1) << 21);
+    }
+  return found ? 0 : INVALID;
+}
+int cuMemRetainAllocationHandle(uint64_t *h, void *p) {
+  for (int i = 0; i < 64; i++)
+    if (maps[i].size && maps[i].address == (uint64_t)p) {
+      *h = ((uint64_t)maps[i].block + 1) << 21;
+      blocks[maps[i].block].released = 0; /* one reference is enough for the tests */
+      return 0;
+    }
+  return INVALID;
+}
 int cuArrayCreate_v2(void **a, const size_t *d) { return take((uint64_t *)a, d[0] * d[1] * 4, of(current), current); }
 int cuArray3DCreate_v2(void **a, const size_t *d) { return take((uint64_t *)a, d[0] * d[1] * d[2] * 4, of(current), current); }
 int cuArrayDestroy(void *a) { return drop((uint64_t)a); }
@@ -144,6 +183,8 @@ int cuGetProcAddress_v2(const char *name, void **address, int version, uint64_t 
       FORM(cuMemAlloc_v2, cuMemAlloc, 3020, 0), FORM(cuMemAllocManaged, cuMemAllocManaged, 6000, 0),
       FORM(cuMemAllocPitch_v2, cuMemAllocPitch, 3020, 0), FORM(cuMemFree_v2, cuMemFree, 3020, 0),
       FORM(cuMemCreate, cuMemCreate, 10020, 0), FORM(cuMemRelease, cuMemRelease, 10020, 0),
+      FORM(cuMemMap, cuMemMap, 10020, 0), FORM(cuMemUnmap, cuMemUnmap, 10020, 0),
+      FORM(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle, 11000, 0),
       FORM(cuArrayCreate_v2, cuArrayCreate, 3020, 0), FORM(cuArray3DCreate_v2, cuArray3DCreate, 3020, 0),
       FORM(cuArrayDestroy, cuArrayDestroy, 2000, 0), FORM(cuMemGetInfo_v2, cuMemGetInfo, 3020, 0),
       FORM(cuDeviceTotalMem_v2, cuDeviceTotalMem, 3020, 0), FORM(cuInit, cuInit, 2000, 0),

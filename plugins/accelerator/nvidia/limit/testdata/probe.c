@@ -26,6 +26,9 @@ typedef unsigned long long u64l;
   X(cuMemFreeAsync, cuMemFreeAsync, (u64, void *))                                  \
   X(cuMemCreate, cuMemCreate, (u64 *, size_t, const int *, u64l))                   \
   X(cuMemRelease, cuMemRelease, (u64))                                              \
+  X(cuMemMap, cuMemMap, (u64, size_t, size_t, u64, u64l))                           \
+  X(cuMemUnmap, cuMemUnmap, (u64, size_t))                                          \
+  X(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle, (u64 *, u64))         \
   X(cuArrayCreate_v2, cuArrayCreate, (u64 *, const size_t *))                       \
   X(cuArray3DCreate_v2, cuArray3DCreate, (u64 *, const size_t *))                   \
   X(cuArrayDestroy, cuArrayDestroy, (u64))                                          \
@@ -178,6 +181,13 @@ int main(int argc, char **argv) {
     } else if (!strcmp(order, "free") && scanf("%ld", &k) == 1) { /* -1: the last */
       k = k < 0 ? --count : k;
       printf("%d\n", release(things[k].kind, things[k].p));
+    } else if (!strcmp(order, "map") && scanf("%ld %zu %zu", &k, &a, &n) == 3) {
+      printf("%d\n", p_cuMemMap(a, n, 0, things[k < 0 ? count - 1 : k].p, 0));
+    } else if (!strcmp(order, "unmap") && scanf("%zu %zu", &a, &n) == 2) {
+      printf("%d\n", p_cuMemUnmap(a, n));
+    } else if (!strcmp(order, "retain") && scanf("%zu", &a) == 1) {
+      things[count].kind = 'c';
+      printf("%d\n", p_cuMemRetainAllocationHandle(&things[count++].p, a));
     } else if (!strcmp(order, "foreign")) {
       printf("%d\n", release('m', 0x123456789));
     } else if (!strcmp(order, "device") && scanf("%d", &device) == 1) {
