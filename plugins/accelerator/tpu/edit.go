@@ -1,0 +1,109 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// Edit implements driver.Machine.
+func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
+	grants := slices.Clone(r.Grants)
+	slices.SortFunc(grants, func(a, b accelerator.Grant) int { return cmp.Compare(index(a.Device), index(b.Device)) })
+	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{}}
+	var files, chips, ports []string
+	for i, g := range grants {
+		d := g.Device
+		for _, name := range nodes(d) {
+			if !slices.Contains(files, name) { // /dev/vfio/vfio is everybody's
+				files = append(files, name)
+			}
+		}
+		chips, ports = append(chips, d.GetAttributes()["index"]), append(ports, strconv.Itoa(m.Port+i))
+		out.Attached = append(out.Attached, &pb.AttachedDevice{
+			DeviceId: d.GetId(), Model: d.GetModel(), MemoryBytes: d.GetMemoryBytes(), ProcessingUnits: d.GetProcessingUnits(),
+		})
+	}
+	for _, name := range files {
+		n, err := m.host.Node(name)
+		if err != nil {
+			return nil, err
+		}
+		out.Edits.DeviceNodes = append(out.Edits.DeviceNodes, n)
+		if gid := m.host.Group(name); gid != 0 && !slices.Contains(out.Edits.AdditionalGids, gid) {
+			out.Edits.AdditionalGids = append(out.Edits.AdditionalGids, gid)
+		}
+		if name == "vfio/vfio" { // a program's memory is pinned for the chip
+			out.Edits.Rlimits = []*pb.Rlimit{{Name: "memlock", Soft: math.MaxUint64, Hard: math.MaxUint64}}
+		}
+	}
+	out.Edits.Env = m.env(grants, chips, ports)
+	logs, err := logDir(r.GetWorkDir())
+	if err != nil {
+		return nil, err
+	}
+	out.Edits.Mounts = []*pb.Mount{{Source: logs, Target: "/tmp/tpu_logs", Writable: true}}
+	out.ResourceData = map[string]string{"TPU_CHIPS": strings.Join(chips, ",")}
+	return out, nil
+}
+
+func index(d *pb.Device) int {
+	n, _ := strconv.Atoi(d.GetAttributes()["index"])
+	return n
+}
+
+// env tells libtpu that this machine is all there is, so that it asks no
+// metadata server.
+func (m *machine) env(grants []accelerator.Grant, chips, ports []string) map[string]string {
+	env := map[string]string{
+		m.Visible:                   strings.Join(chips, ","),
+		"TPU_SKIP_MDS_QUERY":        "true",
+		"TPU_RUNTIME_METRICS_PORTS": strings.Join(ports, ","),
+		"TPU_WORKER_ID":             "0",
+		"TPU_WORKER_HOSTNAMES":      "localhost",
+	}
+	what := products[grants[0].Device.GetAttributes()["pci_device"]]
+	for _, g := range grants {
+		if products[g.Device.GetAttributes()["pci_device"]] != what {
+			return env // nobody would know the shape of a mixture
+		}
+	}
+	if shape := what.shape(len(grants)); shape != "" {
+		env["TPU_TOPOLOGY"] = shape
+		env["TPU_ACCELERATOR_TYPE"] = fmt.Sprintf("%s-%d", what.kind, len(grants)*what.units)
+		bounds := strings.ReplaceAll(shape, "x", ",")
+		if !what.deep {
+			bounds += ",1"
+		}
+		env["TPU_CHIPS_PER_HOST_BOUNDS"], env["TPU_HOST_BOUNDS"] = bounds, "1,1,1"
+	}
+	return env
+}
+
+// logDir is where the library writes its logs, whoever the container's user is.
+func logDir(work string) (string, error) {
+	if !filepath.IsAbs(work) {
+		return "", status.Errorf(codes.InvalidArgument, "work_dir: %.200q is not absolute", work)
+	}
+	dir := filepath.Join(work, "tpu_logs")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("directory of logs: %w", err)
+	}
+	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil {
+		return "", fmt.Errorf("directory of logs: %w", err)
+	}
+	return dir, nil
+}

@@ -1,0 +1,7 @@
+// Command tpu is the accelerator plugin of Google's TPUs, v4 and newer, on
+// machines that have the chips on their PCI bus.
+package main
+
+import "github.com/berthhq/berth/plugins/accelerator/driver"
+
+func main() { driver.Serve(vendor{}) }

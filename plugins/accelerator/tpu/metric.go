@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// stale is when what a container's library told no longer counts for the node:
+// workloads are measured every few seconds.
+const stale = 30 * time.Second
+
+// seen is what was told of a chip.
+type seen struct {
+	used, total, busy float64
+	at                time.Time
+}
+
+// Sample implements driver.Sampler. Only a program that uses a chip can tell
+// of it: of a free chip nothing is known.
+func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
+	if m.Address != "" {
+		m.everything(ctx, s)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []*pb.Metric
+	for _, d := range s.GetDevices() {
+		told, ok := m.seen[d.GetId()]
+		all = append(all, measure(d, told, ok && time.Since(told.at) < stale)...)
+	}
+	return all
+}
+
+// SampleWorkloads implements driver.WorkloadSampler.
+func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
+	if m.Address != "" {
+		m.everything(ctx, s)
+	}
+	var all []*pb.WorkloadMetrics
+	for _, w := range set.GetWorkloads() {
+		out := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}
+		devices := held(s, w)
+		if m.Address == "" && len(w.GetHostPids()) > 0 && len(devices) > 0 && ctx.Err() == nil {
+			f, err := m.container(ctx, w.GetHostPids()[0], len(devices), int(devices[0].GetProcessingUnits()))
+			m.note(devices, f, err)
+		}
+		m.mu.Lock()
+		for _, d := range devices {
+			told, ok := m.seen[d.GetId()]
+			out.Metrics = append(out.Metrics, measure(d, told, ok)...)
+		}
+		m.mu.Unlock()
+		all = append(all, out)
+	}
+	return all
+}
+
+// held are a workload's chips in the order in which its programs number them.
+func held(s *pb.DeviceSnapshot, w *pb.Workload) []*pb.Device {
+	mine := map[string]bool{}
+	for _, a := range w.GetAllocations() {
+		mine[a.GetDeviceId()] = true
+	}
+	var out []*pb.Device
+	for _, d := range s.GetDevices() {
+		if mine[d.GetId()] {
+			out = append(out, d)
+		}
+	}
+	return inOrder(out)
+}
+
+// everything asks the one address of all chips.
+func (m *machine) everything(ctx context.Context, s *pb.DeviceSnapshot) {
+	if len(s.GetDevices()) == 0 {
+		return
+	}
+	f, err := ask(ctx, m.Address, direct, int(s.GetDevices()[0].GetProcessingUnits()))
+	m.note(inOrder(s.GetDevices()), f, err)
+}
+
+// inOrder sorts chips by the numbers that libtpu knows them by.
+func inOrder(devices []*pb.Device) []*pb.Device {
+	return slices.SortedStableFunc(slices.Values(devices), func(a, b *pb.Device) int { return cmp.Compare(index(a), index(b)) })
+}
+
+// note remembers what was told of chips, and forgets those of which nothing was.
+func (m *machine) note(devices []*pb.Device, f figures, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, d := range devices {
+		used, ok := f.used[i]
+		if err != nil || !ok {
+			delete(m.seen, d.GetId())
+			continue
+		}
+		m.seen[d.GetId()] = seen{used, f.total[i], f.busy[i], time.Now()}
+	}
+}
+
+func measure(d *pb.Device, told seen, known bool) []*pb.Metric {
+	var err error
+	if !known {
+		err = errSilent
+	}
+	total := told.total
+	if total <= 0 {
+		total = float64(d.GetMemoryBytes())
+	}
+	util := driver.Gauge("tpu_util", d.GetId(), "percent", min(told.busy, 100), 100, err)
+	util.Kind = pb.Metric_UTILIZATION
+	return []*pb.Metric{driver.Gauge("tpu_mem", d.GetId(), "bytes", min(told.used, total), total, err), util}
+}
