@@ -29,7 +29,7 @@ func (b *bench) prepared(ctx context.Context, tell func(*accelerator.Client, *pb
 	devices := usable(s)
 	for i := range min(len(devices), maxPrepared) {
 		d := devices[i*len(devices)/min(len(devices), maxPrepared)] // from everywhere
-		req := prepare(fmt.Sprint("device ", i), b.dir, all(s, d))
+		req := prepare(fmt.Sprint("device-", i), b.dir, all(s, d))
 		r, err := c.Prepare(ctx, req)
 		if err != nil {
 			return fmt.Errorf("%s: %w", d.GetId(), err)

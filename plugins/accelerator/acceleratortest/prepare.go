@@ -33,15 +33,8 @@ func prepareEach(ctx context.Context, b *bench) error {
 	for _, d := range devices[:min(len(devices), 8)] {
 		for slot, amount := range d.GetCapacity() {
 			a := &pb.Allocation{Slot: slot, DeviceId: d.GetId(), Amount: amount}
-			r, err := c.Prepare(ctx, prepare(d.GetId()+" "+slot, b.dir, a))
-			if err != nil {
+			if err := once(ctx, b, c, a); err != nil {
 				return fmt.Errorf("%s %s of %s: %w", amount, slot, d.GetId(), err)
-			}
-			if err := answer(r, a); err != nil {
-				return fmt.Errorf("%s %s of %s: %w", amount, slot, d.GetId(), err)
-			}
-			if _, err := c.Unprepare(ctx, &pb.UnprepareRequest{AllocationId: d.GetId() + " " + slot, State: r.GetState()}); err != nil {
-				return err
 			}
 		}
 	}
@@ -54,6 +47,19 @@ func prepareEach(ctx context.Context, b *bench) error {
 		return fmt.Errorf("two devices: %w", err)
 	}
 	return answer(r, all(s, two[0]), all(s, two[1]))
+}
+
+// once prepares an allocation, looks at the answer and undoes it.
+func once(ctx context.Context, b *bench, c *accelerator.Client, a *pb.Allocation) error {
+	r, err := c.Prepare(ctx, prepare("one", b.dir, a))
+	if err != nil {
+		return err
+	}
+	if err := answer(r, a); err != nil {
+		return err
+	}
+	_, err = c.Unprepare(ctx, &pb.UnprepareRequest{AllocationId: "one", State: r.GetState()})
+	return err
 }
 
 // answer checks a response to Prepare against what was asked for.

@@ -49,14 +49,14 @@ func programHangs(ctx context.Context, b *bench) error {
 	}
 	children := follow(c.Pid())
 	err = b.answers(ctx, c, before)
-	seen := children()
 	for _, name := range names {
 		err = errors.Join(err, b.tree.Heal(name))
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = b.recovers(ctx, c, before)
 	}
-	if err := b.recovers(ctx, c, before); err != nil {
+	seen := children()
+	if err != nil {
 		return err
 	}
 	if err := c.Close(); err != nil {

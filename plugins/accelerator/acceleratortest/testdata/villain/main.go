@@ -1,0 +1,216 @@
+// Command villain is a plugin that breaks the one promise that the environment
+// variable VILLAIN names, and keeps all others. It proves that the suite can fail.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+const memory = 1 << 30
+
+var deed = os.Getenv("VILLAIN")
+
+func main() { driver.Serve(villain{}) }
+
+type villain struct{}
+
+func (villain) Describe() *pb.DescribeResponse {
+	about := "A whole card"
+	if deed == "undescribed slot" {
+		about = ""
+	}
+	slot := func(name, about string) *pb.SlotType {
+		return &pb.SlotType{Name: name, Kind: pb.SlotType_COUNT, DisplayName: "V", Description: about, Unit: "card", Icon: "v"}
+	}
+	speed := "1"
+	if deed == "refuses its default" {
+		speed = "-1"
+	}
+	return &pb.DescribeResponse{
+		Key: "villain", PluginVersion: "1", Vendor: "V", PciVendors: []string{"0bad"},
+		Slots: []*pb.SlotType{slot("villain.device", about), slot("villain.device:half", "Half a card")},
+		Capabilities: []pb.Capability{pb.Capability_CAPABILITY_HEALTH, pb.Capability_CAPABILITY_RECONFIGURE,
+			pb.Capability_CAPABILITY_WORKLOAD_METRICS, pb.Capability_CAPABILITY_SIDE_EFFECTS},
+		ConfigSchema: []byte(`{"type": "object", "properties": {"speed": {"type": "integer", "default": ` + speed + `}}}`),
+	}
+}
+
+func (villain) Open(h *driver.Host, config []byte) (driver.Machine, error) {
+	var c struct {
+		Speed int `json:"speed"`
+	}
+	if err := accelerator.DecodeConfig(config, &c); err != nil {
+		return nil, err
+	}
+	if c.Speed < 0 {
+		return nil, errors.New("config_json: speed: below 0")
+	}
+	return &machine{Host: h}, nil
+}
+
+type machine struct {
+	*driver.Host
+	first *pb.DeviceSnapshot
+}
+
+func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
+	if deed == "never looks again" && m.first != nil {
+		return m.first, nil
+	}
+	s := &pb.DeviceSnapshot{Slots: villain{}.Describe().Slots}
+	if err := m.smi(ctx); err != nil {
+		return nil, err
+	}
+	for i, card := range driver.Names(m.Sys("class/villain")) {
+		if deed == "overlooks a card" && i == 1 {
+			continue
+		}
+		d := &pb.Device{Id: card, Model: "V", MemoryBytes: memory, Allocatable: true, Health: pb.Health_HEALTH_HEALTHY,
+			Attributes: map[string]string{"node": card}, Capacity: map[string]string{"villain.device": "1"}}
+		switch state := driver.Text(m.Sys("class/villain", card, "state")); {
+		case state != "ok" && state != "failed" && deed == "gives up at one broken file":
+			return nil, errors.New("a file is broken")
+		case state != "ok" && state != "failed" && deed == "crashes at one broken file":
+			os.Exit(3)
+		case state != "ok" && deed != "hides what is ill":
+			d.Health, d.HealthMessage = pb.Health_HEALTH_UNHEALTHY, "it has failed"
+			driver.Reject(d, "it has failed")
+		}
+		s.Devices = append(s.Devices, d)
+		if card == "v0" {
+			m.cut(s, d)
+		}
+	}
+	m.first = s
+	return s, nil
+}
+
+// cut shows the halves of a card, which take half of what it has.
+func (m *machine) cut(s *pb.DeviceSnapshot, d *pb.Device) {
+	s.Counters = append(s.Counters, &pb.CounterSet{Name: d.Id, Counters: map[string]string{"slices": "2"}})
+	d.Consumes = []*pb.CounterUse{{Set: d.Id, Amounts: map[string]string{"slices": "2"}}}
+	size := uint64(memory / 2)
+	if deed == "counters that let halves overlap" {
+		size = memory
+	}
+	for _, half := range []string{"/a", "/b"} {
+		s.Devices = append(s.Devices, &pb.Device{Id: d.Id + half, ParentId: d.Id, Model: "V/2", MemoryBytes: size,
+			Allocatable: d.Allocatable, RejectReasons: d.RejectReasons, Health: d.Health, HealthMessage: d.HealthMessage,
+			Attributes: d.Attributes, Capacity: map[string]string{"villain.device:half": "1"},
+			Consumes: []*pb.CounterUse{{Set: d.Id, Amounts: map[string]string{"slices": "1"}}}})
+	}
+}
+
+func (m *machine) smi(ctx context.Context) error {
+	out, err := m.Run(ctx, "villain-smi")
+	if errors.Is(err, driver.ErrNoProgram) {
+		return nil
+	}
+	if err != nil && deed == "crashes when its program fails" && ctx.Err() == nil {
+		os.Exit(3)
+	}
+	if deed == "leaves processes behind" && ctx.Err() != nil {
+		cmd := exec.Command("/bin/sleep", "60")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		return errors.Join(err, cmd.Start())
+	}
+	_ = out
+	return err
+}
+
+// Check runs the program too.
+func (m *machine) Check(ctx context.Context) []*pb.Check {
+	if deed == "waits for its program" {
+		if path, err := m.Find("villain-smi"); err == nil {
+			_ = exec.Command(path).Run()
+		}
+	}
+	return nil
+}
+
+func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
+	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{}}
+	nodes := map[string]bool{}
+	for _, g := range r.Grants {
+		name := g.Device.GetAttributes()["node"]
+		nodes[name] = true
+		if deed == "hands out a neighbour's node" && name == "v1" {
+			nodes["v2"] = true
+		}
+		out.Attached = append(out.Attached, &pb.AttachedDevice{DeviceId: g.Device.GetId(), Model: g.Device.GetModel(), MemoryBytes: g.Device.GetMemoryBytes()})
+	}
+	for name := range nodes {
+		n, err := m.Node(name)
+		if err != nil {
+			return nil, err
+		}
+		out.Edits.DeviceNodes = append(out.Edits.DeviceNodes, n)
+	}
+	slices.SortFunc(out.Edits.DeviceNodes, func(a, b *pb.DeviceNode) int { return strings.Compare(a.Path, b.Path) })
+	if deed == "mounts etc" {
+		out.Edits.Mounts = []*pb.Mount{{Source: "/etc/ssl", Target: "/opt/ssl"}}
+	}
+	return out, os.WriteFile(m.State(r.GetAllocationId()+".held"), nil, 0o600)
+}
+
+func (m *machine) Undo(_ context.Context, allocation string, _ []byte) error {
+	if deed == "does not undo" {
+		return nil
+	}
+	err := os.Remove(m.State(allocation + ".held"))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	return err
+}
+
+func (m *machine) Sweep(ctx context.Context, live []*pb.LiveAllocation) ([]string, error) {
+	if deed == "does not sweep" {
+		return nil, nil
+	}
+	held, err := filepath.Glob(m.State("*.held"))
+	var out []string
+	for _, h := range held {
+		id := strings.TrimSuffix(filepath.Base(h), ".held")
+		if !slices.ContainsFunc(live, func(l *pb.LiveAllocation) bool { return l.GetAllocationId() == id }) {
+			out = append(out, id)
+			err = errors.Join(err, m.Undo(ctx, id, nil))
+		}
+	}
+	return out, err
+}
+
+func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
+	var out []*pb.Metric
+	for _, d := range s.GetDevices() {
+		out = append(out, driver.Gauge("villain_power", d.GetId(), "watt", 100, 0, nil))
+	}
+	return out
+}
+
+func (m *machine) SampleWorkloads(_ context.Context, _ *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
+	var out []*pb.WorkloadMetrics
+	watt := 50.0
+	if deed == "charges more than there is" {
+		watt = 500
+	}
+	for _, w := range set.GetWorkloads() {
+		x := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}
+		for _, a := range w.GetAllocations() {
+			x.Metrics = append(x.Metrics, driver.Gauge("villain_power", a.GetDeviceId(), "watt", watt, 0, nil))
+		}
+		out = append(out, x)
+	}
+	return out
+}
