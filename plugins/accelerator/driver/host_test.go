@@ -81,6 +81,21 @@ func TestPCIFindsPlaces(t *testing.T) {
 	}
 }
 
+func TestPCIIsInOrderOfAddresses(t *testing.T) {
+	files := map[string]string{}
+	want := []string{"0000:03:00.0", "0000:0b:00.0", "0000:10:00.0", "0000:23:00.0", "0000:2a:00.0", "0000:a3:00.0", "10000:01:00.0"}
+	for _, address := range want {
+		files["bus/pci/devices/"+address+"/vendor"] = "0x1de0\n"
+	}
+	var got []string
+	for _, d := range driver.NewHost(&pb.Roots{Sys: tree(t, files)}).PCI("1de0") {
+		got = append(got, d.Address)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestNamesAreInNaturalOrder(t *testing.T) {
 	dir := tree(t, map[string]string{"npu10": "", "npu9": "", "npu1": "", "npu11": "", "a": "", "npu9pe2": "", "npu9pe10": ""})
 	want := []string{"a", "npu1", "npu9", "npu9pe2", "npu9pe10", "npu10", "npu11"}

@@ -39,6 +39,9 @@ func (h *Host) PCI(vendors ...string) []PCI {
 			out = append(out, d)
 		}
 	}
+	slices.SortFunc(out, func(a, b PCI) int { // hexadecimal: 23 comes before 2a
+		return cmp.Or(cmp.Compare(len(a.Address), len(b.Address)), cmp.Compare(a.Address, b.Address))
+	})
 	return out
 }
 

@@ -1,0 +1,27 @@
+package driver
+
+import pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+
+// Whole measures workloads that have their devices to themselves: what is measured
+// of a device is attributed to who holds it.
+func Whole(s *pb.DeviceSnapshot, set *pb.WorkloadSet, measure func(*pb.Device) []*pb.Metric) []*pb.WorkloadMetrics {
+	devices := map[string]*pb.Device{}
+	for _, d := range s.GetDevices() {
+		devices[d.GetId()] = d
+	}
+	var out []*pb.WorkloadMetrics
+	for _, w := range set.GetWorkloads() {
+		one := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}
+		for _, a := range w.GetAllocations() {
+			d := devices[a.GetDeviceId()]
+			if d == nil {
+				continue
+			}
+			for _, metric := range measure(d) {
+				one.Metrics = append(one.Metrics, Attributed(metric))
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}
