@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// Edit implements driver.Machine. A card keeps its number in the container: the
+// vendor's runtime takes the cards whose files it finds.
+func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
+	const unlimited = ^uint64(0)
+	e := &pb.ContainerEdits{Rlimits: []*pb.Rlimit{{Name: "memlock", Soft: unlimited, Hard: unlimited}}}
+	out := &pb.PrepareResponse{Edits: e}
+	for _, g := range r.Grants {
+		d := g.Device
+		node, err := m.Node(d.GetAttributes()["node"])
+		if err != nil {
+			return nil, err
+		}
+		e.DeviceNodes = append(e.DeviceNodes, node)
+		out.Attached = append(out.Attached, &pb.AttachedDevice{
+			DeviceId: d.GetId(), Model: d.GetModel(), MemoryBytes: d.GetMemoryBytes(), ProcessingUnits: d.GetProcessingUnits(),
+		})
+	}
+	if m.config.Runtime != "" {
+		e.Mounts = append(e.Mounts, &pb.Mount{Source: m.Root(m.config.Runtime), Target: m.config.Runtime, Recursive: true, Optional: true})
+	}
+	if m.config.Hugepages {
+		e.Mounts = append(e.Mounts, &pb.Mount{Source: m.Dev("hugepages"), Target: "/dev/hugepages", Writable: true, Recursive: true, Optional: true})
+	}
+	return out, nil
+}

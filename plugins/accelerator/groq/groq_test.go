@@ -1,0 +1,218 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/internal/fixture"
+	"github.com/berthhq/berth/internal/fixture/fixturetest"
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+func open(t *testing.T, tree *fixture.Tree, config string) *machine {
+	t.Helper()
+	m, err := vendor{}.Open(driver.NewHost(tree.Roots()), []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.(*machine)
+}
+
+func scan(t *testing.T, m *machine) (*pb.DeviceSnapshot, map[string]*pb.Device) {
+	t.Helper()
+	s, err := m.Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Revision = 1
+	if err := accelerator.Validate(vendor{}.Describe(), s); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*pb.Device{}
+	for _, d := range s.GetDevices() {
+		all[d.GetId()] = d
+	}
+	return s, all
+}
+
+func TestTextIsReadLeniently(t *testing.T) {
+	show := func(r report, name string) string {
+		s := r[name]
+		if s == nil {
+			return "nothing"
+		}
+		text := "status=" + s.status
+		if s.locked != nil {
+			text += fmt.Sprint(" locked=", *s.locked)
+		}
+		if s.temperature != nil {
+			text += fmt.Sprint(" temperature=", *s.temperature)
+		}
+		if s.power != nil {
+			text += fmt.Sprint(" power=", *s.power)
+		}
+		return text
+	}
+	for name, row := range map[string]struct{ text, card, want string }{
+		"block":      {"Card 3:\n  Status: Up\n  Device Locked\n", "3", "status=up locked=true"},
+		"flag":       {"/dev/groqA12.pci\n Device Locked: False\n", "12", "status= locked=false"},
+		"unlocked":   {"groq2.pci is Up, Device unlocked", "2", "status=up locked=false"},
+		"table":      {"id  temp  power\n 0 | 45.5 C | 81 W |\n 1 | 46 °C | 82.5 Watts |", "1", "status= temperature=46 power=82.5"},
+		"coloured":   {"\x1b[32mTSP 4\x1b[0m \x1b[1mDown\x1b[0m", "4", "status=down"},
+		"address":    {"23:00.0 temperature = 51 power = 77", "0000:23:00.0", "status= temperature=51 power=77"},
+		"numbered":   {"device #7 Temp(C): 60.0 Power(W): 90", "7", "status= temperature=60 power=90"},
+		"time":       {"10:22:33 device 1 up", "10", "nothing"},
+		"heading":    {"3 of 8 W\nstatus: down\n", "8", "nothing"},
+		"garbage":    {"\xff\xfe\x00;;;", "0", "nothing"},
+		"first wins": {"card 1 power 5 W\n power 500 W", "1", "status= power=5"},
+	} {
+		if got := show(read(row.text), row.card); got != row.want {
+			t.Errorf("%s: %s, want %s", name, got, row.want)
+		}
+	}
+}
+
+func TestCardsAreDescribed(t *testing.T) {
+	tree := fixturetest.Start(t, "groqnode-8")
+	s, all := scan(t, open(t, tree, ""))
+	d := all["0000:23:00.0"]
+	if d.GetModel() != "GroqCard" || d.GetPcieRoot() != "pci0000:20" || d.GetNumaNode() != 0 || d.GetMemoryBytes() != 230686720 || d.GetAttributes()["node"] != "groqA10.pci" {
+		t.Errorf("%v", d)
+	}
+	if all["0000:ab:00.0"].NumaNode != nil {
+		t.Errorf("numa node -1 is shown")
+	}
+	if board := all["0000:c3:00.0"]; board.GetAllocatable() || !strings.Contains(board.GetRejectReasons()[0], "no GroqCard") {
+		t.Errorf("%v", board)
+	}
+	var order []string
+	for _, d := range s.GetDevices()[:8] {
+		order = append(order, d.GetAttributes()["node"])
+	}
+	if want := []string{"groqA8.pci", "groqA9.pci", "groqA10.pci"}; !slices.Equal(order[:3], want) {
+		t.Errorf("order: %q", order)
+	}
+}
+
+// TestFilesWithoutClass has a driver that does not say which file is whose.
+func TestFilesWithoutClass(t *testing.T) {
+	tree := fixturetest.Start(t, "groqnode-8")
+	if err := tree.Remove("sys/bus/pci/devices/0000:c3:00.0"); err != nil {
+		t.Fatal(err)
+	}
+	m := open(t, tree, "")
+	for _, c := range m.cards() {
+		if err := tree.Remove(strings.TrimPrefix(c.Dir, tree.Dir+"/") + "/groq"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, all := scan(t, m); !all["0000:23:00.0"].GetAllocatable() || all["0000:23:00.0"].GetAttributes()["node"] != "groqA10.pci" {
+		t.Errorf("as many files as cards: %v", all["0000:23:00.0"])
+	}
+	if err := tree.Remove("dev/groqA8.pci"); err != nil {
+		t.Fatal(err)
+	}
+	if _, all := scan(t, m); all["0000:23:00.0"].GetAllocatable() || !strings.Contains(all["0000:23:00.0"].GetRejectReasons()[0], "7 device files") {
+		t.Errorf("fewer files than cards: %v", all["0000:23:00.0"])
+	}
+}
+
+func TestRejections(t *testing.T) {
+	const dir = "sys/devices/pci0000:00/0000:03:00.0/"
+	for name, row := range map[string]struct{ file, text, reason string }{
+		"other chip":   {dir + "device", "0x0001\n", "no GroqChip"},
+		"garbage":      {dir + "subsystem_device", "\xff\xfe", "no GroqCard"},
+		"node is file": {"dev/groqA8.pci", "x", "is no device"},
+		"hot":          {dir + "hwmon/hwmon0/temp1_input", "100000\n", "100 °C"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := fixturetest.Start(t, "groqnode-8")
+			if err := tree.Write(row.file, row.text); err != nil {
+				t.Fatal(err)
+			}
+			_, all := scan(t, open(t, tree, ""))
+			if d := all["0000:03:00.0"]; d.GetAllocatable() || !strings.Contains(strings.Join(d.GetRejectReasons(), ";"), row.reason) {
+				t.Errorf("%v", d)
+			}
+			if !all["0000:0b:00.0"].GetAllocatable() {
+				t.Errorf("the next card suffers: %v", all["0000:0b:00.0"])
+			}
+		})
+	}
+	tree := fixturetest.Start(t, "groqnode-8")
+	if _, all := scan(t, open(t, tree, `{"other_cards": true}`)); all["0000:c3:00.0"].GetAllocatable() {
+		t.Error("a board without a device file is given away")
+	}
+}
+
+func TestEdits(t *testing.T) {
+	m := open(t, fixturetest.Start(t, "groqnode-8"), `{"hugepages": true}`)
+	s, _ := scan(t, m)
+	grants, err := accelerator.Grants(s, []*pb.Allocation{{Slot: slot, DeviceId: "0000:0b:00.0", Amount: "1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := m.Edit(t.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{}, Grants: grants, Snapshot: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := out.GetEdits()
+	if len(e.DeviceNodes) != 1 || e.DeviceNodes[0].Path != "/dev/groqA9.pci" || len(e.Mounts) != 2 || e.Mounts[0].Target != "/opt/groq/runtime" || e.Mounts[0].Writable {
+		t.Errorf("%v", e)
+	}
+	if len(e.Capabilities)+len(e.Syscalls) > 0 || e.HostIpc || e.Rlimits[0].Name != "memlock" {
+		t.Errorf("%v", e)
+	}
+}
+
+// TestMeasurements has tsp-ctl first, then the sensors alone.
+func TestMeasurements(t *testing.T) {
+	tree := fixturetest.Start(t, "groqnode-8")
+	m := open(t, tree, "")
+	s, _ := scan(t, m)
+	figures := func() map[string]string {
+		got := map[string]string{}
+		for _, x := range m.Sample(t.Context(), s) {
+			got[x.GetDeviceId()+" "+x.GetName()] = fmt.Sprint(x.GetValue(), " ", x.GetQuality())
+		}
+		return got
+	}
+	check := func(want map[string]string) {
+		t.Helper()
+		got := figures()
+		for name, v := range want {
+			if got[name] != v {
+				t.Errorf("%s is %q, want %q", name, got[name], v)
+			}
+		}
+	}
+	check(map[string]string{
+		"0000:0b:00.0 groq_temperature": "51.5 MEASURED", "0000:0b:00.0 groq_power": "81.25 MEASURED", "0000:0b:00.0 groq_locked": "1 MEASURED",
+		"0000:03:00.0 groq_locked": "0 MEASURED", "0000:c3:00.0 groq_power": "0 UNAVAILABLE",
+	})
+	if err := tree.Fail("tsp-ctl", 1, "driver mismatch"); err != nil {
+		t.Fatal(err)
+	}
+	check(map[string]string{
+		"0000:0b:00.0 groq_temperature": "41.5 MEASURED", "0000:0b:00.0 groq_power": "71 MEASURED", "0000:0b:00.0 groq_locked": "0 UNAVAILABLE",
+	})
+	if _, all := scan(t, m); !all["0000:0b:00.0"].GetAllocatable() {
+		t.Errorf("without tsp-ctl: %v", all["0000:0b:00.0"])
+	}
+	set := &pb.WorkloadSet{Workloads: []*pb.Workload{{AllocationId: "a", Allocations: []*pb.Allocation{{Slot: slot, DeviceId: "0000:0b:00.0", Amount: "1"}}}}}
+	if w := m.SampleWorkloads(t.Context(), s, set); len(w) != 1 || w[0].Metrics[0].GetQuality() != pb.Metric_ATTRIBUTED {
+		t.Errorf("%v", w)
+	}
+}
+
+func TestBadSettingsNameTheField(t *testing.T) {
+	for text, want := range map[string]string{`{"speed": 1}`: "speed", `{"runtime": "../x"}`: "runtime", `{"runtime": "/"}`: "runtime", `{"runtime": "/` + strings.Repeat("x", 300) + `"}`: "256"} {
+		if _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// says is what tsp-ctl tells of a card. Its output is made for people, and changes
+// between versions: what is not recognised is left out.
+type says struct {
+	status      string
+	locked      *bool
+	temperature *float64
+	power       *float64
+}
+
+// report is by what tsp-ctl calls a card: its number, or its address on the bus.
+type report map[string]*says
+
+var (
+	colour = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
+	naming = regexp.MustCompile(`(?i)\bgroqA?([0-9]{1,3})\b|\b(?:card|device|tsp|chip)\s*#?([0-9]{1,3})\b|((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\b|^\s*\[?([0-9]{1,3})\]?(?:\s|\||:\s)`)
+
+	statusForm      = regexp.MustCompile(`(?i)\b(?:status|state)\s*[:=|]\s*([a-z]+)|\b(up|down)\b`)
+	lockedForm      = regexp.MustCompile(`(?i)\b(un)?locked\b(?:\s*[:=|]\s*(true|yes|1|false|no|0)\b)?`)
+	temperatureForm = regexp.MustCompile(`(?i)\btemp[a-z]*\b[^0-9\n-]{0,24}(-?[0-9]+(?:\.[0-9]+)?)|(-?[0-9]+(?:\.[0-9]+)?)\s*(?:°\s*|deg(?:rees)?\s*)?C\b`)
+	powerForm       = regexp.MustCompile(`(?i)\bpower\b[^0-9\n-]{0,24}([0-9]+(?:\.[0-9]+)?)|([0-9]+(?:\.[0-9]+)?)\s*W(?:atts?)?\b`)
+)
+
+// ask runs tsp-ctl.
+func (m *machine) ask(ctx context.Context, verb string) (report, error) {
+	out, err := m.Run(ctx, "tsp-ctl", verb)
+	if err != nil {
+		return nil, err
+	}
+	return read(string(out)), nil
+}
+
+// read goes through the text: what follows a card's name is said of that card.
+func read(text string) report {
+	r := report{}
+	var now *says
+	for line := range strings.Lines(colour.ReplaceAllString(text, "")) {
+		if at := naming.FindStringSubmatchIndex(line); at != nil {
+			name := group(naming.FindStringSubmatch(line))
+			if n, err := strconv.Atoi(name); err == nil {
+				name = strconv.Itoa(n)
+			} else if name = strings.ToLower(name); strings.Count(name, ":") == 1 {
+				name = "0000:" + name
+			}
+			if r[name] == nil {
+				r[name] = &says{}
+			}
+			now, line = r[name], line[at[1]:]
+		}
+		if now != nil {
+			now.note(line)
+		}
+	}
+	return r
+}
+
+// note takes of a line what is not known yet.
+func (s *says) note(line string) {
+	if v := group(statusForm.FindStringSubmatch(line)); v != "" && s.status == "" {
+		s.status = strings.ToLower(v)
+	}
+	if found := lockedForm.FindStringSubmatch(line); found != nil && s.locked == nil {
+		locked := (found[1] == "") == !slices.Contains([]string{"false", "no", "0"}, strings.ToLower(found[2]))
+		s.locked = &locked
+	}
+	for form, to := range map[*regexp.Regexp]**float64{temperatureForm: &s.temperature, powerForm: &s.power} {
+		if v, err := strconv.ParseFloat(group(form.FindStringSubmatch(line)), 64); err == nil && *to == nil {
+			*to = &v
+		}
+	}
+}
+
+// group is the first that matched.
+func group(found []string) string {
+	for _, g := range found[min(1, len(found)):] {
+		if g != "" {
+			return g
+		}
+	}
+	return ""
+}
+
+// of is what is said of a card.
+func (r report) of(c card) *says {
+	if s := r[c.Address]; s != nil {
+		return s
+	}
+	if s := r[strconv.Itoa(c.number)]; s != nil && c.node != "" {
+		return s
+	}
+	return &says{}
+}
+
+// bad are the states in which a card cannot work.
+var bad = []string{"down", "error", "failed", "failure", "fault", "faulty", "offline", "dead", "hung"}
+
+// judge sets a device's health by tsp-ctl and the kernel's sensors. A program that
+// does not answer costs no card: the sensors still watch it.
+func (m *machine) judge(d *pb.Device, c card, said report, silence error) {
+	unhealthy := func(format string, args ...any) {
+		d.Health = pb.Health_HEALTH_UNHEALTHY
+		driver.Reject(d, format, args...)
+		d.HealthMessage = d.RejectReasons[len(d.RejectReasons)-1]
+	}
+	if silence == nil {
+		status := said.of(c).status
+		if status != "" {
+			d.Attributes["status"] = status
+		}
+		if slices.Contains(bad, status) {
+			unhealthy("tsp-ctl says that it is %s", status)
+		}
+	}
+	if hot, limit, err := sensor(c.Dir, "temp", 1000); err == nil && limit > 0 && hot >= limit {
+		unhealthy("%.0f °C, of at most %.0f", hot, limit)
+	}
+}
