@@ -217,9 +217,12 @@ func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent
 	k["ResourcePreset"] = c.ResourcePreset.Create().SetName(name).SetSlots(resource.Slots{"cpu": 1000}).SetResourceGroup(g).SaveX(ctx).ID
 	k["ResourcePreset+all"] = c.ResourcePreset.Create().SetName(name).SetSlots(resource.Slots{"cpu": 1000}).SaveX(ctx).ID
 	a := c.Agent.Create().SetName(name).SetResourceGroup(g).
-		SetPlugins([]report.Plugin{{Name: "p"}}).SetProbes([]report.Probe{{Name: "p"}}).SaveX(ctx)
+		SetPlugins([]report.Plugin{{Name: "p"}}).SetProbes([]report.Probe{{Name: "p"}}).
+		SetLinks([]report.Link{{A: "cpu", B: "part"}}).SetCounters(report.Counters{"cpu": {"cores": 8}}).SaveX(ctx)
 	k["Agent"] = a.ID
-	k["Device"] = c.Device.Create().SetAgent(a).SetDeviceID("cpu").SetCapacity(resource.Slots{"cpu": 1 << 40}).SaveX(ctx).ID
+	draws := []report.CounterUse{{Set: "cpu", Amounts: map[string]int64{"cores": 1}}}
+	k["Device"] = c.Device.Create().SetAgent(a).SetDeviceID("cpu").SetCapacity(resource.Slots{"cpu": 1 << 40}).SetConsumes(draws).SaveX(ctx).ID
+	k["Device+part"] = c.Device.Create().SetAgent(a).SetDeviceID("part").SetParent("cpu").SaveX(ctx).ID
 	reg := c.Registry.Create().SetName(name).SetHost(name + ".example.org").AddDomainIDs(d.ID).SaveX(ctx)
 	k["Registry"] = reg.ID
 	k["Image"] = c.Image.Create().SetReference(name + ".example.org/i:1").SetName("i:1").SetArchitecture("x86_64").

@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager"
 	"github.com/berthhq/berth/manager/identity/identitytest"
+	"github.com/berthhq/berth/manager/stats"
 )
 
 // Patience bounds every wait; nothing takes a fraction of it.
@@ -72,12 +73,7 @@ func (w *World) System(t testing.TB) context.Context { return viewer.SystemConte
 // reaches the managers of this world.
 func (w *World) Bus(t testing.TB) *event.Bus {
 	t.Helper()
-	opt, err := redis.ParseURL(w.redis)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := redis.NewClient(opt)
-	bus := event.New(client, logger())
+	bus := event.New(w.open(t), logger())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -87,9 +83,27 @@ func (w *World) Bus(t testing.TB) *event.Bus {
 	t.Cleanup(func() {
 		cancel()
 		<-done
-		client.Close()
 	})
 	return bus
+}
+
+// Samples writes samples as another manager would, where those of this world read them.
+func (w *World) Samples(t testing.TB) *stats.Service {
+	t.Helper()
+	client := w.open(t)
+	return stats.New(client, event.New(client, logger()), logger())
+}
+
+// open returns a client of the world's Redis that ends with the test.
+func (w *World) open(t testing.TB) *redis.Client {
+	t.Helper()
+	opt, err := redis.ParseURL(w.redis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(opt)
+	t.Cleanup(func() { client.Close() })
+	return client
 }
 
 // Manager is one manager of a World.
