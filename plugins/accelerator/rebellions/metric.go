@@ -42,7 +42,7 @@ func measure(r *report, err error, d *pb.Device) []*pb.Metric {
 			return nil
 		}
 		take := func(into *float64, failed *error, text driver.Loose, add func(a, b float64) float64) {
-			v, err := number(text)
+			v, err := driver.Quantity(text)
 			if err != nil {
 				*failed = err
 				return
@@ -127,7 +127,7 @@ func (r *report) usedBy(d *pb.Device, pids []int32) map[int32]float64 {
 			if text == "" {
 				text = c.Alloc
 			}
-			if used, err := number(text); err == nil {
+			if used, err := driver.Quantity(text); err == nil {
 				out[int32(pid)] += used
 			}
 		}

@@ -170,19 +170,6 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-func TestNumbers(t *testing.T) {
-	for text, want := range map[driver.Loose]float64{"12": 12, "37C": 37, "19.5W": 19.5, "500mW": .5, "15.7GiB": 15.7 * (1 << 30), "2.4GB": 2.4e9, " 3 MiB ": 3 << 20, "9%": 9} {
-		if got, err := number(text); err != nil || got != want {
-			t.Errorf("%q is %v, %v", text, got, err)
-		}
-	}
-	for _, text := range []driver.Loose{"", "N/A", "-1", "NaN", "1e9", "12 parsecs", "0x10"} {
-		if got, err := number(text); err == nil {
-			t.Errorf("%q is %v", text, got)
-		}
-	}
-}
-
 func TestBadSettings(t *testing.T) {
 	for config, want := range map[string]string{
 		`{"lock_file": "x"}`:           `lock_file: "x" is not a clean absolute path`,

@@ -135,7 +135,7 @@ func identify(d *pb.Device, n npu, whole bool) {
 
 // judge adds what one NPU contributes, and refuses what is odd of it.
 func (m *machine) judge(d *pb.Device, n npu) {
-	total, err := number(n.Memory.Total)
+	total, err := driver.Quantity(n.Memory.Total)
 	if err != nil {
 		driver.Reject(d, "memory.total of %s is %q", n.PCI.Bus, n.Memory.Total)
 	}

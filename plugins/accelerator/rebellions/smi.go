@@ -3,11 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/berthhq/berth/plugins/accelerator/driver"
@@ -108,27 +104,4 @@ func (n *npu) group() string {
 		return "0"
 	}
 	return string(n.Group)
-}
-
-var (
-	quantity = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z%]*)$`)
-	units    = map[string]float64{
-		"": 1, "b": 1, "c": 1, "w": 1, "%": 1, "mw": 1e-3,
-		"kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
-	}
-	errNoNumber = errors.New("no number")
-)
-
-// number reads a quantity with or without its unit: "37C", "19.5W", "15.7GiB", 12.
-func number(s driver.Loose) (float64, error) {
-	found := quantity.FindStringSubmatch(strings.TrimSpace(string(s)))
-	if found == nil {
-		return 0, errNoNumber
-	}
-	unit, ok := units[strings.ToLower(found[2])]
-	if !ok {
-		return 0, errNoNumber
-	}
-	n, err := strconv.ParseFloat(found[1], 64)
-	return n * unit, err
 }

@@ -63,19 +63,5 @@ func (m *machine) measure(d *pb.Device) []*pb.Metric {
 // SampleWorkloads implements driver.WorkloadSampler. A board belongs to one
 // workload at a time, so what it does it does for it.
 func (m *machine) SampleWorkloads(_ context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
-	devices := map[string]*pb.Device{}
-	for _, d := range s.GetDevices() {
-		devices[d.GetId()] = d
-	}
-	var out []*pb.WorkloadMetrics
-	for _, w := range set.GetWorkloads() {
-		one := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}
-		for _, a := range w.GetAllocations() {
-			for _, metric := range m.measure(devices[a.GetDeviceId()]) {
-				one.Metrics = append(one.Metrics, driver.Attributed(metric))
-			}
-		}
-		out = append(out, one)
-	}
-	return out
+	return driver.Whole(s, set, m.measure)
 }
