@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"google.golang.org/grpc/codes"
 
@@ -80,7 +81,7 @@ func workloadMetrics(ctx context.Context, b *bench) error {
 		return err
 	}
 	set := workloads(s)
-	if err := w.Send(set); err != nil {
+	if err := w.Send(set); err != nil && !errors.Is(err, io.EOF) { // of a stream that is over Recv tells why
 		return err
 	}
 	if !has(c.Description, pb.Capability_CAPABILITY_WORKLOAD_METRICS) {

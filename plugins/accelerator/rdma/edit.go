@@ -1,0 +1,53 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// Edit implements driver.Machine: the cards' files, memory that may be locked, and
+// what communication libraries read: NCCL and RCCL (NCCL_…), HCCL, UCX.
+func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
+	grants := slices.Clone(r.Grants)
+	slices.SortFunc(grants, func(a, b accelerator.Grant) int {
+		return cmp.Compare(a.Device.GetAttributes()["name"], b.Device.GetAttributes()["name"])
+	})
+	const unlimited = ^uint64(0)
+	e := &pb.ContainerEdits{Rlimits: []*pb.Rlimit{{Name: "memlock", Soft: unlimited, Hard: unlimited}}}
+	out := &pb.PrepareResponse{Edits: e}
+	var ports []string // mlx5_0:1
+	for _, g := range grants {
+		at := g.Device.GetAttributes()
+		node, err := m.Node(at["node"])
+		if err != nil {
+			return nil, err
+		}
+		e.DeviceNodes = append(e.DeviceNodes, node)
+		if gid := m.Group(at["node"]); gid != 0 && !slices.Contains(e.AdditionalGids, gid) {
+			e.AdditionalGids = append(e.AdditionalGids, gid)
+		}
+		for _, port := range strings.Split(at["active_ports"], ",") {
+			ports = append(ports, at["name"]+":"+port)
+		}
+		out.Attached = append(out.Attached, &pb.AttachedDevice{DeviceId: g.Device.GetId(), Model: g.Device.GetModel()})
+	}
+	// Connections are made through the connection manager, which all cards have in common.
+	if cm, err := m.Node("infiniband/rdma_cm"); err == nil {
+		e.DeviceNodes = append(e.DeviceNodes, cm)
+	}
+	list := strings.Join(ports, ",")
+	e.Env = map[string]string{
+		"NCCL_IB_HCA":        "=" + list, // exactly these
+		"NCCL_SOCKET_IFNAME": "=" + m.Interface,
+		"HCCL_SOCKET_IFNAME": m.Interface,
+		"UCX_NET_DEVICES":    list,
+	}
+	out.ResourceData = map[string]string{"RDMA_DEVICES": list}
+	return out, nil
+}
