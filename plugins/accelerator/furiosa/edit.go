@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// nodeForm tells the device files of a card apart, after its name: elements (first and
+// last), what all parts need, and what only a whole card gets.
+var nodeForm = regexp.MustCompile(`^(?:pe([0-9])(?:-([0-9]))?|(_?mgmt|ch[0-9]{1,2}r?|dmar|)|(_?bar[0-9]))$`)
+
+// nodes are the device files of a card or of a part of it, under /dev.
+func (m *machine) nodes(d *pb.Device) ([]string, error) {
+	card := d.GetAttributes()["name"]
+	dir := "rngd"
+	if d.GetCapacity()[warboySlot] != "" {
+		dir = ""
+	}
+	first, last := span(d)
+	_, part := d.GetAttributes()["elements"]
+	var out []string
+	for _, name := range driver.Names(m.Dev(dir)) {
+		rest, ok := strings.CutPrefix(name, card)
+		found := nodeForm.FindStringSubmatch(rest)
+		if !ok || found == nil || part && found[4] != "" || !inside(found[1], found[2], first, last) {
+			continue
+		}
+		out = append(out, strings.TrimPrefix(dir+"/"+name, "/"))
+	}
+	need := []string{card + "mgmt", card + fused(first, last)}
+	if dir == "" {
+		need[0] = card + "_mgmt"
+	} else if !part {
+		need[1] = card + "pe0" // no file stands for all eight
+	}
+	for _, name := range need {
+		if name = strings.TrimPrefix(dir+"/"+name, "/"); !slices.Contains(out, name) {
+			return nil, fmt.Errorf("/dev/%s is missing", name)
+		}
+	}
+	return out, nil
+}
+
+// inside tells whether a file's elements, if it has any, are all of a range.
+func inside(a, b string, first, last int) bool {
+	if a == "" {
+		return true
+	}
+	from, _ := strconv.Atoi(a)
+	to := from
+	if b != "" {
+		to, _ = strconv.Atoi(b)
+	}
+	return from >= first && to <= last
+}
+
+// Edit implements driver.Machine. Files keep the host's names, as with the vendor's own
+// plugin: the runtime finds cards by them, and by what /sys says of them.
+func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
+	granted := map[string]bool{}
+	for _, g := range r.Grants {
+		granted[g.Device.GetId()] = true
+	}
+	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{
+		// The runtime pins the memory that it gives to the device.
+		Rlimits: []*pb.Rlimit{{Name: "memlock", Soft: math.MaxUint64, Hard: math.MaxUint64}},
+	}}
+	seen := map[string]bool{} // two parts of a card share what is not of elements
+	for _, d := range r.Snapshot.GetDevices() {
+		if !granted[d.GetId()] {
+			continue
+		}
+		names, err := m.nodes(d)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			node, err := m.Node(name)
+			if err != nil {
+				return nil, err
+			}
+			out.Edits.DeviceNodes = append(out.Edits.DeviceNodes, node)
+			if gid := m.Group(name); gid != 0 && !slices.Contains(out.Edits.AdditionalGids, gid) {
+				out.Edits.AdditionalGids = append(out.Edits.AdditionalGids, gid)
+			}
+		}
+		out.Attached = append(out.Attached, &pb.AttachedDevice{
+			DeviceId: d.GetId(), Model: d.GetModel(), MemoryBytes: d.GetMemoryBytes(), ProcessingUnits: d.GetProcessingUnits(),
+		})
+	}
+	return out, nil
+}
+
+// Check implements driver.Checker.
+func (m *machine) Check(ctx context.Context) []*pb.Check {
+	loaded := &pb.Check{Name: "driver", Ok: driver.Exists(m.Sys("class/rngd_mgmt")) || driver.Exists(m.Sys("class/npu_mgmt")), Detail: "loaded"}
+	if !loaded.Ok {
+		loaded.Detail = "not loaded: neither /sys/class/rngd_mgmt nor /sys/class/npu_mgmt is there"
+	}
+	tool := &pb.Check{Name: "furiosa-smi", Ok: true, Detail: "works"}
+	if _, err := m.smi(ctx); err != nil {
+		tool.Ok, tool.Detail = false, err.Error()+"; power and temperature are not known without it"
+	}
+	return []*pb.Check{loaded, tool}
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// smiPatience leaves a sample time for what the drivers say.
+const smiPatience = 1500 * time.Millisecond
+
+// reading is what furiosa-smi tells of a card.
+type reading struct {
+	Name        driver.Loose `json:"dev_name"`
+	UUID        driver.Loose `json:"device_uuid"`
+	Temperature driver.Loose `json:"temperature"`
+	Power       driver.Loose `json:"power"`
+	Memory      struct {
+		DRAM struct {
+			Used driver.Loose `json:"used_size"`
+		} `json:"DRAM"`
+	} `json:"memory"`
+	Elements []json.RawMessage `json:"pe_utilizations"`
+}
+
+// busy is the mean of the elements, which are numbers or objects with one.
+func (r reading) busy() (float64, error) {
+	if len(r.Elements) == 0 {
+		return 0, errUnknown
+	}
+	sum := 0.0
+	for _, raw := range r.Elements {
+		var plain driver.Loose
+		var named struct {
+			Usage       driver.Loose `json:"pe_usage_percentage"`
+			Utilization driver.Loose `json:"utilization"`
+		}
+		if json.Unmarshal(raw, &plain) != nil {
+			if err := json.Unmarshal(raw, &named); err != nil {
+				return 0, err
+			}
+			if plain = named.Usage; plain == "" {
+				plain = named.Utilization
+			}
+		}
+		n, err := driver.Quantity(plain)
+		if err != nil {
+			return 0, err
+		}
+		sum += min(n, 100)
+	}
+	return sum / float64(len(r.Elements)), nil
+}
+
+// smi asks furiosa-smi, by card name. Its two reports add to each other; older versions
+// want the format under another name.
+func (m *machine) smi(ctx context.Context) (map[string]reading, error) {
+	ctx, cancel := context.WithTimeout(ctx, smiPatience)
+	defer cancel()
+	flag := "--format"
+	out := map[string]reading{}
+	for _, report := range []string{"info", "status"} {
+		raw, err := m.Run(ctx, "furiosa-smi", report, flag, "json")
+		if err != nil && flag == "--format" && ctx.Err() == nil && !errors.Is(err, driver.ErrNoProgram) {
+			flag = "--output"
+			raw, err = m.Run(ctx, "furiosa-smi", report, flag, "json")
+		}
+		if err != nil {
+			return out, err
+		}
+		var all []json.RawMessage
+		if err := json.Unmarshal(raw, &all); err != nil {
+			return out, errors.New("furiosa-smi prints no JSON as expected: " + driver.Clean(err.Error(), 100))
+		}
+		for _, one := range all {
+			var who reading
+			if json.Unmarshal(one, &who) != nil {
+				continue
+			}
+			merged := out[string(who.Name)]
+			if json.Unmarshal(one, &merged) == nil { // what this report does not say stays
+				out[string(who.Name)] = merged
+			}
+		}
+	}
+	return out, nil
+}
