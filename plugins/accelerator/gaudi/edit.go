@@ -1,13 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -20,12 +17,11 @@ import (
 
 // Edit implements driver.Machine.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
-	grants := slices.Clone(r.Grants)
-	slices.SortFunc(grants, func(a, b accelerator.Grant) int { return cmp.Compare(index(a.Device), index(b.Device)) })
+	grants := driver.InOrder(r.Grants, "index")
 	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{Env: map[string]string{}}}
 	var nodes, indices, modules []string
 	for _, g := range grants {
-		d, at := g.Device, g.Device.GetAttributes()
+		at := g.Device.GetAttributes()
 		nodes = append(nodes, at["node"], at["control_node"])
 		if at["verbs_node"] != "" && m.ScaleOut {
 			nodes = append(nodes, at["verbs_node"])
@@ -34,19 +30,10 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 		if at["module_id"] != "" {
 			modules = append(modules, at["module_id"])
 		}
-		out.Attached = append(out.Attached, &pb.AttachedDevice{
-			DeviceId: d.GetId(), Model: d.GetModel(), MemoryBytes: d.GetMemoryBytes(), ProcessingUnits: d.GetProcessingUnits(),
-		})
+		out.Attached = append(out.Attached, driver.Attached(g.Device))
 	}
-	for _, name := range nodes {
-		n, err := m.host.Node(name)
-		if err != nil {
-			return nil, err
-		}
-		out.Edits.DeviceNodes = append(out.Edits.DeviceNodes, n)
-		if gid := m.host.Group(name); gid != 0 && !slices.Contains(out.Edits.AdditionalGids, gid) {
-			out.Edits.AdditionalGids = append(out.Edits.AdditionalGids, gid)
-		}
+	if err := m.host.Give(out.Edits, nodes...); err != nil {
+		return nil, err
 	}
 	out.Edits.Env["HABANA_VISIBLE_DEVICES"] = strings.Join(indices, ",")
 	if len(modules) == len(grants) && len(grants) < len(r.Snapshot.GetDevices()) { // a part of the board
@@ -62,11 +49,6 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 		}
 	}
 	return out, nil
-}
-
-func index(d *pb.Device) int {
-	n, _ := strconv.Atoi(d.GetAttributes()["index"])
-	return n
 }
 
 // network writes what the vendor's communication library looks for in

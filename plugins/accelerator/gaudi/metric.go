@@ -22,23 +22,7 @@ func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric
 // firmware keeps for itself.
 func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
 	rows, err := m.smi.read(ctx)
-	devices := map[string]*pb.Device{}
-	for _, d := range s.GetDevices() {
-		devices[d.GetId()] = d
-	}
-	var all []*pb.WorkloadMetrics
-	for _, w := range set.GetWorkloads() {
-		out := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}
-		for _, a := range w.GetAllocations() {
-			if d := devices[a.GetDeviceId()]; d != nil {
-				for _, metric := range measure(d, rows[d.GetPciAddress()], err) {
-					out.Metrics = append(out.Metrics, driver.Attributed(metric))
-				}
-			}
-		}
-		all = append(all, out)
-	}
-	return all
+	return driver.Whole(s, set, func(d *pb.Device) []*pb.Metric { return measure(d, rows[d.GetPciAddress()], err) })
 }
 
 func measure(d *pb.Device, r reading, err error) []*pb.Metric {
@@ -55,12 +39,12 @@ func measure(d *pb.Device, r reading, err error) []*pb.Metric {
 	degrees, noHeat := get("temperature.aip")
 	busy, noUtil := get("utilization.aip")
 	if total <= 0 {
-		total = float64(d.GetMemoryBytes() >> 20)
+		total = float64(d.GetMemoryBytes())
 	}
 	util := driver.Gauge("gaudi_util", d.GetId(), "percent", min(busy, 100), 100, noUtil)
 	util.Kind = pb.Metric_UTILIZATION
 	return []*pb.Metric{
-		driver.Gauge("gaudi_mem", d.GetId(), "bytes", used*(1<<20), total*(1<<20), noMemory),
+		driver.Gauge("gaudi_mem", d.GetId(), "bytes", used, total, noMemory),
 		util,
 		driver.Gauge("gaudi_power", d.GetId(), "watt", watts, limit, noPower),
 		driver.Gauge("gaudi_temperature", d.GetId(), "celsius", max(degrees, 0), 0, noHeat),

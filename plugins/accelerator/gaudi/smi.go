@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -31,15 +30,14 @@ var (
 // reading is what hl-smi says of a device, by the names of the query.
 type reading map[string]string
 
-// number reads "131072 MiB".
+// number reads "131072 MiB", in the unit of metrics.
 func (r reading) number(name string) (float64, error) {
 	if r == nil {
 		return 0, errNoRow
 	}
-	text, _, _ := strings.Cut(r[name], " ")
-	n, err := strconv.ParseFloat(text, 64)
+	n, err := driver.Quantity(driver.Loose(r[name]))
 	if err != nil {
-		return 0, fmt.Errorf("hl-smi says that %s is %q", name, driver.Clean(r[name], 40))
+		return 0, fmt.Errorf("hl-smi, %s: %w", name, err)
 	}
 	return n, nil
 }

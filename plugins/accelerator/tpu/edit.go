@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -21,34 +20,18 @@ import (
 
 // Edit implements driver.Machine.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
-	grants := slices.Clone(r.Grants)
-	slices.SortFunc(grants, func(a, b accelerator.Grant) int { return cmp.Compare(index(a.Device), index(b.Device)) })
+	grants := driver.InOrder(r.Grants, "index")
 	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{}}
-	var files, chips, ports []string
+	var chips, ports []string
 	for i, g := range grants {
-		d := g.Device
-		for _, name := range nodes(d) {
-			if !slices.Contains(files, name) { // /dev/vfio/vfio is everybody's
-				files = append(files, name)
-			}
-		}
-		chips, ports = append(chips, d.GetAttributes()["index"]), append(ports, strconv.Itoa(m.Port+i))
-		out.Attached = append(out.Attached, &pb.AttachedDevice{
-			DeviceId: d.GetId(), Model: d.GetModel(), MemoryBytes: d.GetMemoryBytes(), ProcessingUnits: d.GetProcessingUnits(),
-		})
-	}
-	for _, name := range files {
-		n, err := m.host.Node(name)
-		if err != nil {
+		if err := m.host.Give(out.Edits, nodes(g.Device)...); err != nil {
 			return nil, err
 		}
-		out.Edits.DeviceNodes = append(out.Edits.DeviceNodes, n)
-		if gid := m.host.Group(name); gid != 0 && !slices.Contains(out.Edits.AdditionalGids, gid) {
-			out.Edits.AdditionalGids = append(out.Edits.AdditionalGids, gid)
-		}
-		if name == "vfio/vfio" { // a program's memory is pinned for the chip
+		if slices.Contains(nodes(g.Device), vfio) { // a program's memory is pinned for the chip
 			out.Edits.Rlimits = []*pb.Rlimit{{Name: "memlock", Soft: math.MaxUint64, Hard: math.MaxUint64}}
 		}
+		chips, ports = append(chips, g.Device.GetAttributes()["index"]), append(ports, strconv.Itoa(m.Port+i))
+		out.Attached = append(out.Attached, driver.Attached(g.Device))
 	}
 	out.Edits.Env = m.env(grants, chips, ports)
 	logs, err := logDir(r.GetWorkDir())
@@ -58,11 +41,6 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 	out.Edits.Mounts = []*pb.Mount{{Source: logs, Target: "/tmp/tpu_logs", Writable: true}}
 	out.ResourceData = map[string]string{"TPU_CHIPS": strings.Join(chips, ",")}
 	return out, nil
-}
-
-func index(d *pb.Device) int {
-	n, _ := strconv.Atoi(d.GetAttributes()["index"])
-	return n
 }
 
 // env tells libtpu that this machine is all there is, so that it asks no

@@ -86,7 +86,7 @@ func (m *machine) everything(ctx context.Context, s *pb.DeviceSnapshot) {
 
 // inOrder sorts chips by the numbers that libtpu knows them by.
 func inOrder(devices []*pb.Device) []*pb.Device {
-	return slices.SortedStableFunc(slices.Values(devices), func(a, b *pb.Device) int { return cmp.Compare(index(a), index(b)) })
+	return slices.SortedStableFunc(slices.Values(devices), func(a, b *pb.Device) int { return cmp.Compare(driver.Number(a, "index"), driver.Number(b, "index")) })
 }
 
 // note remembers what was told of chips, and forgets those of which nothing was.

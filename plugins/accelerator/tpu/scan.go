@@ -103,11 +103,14 @@ func (m *machine) node(d *pb.Device, p driver.PCI) {
 	}
 }
 
+// vfio is the file through which every program sets up its own address space.
+const vfio = "vfio/vfio"
+
 // nodes are the device files that a chip needs.
 func nodes(d *pb.Device) []string {
 	node := d.GetAttributes()["node"]
 	if strings.HasPrefix(node, "vfio/") {
-		return []string{node, "vfio/vfio"}
+		return []string{node, vfio}
 	}
 	return []string{node}
 }
