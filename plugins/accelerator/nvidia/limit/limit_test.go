@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 const (
@@ -92,6 +93,38 @@ func TestKillGivesBack(t *testing.T) {
 	}
 	b.want(ok, "alloc m %d", 900*mib)
 	a.want(full, "alloc m %d", 200*mib)
+}
+
+// A container may have containers of its own, in which processes have other numbers.
+func TestKillInAnotherNamespace(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes namespaces")
+	}
+	dir := container(t, Cap{first, gib})
+	a := run(t, dir, "link")
+	a.want(ok, "alloc m %d", 100*mib)
+	unshare := exec.Command("unshare", "--pid", "--fork", "--kill-child", filepath.Join(built, "probe"), "link")
+	b := start(t, unshare, filepath.Join(dir, Library))
+	b.want(ok, "alloc m %d", 700*mib)
+	for range 3 { // each looks whether the other is alive
+		a.want(full, "alloc m %d", 300*mib)
+		b.want(full, "alloc m %d", 300*mib)
+	}
+	b.kill()
+	for end := time.Now().Add(10 * time.Second); a.ask("alloc m %d", 900*mib) != ok; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("what was killed is still counted")
+		}
+	}
+}
+
+func TestAnotherProgramInItsPlace(t *testing.T) {
+	dir := container(t, Cap{first, gib})
+	a, b := run(t, dir, "dlsym"), run(t, dir, "link")
+	a.want(ok, "alloc m %d", 700*mib)
+	a.want("again", "exec")
+	b.want(ok, "alloc m %d", 700*mib)
+	a.want(full, "alloc m %d", 700*mib)
 }
 
 // Killing in the middle of calls leaves a counter that others can use.

@@ -48,6 +48,12 @@ const (
 // its files beside it.
 func container(t testing.TB, caps ...Cap) string {
 	t.Helper()
+	for _, pattern := range []string{"lib/*", "testdata/*"} {
+		files, _ := filepath.Glob(pattern)
+		for _, f := range files {
+			_, _ = os.Stat(f) // so that go test knows what the result depends on
+		}
+	}
 	dir := t.TempDir()
 	raw, err := os.ReadFile(filepath.Join(built, Library))
 	if err != nil {
@@ -75,10 +81,15 @@ type probe struct {
 // run starts a probe in a container, or with "" without the library.
 func run(t testing.TB, dir, how string, preload ...string) *probe {
 	t.Helper()
-	p := &probe{t: t, cmd: exec.Command(filepath.Join(built, "probe"), how), stderr: &strings.Builder{}}
 	if dir != "" {
 		preload = append(preload, filepath.Join(dir, Library))
 	}
+	return start(t, exec.Command(filepath.Join(built, "probe"), how), preload...)
+}
+
+func start(t testing.TB, cmd *exec.Cmd, preload ...string) *probe {
+	t.Helper()
+	p := &probe{t: t, cmd: cmd, stderr: &strings.Builder{}}
 	p.cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+built, "LD_PRELOAD="+strings.Join(preload, ":"))
 	p.cmd.Stderr = p.stderr
 	out, err := p.cmd.StdoutPipe()

@@ -1,12 +1,13 @@
 /* What every process of the container holds: a file named usage beside the
- * library, mapped by all. Each process has a record of its own; those of dead
- * processes are dropped when room is short or somebody looks, because a process
- * that is killed frees nothing itself. */
+ * library, mapped by all. Each process has a record of its own, and for as long as
+ * it lives a lock on a byte of the file that stands for the record: the kernel
+ * takes it away with the process, however that ends and in whichever namespace.
+ * Records without are dropped when room is short or somebody looks, because a
+ * process that is killed frees nothing itself. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +22,8 @@
 #define MAGIC 0x62657274686c3031ULL /* berthl01 */
 
 struct record {
-  int64_t pid;    /* as the container numbers it; 0 = free */
-  uint64_t start; /* tells two processes of one number apart */
-  uint64_t space; /* in which the number is one: containers may nest */
+  int64_t pid;    /* 0 = free */
+  uint64_t start; /* tells two processes of one number apart; 0 = not known */
   uint64_t bytes[MAX_DEVICES];
 };
 
@@ -83,23 +83,48 @@ static int ready(void) {
   return shared != NULL;
 }
 
-/* start_of reads when a process began; 0: it is dead. What cannot be read
- * counts as alive. */
-static uint64_t start_of(int64_t pid) {
+/* pin locks the record's byte. The lock belongs to the open file, which the
+ * mapping keeps until the process ends or becomes another program; a child does
+ * not get it. */
+static int pin(int record) {
+  char path[4096];
+  settings_path("usage", path, sizeof path);
+  struct flock byte = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = record, .l_len = 1};
+  int file = open(path, O_RDWR | O_CLOEXEC), good = 0;
+  if (file < 0) return 0;
+  if (!fcntl(file, F_OFD_SETLK, &byte)) {
+    void *m = mmap(NULL, 1, PROT_READ, MAP_SHARED, file, 0);
+    good = m != MAP_FAILED && !madvise(m, 1, MADV_DONTFORK);
+  }
+  close(file);
+  return good;
+}
+
+/* stat_of reads when a process began and how large it is; 0: it is not there, or
+ * nothing is left of it. */
+static int stat_of(int64_t pid, uint64_t *start, uint64_t *size) {
   char path[40], text[512];
   snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
   int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return kill((pid_t)pid, 0) && errno == ESRCH ? 0 : UINT64_MAX;
+  if (file < 0) return 0;
   ssize_t n = read(file, text, sizeof text - 1);
   close(file);
-  if (n <= 0) return kill((pid_t)pid, 0) && errno == ESRCH ? 0 : UINT64_MAX;
-  text[n] = 0;
+  text[n > 0 ? n : 0] = 0;
   char *p = strrchr(text, ')'); /* names may hold anything */
-  if (!p || p[1] != ' ') return UINT64_MAX;
-  if (p[2] == 'Z' || p[2] == 'X') return 0; /* ended, only not yet waited for */
+  if (!p || p[1] != ' ' || p[2] == 'Z' || p[2] == 'X') return 0;
   p += 2;
   for (int field = 3; field < 22 && p; field++) p = strchr(p + 1, ' ');
-  return p ? strtoull(p, NULL, 10) : UINT64_MAX;
+  if (!p) return 0;
+  *start = strtoull(p, &p, 10);
+  *size = strtoull(p, NULL, 10);
+  return 1;
+}
+
+/* ending tells whether a record's process has lost its memory and is not quite
+ * gone: the driver may still be freeing what it held. */
+static int ending(const struct record *r) {
+  uint64_t start, size;
+  return stat_of(r->pid, &start, &size) && start == r->start && size == 0;
 }
 
 /* records are as many as may be in use; the number is the file's. */
@@ -108,28 +133,20 @@ static int records(void) {
   return n < 0 || n > MAX_PROCESSES ? MAX_PROCESSES : (int)n;
 }
 
-/* space numbers this process's pid namespace. */
-static uint64_t space(void) {
-  char text[64];
-  ssize_t n = readlink("/proc/self/ns/pid", text, sizeof text - 1);
-  text[n > 0 ? n : 0] = 0;
-  char *p = strchr(text, '[');
-  return p ? strtoull(p + 1, NULL, 10) : 0;
-}
-
-/* bury drops the records of the dead. Those of another namespace cannot be
- * looked up from here, and stay. */
+/* bury drops the records of the dead. */
 static void bury(void) {
-  uint64_t here = space();
+  char path[4096];
+  settings_path("usage", path, sizeof path);
+  int file = open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0) return;
   int64_t high = 0;
   for (int i = 0; i < records(); i++) {
     struct record *r = &shared->records[i];
-    if (r->pid && i != own && r->space == here) {
-      uint64_t start = start_of(r->pid);
-      if (start == 0 || (start != UINT64_MAX && start != r->start)) memset(r, 0, sizeof *r);
-    }
+    struct flock byte = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = i, .l_len = 1};
+    if (r->pid && i != own && !fcntl(file, F_OFD_GETLK, &byte) && byte.l_type == F_UNLCK && !ending(r)) memset(r, 0, sizeof *r);
     if (r->pid) high = i + 1;
   }
+  close(file);
   shared->high = high;
 }
 
@@ -156,8 +173,12 @@ static struct record *mine(void) {
       if (!shared->records[i].pid) {
         struct record *r = &shared->records[i];
         memset(r, 0, sizeof *r);
-        r->start = start_of(getpid());
-        r->space = space();
+        uint64_t size;
+        stat_of(getpid(), &r->start, &size);
+        if (!pin(i)) {
+          complain("the shared counter", "this process cannot be told from others");
+          return NULL;
+        }
         r->pid = getpid();
         if (i >= shared->high) shared->high = i + 1;
         own = i;
