@@ -3,29 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"path/filepath"
 
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
-
-// sensor reads one of the kernel's sensors of a PCI function and its limit, 0 when
-// there is none.
-func sensor(dir, kind string, scale float64) (value, limit float64, err error) {
-	names := driver.Names(dir, "hwmon")
-	if len(names) == 0 {
-		return 0, 0, fs.ErrNotExist
-	}
-	dir = filepath.Join(dir, "hwmon", names[0])
-	for _, name := range []string{"_max", "_crit"} {
-		if top, err := driver.Float(dir, kind+"1"+name); err == nil && top > 0 {
-			limit = top / scale
-		}
-	}
-	value, err = driver.Float(dir, kind+"1_input")
-	return value / scale, limit, err
-}
 
 // readings are what is known of the cards at one moment.
 type readings struct {
@@ -66,8 +47,8 @@ var errUntold = errors.New("nothing tells it")
 
 func (r readings) measure(d *pb.Device) []*pb.Metric {
 	c, id := r.cards[d.GetId()], d.GetId()
-	gauge := func(name, unit, kind string, scale float64, said *float64) *pb.Metric {
-		value, limit, err := sensor(c.Dir, kind, scale)
+	gauge := func(name, unit, kind string, said *float64) *pb.Metric {
+		value, limit, err := driver.Sensor(c.Dir, kind)
 		if said != nil {
 			value, err = *said, nil
 		}
@@ -82,8 +63,8 @@ func (r readings) measure(d *pb.Device) []*pb.Metric {
 		}
 	}
 	return []*pb.Metric{
-		gauge("power", "watt", "power", 1_000_000, monitor.power),
-		gauge("temperature", "celsius", "temp", 1000, monitor.temperature),
+		gauge("power", "watt", "power", monitor.power),
+		gauge("temperature", "celsius", "temp", monitor.temperature),
 		driver.Gauge(key+"_locked", id, "count", held, 1, err),
 	}
 }

@@ -123,7 +123,7 @@ func (m *machine) judge(d *pb.Device, c card, said report, silence error) {
 			unhealthy("tsp-ctl says that it is %s", status)
 		}
 	}
-	if hot, limit, err := sensor(c.Dir, "temp", 1000); err == nil && limit > 0 && hot >= limit {
+	if hot, limit, err := driver.Sensor(c.Dir, "temp"); err == nil && limit > 0 && hot >= limit {
 		unhealthy("%.0f °C, of at most %.0f", hot, limit)
 	}
 }
