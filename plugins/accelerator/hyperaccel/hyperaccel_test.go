@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/internal/fixture"
+	"github.com/berthhq/berth/internal/fixture/fixturetest"
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+func open(t *testing.T, tree *fixture.Tree, config string) *machine {
+	t.Helper()
+	m, err := vendor{}.Open(driver.NewHost(tree.Roots()), []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.(*machine)
+}
+
+func scan(t *testing.T, m *machine) (*pb.DeviceSnapshot, map[string]*pb.Device) {
+	t.Helper()
+	s, err := m.Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Revision = 1
+	if err := accelerator.Validate(vendor{}.Describe(), s); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*pb.Device{}
+	for _, d := range s.GetDevices() {
+		all[d.GetId()] = d
+	}
+	return s, all
+}
+
+// A card with a serial number, and one without.
+const named, unnamed = "XFL1A2B3C4D0", "0000:3b:00.0"
+
+func TestDeviceIsDescribed(t *testing.T) {
+	s, all := scan(t, open(t, fixturetest.Start(t, "lpu-2"), ""))
+	d := all[named]
+	if d.GetSerial() != named || d.GetPciAddress() != "0000:0a:00.0" || d.GetNumaNode() != 0 || d.GetMemoryBytes() != 16<<30 ||
+		d.GetAttributes()["node"] != "xfpga/xvc_pri.m2560.0" || d.GetAttributes()["render_node"] != "dri/renderD128" || d.GetAttributes()["board"] != "U55C" {
+		t.Errorf("%v", d)
+	}
+	if d := all[unnamed]; d.NumaNode != nil || d.GetAttributes()["node"] != "xfpga/xvc_pri.m15104.0" {
+		t.Errorf("%v", d)
+	}
+	if last := s.GetDevices()[2]; last.GetAllocatable() || !strings.Contains(last.GetRejectReasons()[0], "xocl does not serve") {
+		t.Errorf("%v", last)
+	}
+}
+
+func TestNumberOfAPlace(t *testing.T) {
+	for address, want := range map[string]string{
+		"0000:3b:00.0": "15104", "0000:01:1f.1": "505", "0001:00:00.0": "65536", "10000:00:00.0": "no address", "0000:00:20.0": "no address", "": "no address",
+	} {
+		n, err := place(address)
+		got := fmt.Sprint(n)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is %s, want %s", address, got, want)
+		}
+	}
+}
+
+// TestOtherCardsAreNone: without the vendor's runtime a Xilinx card is just that.
+func TestOtherCardsAreNone(t *testing.T) {
+	tree := fixturetest.Start(t, "lpu-2")
+	if s, _ := scan(t, open(t, tree, `{"device_ids": ["5001"]}`)); len(s.GetDevices()) != 0 {
+		t.Errorf("%v", s.GetDevices())
+	}
+	if s, _ := scan(t, open(t, tree, `{"device_ids": ["505c"]}`)); len(s.GetDevices()) != 3 {
+		t.Errorf("%v", s.GetDevices())
+	}
+	if err := tree.Remove("root/opt/hyperdex"); err != nil {
+		t.Fatal(err)
+	}
+	m := open(t, tree, "")
+	if s, _ := scan(t, m); len(s.GetDevices()) != 0 {
+		t.Errorf("%v", s.GetDevices())
+	}
+	if checks := m.Check(t.Context()); checks[0].GetOk() || !checks[1].GetOk() {
+		t.Errorf("%v", checks)
+	}
+}
+
+func TestRejections(t *testing.T) {
+	const dir = "sys/devices/pci0000:10/0000:3b:00."
+	for name, row := range map[string]struct{ file, text, reason string }{ // without text the file is removed
+		"no user function": {"sys/bus/pci/devices/0000:3b:00.1", "", "is missing"},
+		"not Xilinx":       {dir + "1/vendor", "0x1234\n", "is missing"},
+		"no render node":   {"dev/dri/renderD129", "", "no such file"},
+		"no management":    {"dev/xfpga/xvc_pri.m15104.0", "", "no such file"},
+		"node is a file":   {"dev/xfpga/xvc_pri.m15104.0", "x", "is no device"},
+		"offline":          {dir + "0/dev_offline", "1\n", "offline"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := fixturetest.Start(t, "lpu-2")
+			do := func() error { return tree.Write(row.file, row.text) }
+			if row.text == "" {
+				do = func() error { return tree.Remove(row.file) }
+			}
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+			_, all := scan(t, open(t, tree, ""))
+			if d := all[unnamed]; d.GetAllocatable() || !strings.Contains(strings.Join(d.GetRejectReasons(), ";"), row.reason) {
+				t.Errorf("%v", d)
+			}
+			if !all[named].GetAllocatable() {
+				t.Errorf("the other card suffers: %v", all[named])
+			}
+		})
+	}
+}
+
+func TestEdits(t *testing.T) {
+	for config, want := range map[string]string{"": "[] false", `{"ipc_lock": true, "host_ipc": true}`: "[CAP_IPC_LOCK] true"} {
+		m := open(t, fixturetest.Start(t, "lpu-2"), config)
+		s, _ := scan(t, m)
+		grants, err := accelerator.Grants(s, []*pb.Allocation{{Slot: slot, DeviceId: unnamed, Amount: "1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := m.Edit(t.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{}, Grants: grants, Snapshot: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := out.GetEdits()
+		if len(e.DeviceNodes) != 2 || e.DeviceNodes[0].Path != "/dev/xfpga/xvc_pri.m15104.0" || e.DeviceNodes[1].Path != "/dev/dri/renderD129" {
+			t.Errorf("%v", e.DeviceNodes)
+		}
+		if len(e.Mounts) != 1 || e.Mounts[0].Target != "/opt/hyperdex" || e.Mounts[0].Writable || e.Rlimits[0].Name != "memlock" {
+			t.Errorf("%v", e)
+		}
+		if got := fmt.Sprint(e.Capabilities, e.HostIpc); got != want {
+			t.Errorf("%s: %s, want %s", config, got, want)
+		}
+	}
+}
+
+func TestMeasurements(t *testing.T) {
+	m := open(t, fixturetest.Start(t, "lpu-2"), "")
+	s, _ := scan(t, m)
+	got := map[string]string{}
+	for _, x := range m.Sample(t.Context(), s) {
+		got[x.GetDeviceId()+" "+x.GetName()] = fmt.Sprint(x.GetValue(), " of ", x.GetCapacity(), " ", x.GetQuality())
+	}
+	for name, want := range map[string]string{
+		unnamed + " hyperaccel-lpu_temperature": "41 of 95 MEASURED", unnamed + " hyperaccel-lpu_power": "31.5 of 0 MEASURED",
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+}
+
+func TestBadSettingsNameTheField(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"speed": 1}`: "speed", `{"runtime": ""}`: "runtime", `{"runtime": "/opt/../etc"}`: "runtime", `{"device_ids": ["505C"]}`: "device_ids[0]",
+		`{"device_ids": [` + strings.Repeat(`"505c",`, 64) + `"505c"]}`: "at most 64",
+	} {
+		if _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
