@@ -82,7 +82,7 @@ func TestNothingStartsLaterThanForeseen(t *testing.T) {
 	}
 	heard, silent := 0, 0
 	for seed := range n {
-		c := newQueueAt(t, seed, true)
+		c := newQueueAt(t, seed, single, true)
 		w := newWorld(seed + n)
 		patience := pick(w, -1, time.Nanosecond, 90*time.Minute)
 		c.Groups[0].HoldAfter, c.Groups[0].Order = patience, pick(w, plan.OrderFIFO, plan.OrderLIFO, plan.OrderDRF)

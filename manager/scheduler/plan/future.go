@@ -67,22 +67,12 @@ func (f *future) change(holds []taking, sign int64) (changed []int) {
 	return changed
 }
 
-// fit places kernels, each on the first of the agents that has room, and returns
+// fit places kernels on agents, on the first ones that have room, and returns
 // what each takes; nil unless all of them fit.
 func (f *future) fit(agents []int, shapes []*shape) (needs [][]taking) {
-	c := f.q.c
-	begin := len(c.taken)
-	for _, s := range shapes {
-		mark := len(c.taken)
-		if !slices.ContainsFunc(agents, func(i int) bool {
-			return c.agents[i].mayFit(c, s.needs) && c.fit(i, s.steps)
-		}) {
-			c.undo(begin)
-			return nil
-		}
-		needs = append(needs, slices.Clone(c.taken[mark:]))
-	}
-	return needs
+	g := f.q.c.crew(shapes)
+	g.look(agents)
+	return g.fit()
 }
 
 // could tells whether kernels have room, and takes nothing.

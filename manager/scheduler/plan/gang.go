@@ -1,6 +1,10 @@
 package plan
 
-import "slices"
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
 
 // maxOnOne bounds the agents that are tried for all kernels of a session, per
 // place in the order of agents.
@@ -44,6 +48,84 @@ func (q *queue) follow(on int, r *Request, shapes []*shape, start int, d *Decisi
 	}
 	d.Assignments = list
 	return true
+}
+
+// placeAll tries all places for all kernels of a session, of which one of a shape
+// has none where each took what is best for it.
+func (q *queue) placeAll(r *Request, shapes []*shape, lacking *shape, d *Decision) bool {
+	if len(shapes) == 1 {
+		return false
+	}
+	f, begin := q.spared(r, lacking), len(q.c.taken)
+	g := q.c.crew(shapes)
+	found := q.offer(g, lacking, r)
+	for _, s := range shapes {
+		found = found && (len(g.on[s]) > 0 || q.offer(g, s, r))
+	}
+	var needs [][]taking
+	if found {
+		needs = g.fit()
+	}
+	q.c.undo(begin)
+	f.close()
+	for k := range needs {
+		mark := len(q.c.taken)
+		q.grant(needs[k])
+		d.Assignments = append(d.Assignments, q.c.assignment(r.Kernels[k].ID, mark))
+	}
+	return needs != nil
+}
+
+// spared makes the agents that are held for others what is left of them for a
+// request.
+func (q *queue) spared(r *Request, s *shape) *future {
+	f := q.future()
+	for i := range q.keeps {
+		if a := &q.c.agents[i]; q.kept(i) != nil && s.profile.hosts[a.host] && !q.barred(r, a) {
+			f.set(i, q.spare(i, r))
+		}
+	}
+	return f
+}
+
+// offer shows a crew the agents for a kernel of a request, as find would take
+// them, and tells whether any has room.
+func (q *queue) offer(g *crew, s *shape, r *Request) bool {
+	l := s.classes()
+	live := slices.DeleteFunc(slices.Clone(l.live), func(n int32) bool { return q.scored(s, n) == unfit })
+	slices.SortFunc(live, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(s.score[a], s.score[b]), cmp.Compare(l.all[a].key, l.all[b].key))
+	})
+	for _, place := range q.orders(r) {
+		for _, n := range live {
+			for _, i := range l.all[n].members {
+				if len(g.on[s]) == len(g.shapes) {
+					return true
+				}
+				if a := &q.c.agents[i]; q.order(r, a) == place && !q.barred(r, a) {
+					g.on[s] = append(g.on[s], int(i))
+				}
+			}
+		}
+	}
+	for _, i := range slices.Sorted(maps.Keys(q.keeps)) {
+		if a := &q.c.agents[i]; q.kept(i) != nil && s.profile.hosts[a.host] && !q.barred(r, a) && len(g.on[s]) < len(g.shapes) && g.has(i, s) {
+			g.on[s] = append(g.on[s], i)
+		}
+	}
+	return len(g.on[s]) > 0
+}
+
+// grant takes what is known to be free.
+func (q *queue) grant(needs []taking) {
+	for _, t := range needs {
+		q.c.take(t.agent, t.device, t.slot, t.amount)
+	}
+	for _, i := range agentsOf(needs) {
+		q.turn++
+		q.c.agents[i].last = q.now.Add(q.turn)
+		q.c.refresh(&q.c.agents[i])
+	}
 }
 
 // part is which part of amounts, up to all, an agent has room for as far as the

@@ -21,6 +21,7 @@ type model struct {
 	devices map[uuid.UUID]*plan.Device
 	host    map[uuid.UUID]uuid.UUID
 	used    map[uuid.UUID]resource.Slots
+	before  map[uuid.UUID]bool // in use before the session whose kernels are applied, in any order
 }
 
 func newModel(s *plan.Snapshot) *model {
@@ -169,7 +170,7 @@ func (m *model) shape(a *plan.Agent, k plan.KernelRequest, mine map[uuid.UUID]re
 				parts++
 			case n < m.devices[id].Capacity[slot]:
 				parts++ // the remainder
-			case m.busy(id):
+			case m.before[id] || m.before == nil && m.busy(id):
 				return fmt.Errorf("all %s of a busy device", slot)
 			}
 		}
@@ -317,6 +318,10 @@ func replay(t *testing.T, s *plan.Snapshot, decisions []plan.Decision) *model {
 		if len(d.Assignments) != len(r.Kernels) {
 			t.Fatalf("%d places for %d kernels", len(d.Assignments), len(r.Kernels))
 		}
+		m.before = map[uuid.UUID]bool{}
+		for id := range m.used {
+			m.before[id] = m.busy(id)
+		}
 		for i, as := range d.Assignments {
 			if as.KernelID != r.Kernels[i].ID {
 				t.Fatal("kernels out of order")
@@ -325,6 +330,7 @@ func replay(t *testing.T, s *plan.Snapshot, decisions []plan.Decision) *model {
 				t.Fatalf("kernel with %v: %v", r.Kernels[i].Slots, err)
 			}
 		}
+		m.before = nil
 		if err := charge(limits, r); err != nil {
 			t.Fatal(err)
 		}

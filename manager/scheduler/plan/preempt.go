@@ -198,6 +198,19 @@ func (f *future) together(agents []int, list []live, shapes []*shape) *victims {
 	return f.fewest(on, mine, shapes)
 }
 
+// able adds to a list the agents that have room for one of the kernels at least.
+func (f *future) able(list, agents []int, shapes []*shape) []int {
+	for _, i := range agents {
+		if slices.Contains(list, i) {
+			continue
+		}
+		if slices.ContainsFunc(shapes, func(s *shape) bool { return f.could([]int{i}, []*shape{s}) }) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
 // fewest finds which of some sessions have to end so that kernels have room on
 // agents; nil if even the end of all is not enough.
 func (f *future) fewest(on []int, list []live, shapes []*shape) *victims {

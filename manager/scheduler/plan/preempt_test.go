@@ -198,7 +198,7 @@ func TestPreemptionKeepsItsWord(t *testing.T) {
 	}
 	made := 0
 	for seed := range n {
-		c := newQueueAt(t, seed, true)
+		c := newQueueAt(t, seed, single, true)
 		c.Groups[0].Preemption = &plan.Preemption{Scope: plan.ScopeGroup}
 		c.Groups[0].HoldAfter = time.Hour // nobody is reserved room by its age
 		w := newWorld(seed)

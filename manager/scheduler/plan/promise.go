@@ -140,15 +140,8 @@ func (q *queue) redeem(r *Request, p *promise, d *Decision) bool {
 	}
 	for k, needs := range p.needs {
 		mark := len(q.c.taken)
-		for _, t := range needs {
-			q.c.take(t.agent, t.device, t.slot, t.amount)
-		}
+		q.grant(needs)
 		d.Assignments = append(d.Assignments, q.c.assignment(r.Kernels[k].ID, mark))
-	}
-	for _, i := range agentsOf(p.all()) {
-		q.turn++
-		q.c.agents[i].last = q.now.Add(q.turn)
-		q.c.refresh(&q.c.agents[i])
 	}
 	delete(q.promises, r.SessionID)
 	return true

@@ -172,7 +172,7 @@ func (q *queue) settle(r *Request, mark int) {
 }
 
 // place finds room for every kernel, or for none: on one agent if one has it, else
-// on several.
+// on several, the best for each or, where that leaves none for another, others.
 func (q *queue) place(r *Request, shapes []*shape, d *Decision) bool {
 	q.image = r.Image
 	if len(shapes) > 1 && q.placeOnOne(r, shapes, d) {
@@ -184,7 +184,7 @@ func (q *queue) place(r *Request, shapes []*shape, d *Decision) bool {
 		if q.find(s, r) < 0 {
 			q.c.undo(start)
 			d.Assignments = nil
-			return false
+			return q.placeAll(r, shapes, s, d)
 		}
 		d.Assignments = append(d.Assignments, q.c.assignment(r.Kernels[i].ID, mark))
 	}

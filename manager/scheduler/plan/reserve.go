@@ -174,9 +174,11 @@ func (q *queue) reserve(r *Request, shapes []*shape) (at time.Time, ok bool) {
 
 // first lets sessions end one after the other until the kernels have room.
 func (f *future) first(agents []int, shapes []*shape, ending []live) (needs [][]taking, at time.Time) {
-	able := f.able(nil, agents, shapes)
-	if needs := f.fit(able, shapes); needs != nil {
-		return needs, f.q.now
+	g := f.q.c.crew(shapes)
+	if g.look(agents) {
+		if needs := g.fit(); needs != nil {
+			return needs, f.q.now
+		}
 	}
 	for n := 0; n < len(ending); {
 		at := ending[n].Ends
@@ -184,12 +186,10 @@ func (f *future) first(agents []int, shapes []*shape, ending []live) (needs [][]
 		for ; n < len(ending) && ending[n].Ends.Equal(at); n++ {
 			changed = append(changed, f.release(ending[n].holds)...)
 		}
-		before := len(able)
-		able = f.able(able, changed, shapes)
-		if len(shapes) == 1 && len(able) == before {
+		if !g.look(changed) {
 			continue
 		}
-		if needs := f.fit(able, shapes); needs != nil {
+		if needs := g.fit(); needs != nil {
 			if at.Before(f.q.now) {
 				at = f.q.now // its end is overdue
 			}
@@ -197,19 +197,6 @@ func (f *future) first(agents []int, shapes []*shape, ending []live) (needs [][]
 		}
 	}
 	return nil, time.Time{}
-}
-
-// able adds to a list the agents that have room for one of the kernels at least.
-func (f *future) able(list, agents []int, shapes []*shape) []int {
-	for _, i := range agents {
-		if slices.Contains(list, i) {
-			continue
-		}
-		if slices.ContainsFunc(shapes, func(s *shape) bool { return f.could([]int{i}, []*shape{s}) }) {
-			list = append(list, i)
-		}
-	}
-	return list
 }
 
 // hold picks for every kernel the agent that lacks least among those that
@@ -241,14 +228,11 @@ func (q *queue) onEmpty(agents []int, shapes []*shape) (on []int) {
 	f := q.future()
 	defer f.close()
 	f.empty(agents)
-	for _, s := range shapes {
-		i := slices.IndexFunc(agents, func(a int) bool { return q.c.fit(a, s.steps) })
-		if i < 0 {
-			return nil
-		}
-		on = append(on, agents[i])
+	g := q.c.crew(shapes)
+	if g.look(agents); g.fit() == nil {
+		return nil
 	}
-	return on
+	return g.at
 }
 
 // closed is an agent of which nothing is left that the needs would take: of what

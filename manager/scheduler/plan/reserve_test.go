@@ -1,11 +1,8 @@
 package plan_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/scheduler/plan"
@@ -156,97 +153,4 @@ func TestNoStarvationAndNoIdleMachine(t *testing.T) {
 	if !never.started.IsZero() {
 		t.Errorf("it starts at %s without a reservation: the stream is too thin", never.started)
 	}
-}
-
-// TestBackfillDelaysNoHead compares, over random clusters and queues, when the
-// head starts with others behind it and without any, all lifetimes being exact.
-func TestBackfillDelaysNoHead(t *testing.T) {
-	n := uint64(2000)
-	if testing.Short() {
-		n = 300
-	}
-	compared, passed := 0, 0
-	for seed := range n {
-		alone, with := newQueueAt(t, seed, false), newQueueAt(t, seed, true)
-		until := noon.Add(48 * time.Hour)
-		first, told := true, time.Time{}
-		for {
-			for _, d := range with.decide() {
-				if first && d.SessionID == idOf("head") && !d.Placed() && d.Waiting.EstimatedStart != nil {
-					told = *d.Waiting.EstimatedStart
-				}
-			}
-			first = false
-			if !with.started[idOf("head")].IsZero() || !with.next(until) {
-				break
-			}
-		}
-		for alone.decide(); alone.started[idOf("head")].IsZero() && alone.next(until); alone.decide() {
-		}
-		a, w := alone.started[idOf("head")], with.started[idOf("head")]
-		if a.IsZero() || a.Equal(noon) {
-			continue
-		}
-		compared++
-		if len(with.started) > len(alone.started) {
-			passed++
-		}
-		if w.IsZero() || w.After(a) {
-			t.Fatalf("seed %d: the head starts at %s, and at %s when nobody passes it", seed, w, a)
-		}
-		if !told.IsZero() && w.After(told) {
-			t.Fatalf("seed %d: the head starts at %s and was told %s", seed, w, told)
-		}
-	}
-	t.Logf("%d heads compared, %d of them passed", compared, passed)
-	if compared < int(n)/20 || passed < compared/4 {
-		t.Errorf("%d of %d cases compared, passed in %d: the worlds are too simple", compared, n, passed)
-	}
-}
-
-// newQueueAt is a random cluster in use, and a head that waits; behind it are
-// others if so wanted.
-func newQueueAt(t *testing.T, seed uint64, others bool) *clock {
-	w := newWorld(seed)
-	s := &plan.Snapshot{Now: noon, SlotTypes: w.types(), Groups: []plan.Group{{ID: idOf("group"), Name: "default", HoldAfter: time.Nanosecond}}}
-	for i := range 1 + w.IntN(4) {
-		a := w.agent(s, i)
-		a.Schedulable, a.Architecture, a.Volumes = true, "amd64", nil
-		for j := range a.Devices {
-			if w.chance(80) {
-				a.Devices[j].Used = nil // the rest never ends
-			}
-		}
-		s.Agents = append(s.Agents, a)
-	}
-	c := newClock(t, s)
-	ask := func(name string, known int, age time.Duration) plan.Request {
-		r := w.request(s, 0, []uuid.UUID{idOf("user")}, idOf("project"), idOf("domain"))
-		r.SessionID, r.Priority, r.Created, r.RetryAt = idOf(name), 0, noon.Add(-age), time.Time{}
-		r.Architecture, r.Volumes, r.AvoidAgents = "", nil, nil
-		for i := range r.Kernels {
-			r.Kernels[i].ID = idOf(fmt.Sprintf("%s/%d", name, i))
-		}
-		if w.chance(known) {
-			r.Lifetime = time.Duration(1+w.IntN(300)) * time.Minute
-		}
-		return r
-	}
-	for i := range 4 + w.IntN(12) {
-		s.Pending = append(s.Pending, ask(fmt.Sprint("old", i), 85, 2*time.Hour))
-	}
-	c.decide()
-	head := ask("head", 0, time.Hour)
-	head.Kernels = head.Kernels[:1]
-	for _, name := range head.Kernels[0].Slots.Names() {
-		head.Kernels[0].Slots[name] *= 1 + w.Int64N(4)
-	}
-	s.Pending = []plan.Request{head}
-	for i := range 15 {
-		if r := ask(fmt.Sprint("new", i), 60, time.Minute); others {
-			s.Pending = append(s.Pending, r)
-		}
-	}
-	clear(c.started)
-	return c
 }

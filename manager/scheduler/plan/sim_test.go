@@ -19,7 +19,8 @@ type clock struct {
 	ends    map[uuid.UUID]time.Time // truly
 	started map[uuid.UUID]time.Time
 	grace   time.Duration
-	ended   map[uuid.UUID]bool // for others
+	ended   map[uuid.UUID]bool   // for others
+	unknown func() time.Duration // after what time that ends of which it is not known; nil: never
 }
 
 func newClock(t *testing.T, s *plan.Snapshot) *clock {
@@ -96,6 +97,8 @@ func (c *clock) start(r *plan.Request, d *plan.Decision) {
 	if r.Lifetime > 0 {
 		x.Ends = c.Now.Add(r.Lifetime)
 		c.ends[r.SessionID] = x.Ends
+	} else if c.unknown != nil {
+		c.ends[r.SessionID] = c.Now.Add(c.unknown())
 	}
 	c.started[r.SessionID] = c.Now
 	c.Running = append(c.Running, x)

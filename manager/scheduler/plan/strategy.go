@@ -46,17 +46,10 @@ func (q *queue) find(s *shape, r *Request) int {
 // choose takes the devices on an agent of the class with the least score.
 // Equal scores are told apart by the state itself, never by a name.
 func (q *queue) choose(s *shape, may func(*agent) bool) int {
-	l := &s.profile.group.classes
-	for len(s.score) < len(l.all) {
-		s.score = append(s.score, unknown)
-	}
+	l := s.classes()
 	best, least, turn := -1, unfit, farFuture
 	for _, n := range l.live {
-		v := s.score[n]
-		if v != v {
-			v = q.rate(s, int(l.all[n].members[0]))
-			s.score[n] = v
-		}
+		v := q.scored(s, n)
 		if v == unfit || v > least {
 			continue
 		}
@@ -80,6 +73,29 @@ func (q *queue) choose(s *shape, may func(*agent) bool) int {
 		return -1
 	}
 	return best
+}
+
+// classes are those of the shape's group, all of which may have a score.
+func (s *shape) classes() *classes {
+	l := &s.profile.group.classes
+	for len(s.score) < len(l.all) {
+		s.score = append(s.score, unknown)
+	}
+	return l
+}
+
+// scored is what the agents of a class score for a kernel. It is small enough to
+// be inlined.
+func (q *queue) scored(s *shape, n int32) float64 {
+	if v := s.score[n]; v == v {
+		return v
+	}
+	return q.score(s, n)
+}
+
+func (q *queue) score(s *shape, n int32) float64 {
+	s.score[n] = q.rate(s, int(s.profile.group.classes.all[n].members[0]))
+	return s.score[n]
 }
 
 // maxNearest is how many equal agents are compared by how their devices lie.
@@ -186,7 +202,10 @@ func (q *queue) best(s *shape, i int) (score float64, pick uint64) {
 	m := q.mixtureOf(g)
 	before := m.worth(q.c, a)
 	score = unfit
-	for _, p := range q.picks(s, a) {
+	if q.choices = q.c.picks(q.choices[:0], s, a); len(q.choices) == 0 {
+		q.choices = append(q.choices, 0)
+	}
+	for _, p := range q.choices {
 		if q.c.takeSteps(i, s.steps, p) {
 			after := m.worth(q.c, a)
 			if v := before.worth - after.worth + tieLeft*after.left; v < score || v == score && p < pick {
@@ -217,27 +236,23 @@ func (st Strategy) score(a *agent, s *shape) float64 {
 	return 0
 }
 
-// picks lists the states of the devices that the kernel's first part could
-// come from.
-func (q *queue) picks(s *shape, a *agent) []uint64 {
-	q.choices = q.choices[:0]
+// picks adds the states of the devices that the kernel's first part could come
+// from.
+func (c *cluster) picks(list []uint64, s *shape, a *agent) []uint64 {
 	for i := range s.steps {
 		st := &s.steps[i]
-		if q.c.slots[st.slot].rule != part {
+		if c.slots[st.slot].rule != part {
 			continue
 		}
 		for j := range a.devices {
 			d := &a.devices[j]
-			if st.amount <= a.most[st.slot] && q.c.available(d, st.slot) >= st.amount && !slices.Contains(q.choices, d.key) {
-				q.choices = append(q.choices, d.key)
+			if st.amount <= a.most[st.slot] && c.available(d, st.slot) >= st.amount && !slices.Contains(list, d.key) {
+				list = append(list, d.key)
 			}
 		}
 		break
 	}
-	if len(q.choices) == 0 {
-		q.choices = append(q.choices, 0)
-	}
-	return q.choices
+	return list
 }
 
 // take gives the kernel its place on an agent that has room.
