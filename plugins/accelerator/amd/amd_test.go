@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/berthhq/berth/internal/fixture"
 	"github.com/berthhq/berth/internal/fixture/fixturetest"
 	"github.com/berthhq/berth/plugins/accelerator"
@@ -73,51 +71,6 @@ func (b bed) edit(ids ...string) (*pb.PrepareResponse, error) {
 		b.Fatal(err)
 	}
 	return b.m.Edit(b.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{}, Grants: grants, Snapshot: s})
-}
-
-func TestMachinesAreAsTheyExpect(t *testing.T) {
-	for _, name := range []string{"mi300x-8-spx", "mi300x-cpx", "mi250x-4"} {
-		b := newBed(t, name, "")
-		s, _ := b.scan()
-		slots := map[string]int{}
-		for _, d := range s.GetDevices() {
-			for slot := range d.GetCapacity() {
-				if d.GetAllocatable() {
-					slots[slot]++
-				}
-			}
-		}
-		want := b.Machine.Expect
-		for slot, n := range want.Slots {
-			if len(s.GetDevices()) != want.Devices || fmt.Sprint(slots[slot]) != n || len(slots) != len(want.Slots) {
-				t.Errorf("%s: %d devices, %v, want %+v", name, len(s.GetDevices()), slots, want)
-			}
-		}
-		if again, _ := b.scan(); !proto.Equal(s, again) {
-			t.Errorf("%s: a second look gives another snapshot", name)
-		}
-		for change, c := range b.Machine.Changes {
-			b := newBed(t, name, "")
-			b.scan()
-			if err := b.Change(change); err != nil {
-				t.Fatal(err)
-			}
-			_, all := b.scan()
-			for _, id := range c.Expect.Gone {
-				if all[id] != nil {
-					t.Errorf("%s, %s: %s is still there", name, change, id)
-				}
-			}
-			for id, health := range c.Expect.Health {
-				if got := all[id].GetHealth().String(); got != "HEALTH_"+health || all[id].GetAllocatable() != (health == "DEGRADED") {
-					t.Errorf("%s, %s: %s is %s, allocatable %v", name, change, id, got, all[id].GetAllocatable())
-				}
-			}
-			if gone := len(c.Expect.Gone); len(all) != want.Devices-gone {
-				t.Errorf("%s, %s: %d devices, want %d", name, change, len(all), want.Devices-gone)
-			}
-		}
-	}
 }
 
 func TestMI250XIsTwoDevicesOfOneCard(t *testing.T) {

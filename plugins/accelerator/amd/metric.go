@@ -15,14 +15,15 @@ var errUnknown = errors.New("the driver does not tell")
 func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 	var all []*pb.Metric
 	for _, d := range s.GetDevices() {
-		if m.dir(d) == "" {
+		dir := m.dir(d)
+		if dir == "" {
 			continue
 		}
-		all = append(all, m.memory(d), m.util(d))
+		all = append(all, m.memory(d, dir), m.util(d, dir))
 		if d.GetParentId() != "" {
 			continue // power and heat are the card's
 		}
-		at := sensors(m.dir(d))
+		at := sensors(dir)
 		watts, err := driver.Float(at, "power1_average")
 		if err != nil {
 			watts, err = driver.Float(at, "power1_input")
@@ -30,7 +31,7 @@ func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 		limit, _ := driver.Float(at, "power1_cap")
 		all = append(all, driver.Gauge("rocm_power", d.GetId(), "watt", watts/1e6, limit/1e6, err))
 		var cold error
-		degrees, _, ok := heat(m.dir(d))
+		degrees, _, ok := heat(dir)
 		if !ok {
 			cold = errUnknown
 		}
@@ -49,11 +50,11 @@ func (m *machine) dir(d *pb.Device) string {
 }
 
 // memory is what is in use of a device, by whomever.
-func (m *machine) memory(d *pb.Device) *pb.Metric {
+func (m *machine) memory(d *pb.Device, dir string) *pb.Metric {
 	var used uint64
 	var err error
 	if d.GetParentId() == "" {
-		used, err = driver.Uint(m.dir(d), "mem_info_vram_used")
+		used, err = driver.Uint(dir, "mem_info_vram_used")
 	} else {
 		used, err = driver.Uint(m.host.Sys("class/kfd/kfd/topology/nodes", d.GetAttributes()["kfd_node"], "mem_banks/0/used_memory"))
 	}
@@ -62,9 +63,9 @@ func (m *machine) memory(d *pb.Device) *pb.Metric {
 
 // util is how busy a device is. Of a partition the driver tells no such figure,
 // but how many of its compute units each process occupies.
-func (m *machine) util(d *pb.Device) *pb.Metric {
+func (m *machine) util(d *pb.Device, dir string) *pb.Metric {
 	if d.GetParentId() == "" {
-		busy, err := driver.Float(m.dir(d), "gpu_busy_percent")
+		busy, err := driver.Float(dir, "gpu_busy_percent")
 		return percent(d, busy, err)
 	}
 	var pids []int32

@@ -48,12 +48,13 @@ func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set
 
 // workload is what processes use of one device, and notes it of each.
 func (m *machine) workload(d *pb.Device, pids []int32, drm map[int32]map[string]uint64, processes map[int32]*pb.ProcessMetrics) []*pb.Metric {
+	dir := m.dir(d)
 	busy := m.occupancy(d, pids)
 	if d.GetParentId() == "" { // nobody else has a part of it
-		busy = driver.Attributed(m.util(d))
+		busy = driver.Attributed(m.util(d, dir))
 	}
 	if len(pids) == 0 {
-		return []*pb.Metric{driver.Attributed(m.memory(d)), busy}
+		return []*pb.Metric{driver.Attributed(m.memory(d, dir)), busy}
 	}
 	var sum uint64
 	for _, pid := range pids {
