@@ -33,7 +33,7 @@ func prepareEach(ctx context.Context, b *bench) error {
 	for _, d := range devices[:min(len(devices), 8)] {
 		for slot, amount := range d.GetCapacity() {
 			a := &pb.Allocation{Slot: slot, DeviceId: d.GetId(), Amount: amount}
-			if err := once(ctx, b, c, a); err != nil {
+			if _, err := once(ctx, b, c, a); err != nil {
 				return fmt.Errorf("%s %s of %s: %w", amount, slot, d.GetId(), err)
 			}
 		}
@@ -50,16 +50,16 @@ func prepareEach(ctx context.Context, b *bench) error {
 }
 
 // once prepares an allocation, looks at the answer and undoes it.
-func once(ctx context.Context, b *bench, c *accelerator.Client, a *pb.Allocation) error {
+func once(ctx context.Context, b *bench, c *accelerator.Client, a *pb.Allocation) (*pb.PrepareResponse, error) {
 	r, err := c.Prepare(ctx, prepare("one", b.dir, a))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := answer(r, a); err != nil {
-		return err
+		return nil, err
 	}
 	_, err = c.Unprepare(ctx, &pb.UnprepareRequest{AllocationId: "one", State: r.GetState()})
-	return err
+	return r, err
 }
 
 // answer checks a response to Prepare against what was asked for.
@@ -227,62 +227,6 @@ func prepareMany(ctx context.Context, b *bench) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-func fractions(ctx context.Context, b *bench) error {
-	c, s, err := b.withDevices(ctx)
-	if err != nil {
-		return err
-	}
-	if !has(c.Description, pb.Capability_CAPABILITY_FRACTIONS) {
-		return skip("the plugin offers no shares")
-	}
-	for _, slot := range s.GetSlots() {
-		for _, d := range usable(s) {
-			have := d.GetCapacity()[slot.GetName()]
-			if slot.GetKind() == pb.SlotType_SHARES && have != "" {
-				return half(ctx, b, c, slot, d, have)
-			}
-		}
-	}
-	return skip("no device has shares to give")
-}
-
-func half(ctx context.Context, b *bench, c *accelerator.Client, slot *pb.SlotType, d *pb.Device, have string) error {
-	n, err := accelerator.ParseAmount(slot.GetKind(), have)
-	if err != nil {
-		return err
-	}
-	step := int64(1)
-	if q := slot.GetQuantum(); q != "" {
-		if step, err = accelerator.ParseAmount(slot.GetKind(), q); err != nil {
-			return err
-		}
-	}
-	ask := func(id string, n int64) (*pb.PrepareResponse, error) {
-		amount := accelerator.FormatAmount(slot.GetKind(), n)
-		return c.Prepare(ctx, prepare(id, b.dir, &pb.Allocation{Slot: slot.GetName(), DeviceId: d.GetId(), Amount: amount}))
-	}
-	part := n / 2 / step * step
-	if part == 0 {
-		return skip("the device cannot be halved")
-	}
-	r, err := ask("half", part)
-	if err != nil {
-		return err
-	}
-	whole, err := ask("whole", n)
-	if err != nil {
-		return err
-	}
-	if got, most := r.GetAttached()[0].GetMemoryBytes(), whole.GetAttached()[0].GetMemoryBytes(); most > 0 && (got == 0 || got > most*6/10) {
-		return fmt.Errorf("half of the device may use %d of %d bytes", got, most)
-	}
-	if step > 1 {
-		_, err = ask("odd", part+1)
-		return want("an amount between two steps", err, codes.InvalidArgument)
-	}
-	return nil
 }
 
 func unprepare(ctx context.Context, b *bench) error {

@@ -86,6 +86,8 @@ func Test(t *testing.T, p Plugin) {
 				t.Errorf("%s\nwant: %s\n%s", r.Detail, c.Want, r.Log)
 			case Skipped:
 				t.Skip(r.Detail)
+			case Passed:
+				t.Log(r.Detail)
 			}
 		})
 	}
