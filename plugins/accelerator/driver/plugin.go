@@ -30,8 +30,9 @@ type Plugin struct {
 	follow sync.Once
 	scans  chan struct{} // one look at a time
 
-	mu  sync.Mutex
-	now *opened
+	mu   sync.Mutex
+	now  *opened
+	good *pb.DeviceSnapshot // what was last seen
 }
 
 // opened is a machine under one configuration.
@@ -114,13 +115,21 @@ func (p *Plugin) scan(ctx context.Context) {
 	if m != p.machine() {
 		return // configured anew meanwhile, and looked at since
 	}
-	d := p.driver.Describe()
-	switch {
-	case f.err != nil:
-		p.feed.Set(unsure(p.feed.Snapshot(), f.err))
-	default:
-		p.feed.Set(tidy(d, masked(f.s, m.mask)))
+	if f.err != nil {
+		p.feed.Set(unsure(p.seen(nil), f.err))
+		return
 	}
+	p.feed.Set(p.seen(tidy(p.driver.Describe(), masked(f.s, m.mask))))
+}
+
+// seen keeps what is seen now, if anything is, and returns what was last.
+func (p *Plugin) seen(now *pb.DeviceSnapshot) *pb.DeviceSnapshot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now != nil {
+		p.good = now
+	}
+	return p.good
 }
 
 // look turns a panic, which some unexpected file may cause, into an error.

@@ -149,7 +149,7 @@ func TestWhenNobodyCanLookNothingIsGivenAway(t *testing.T) {
 		t.Errorf("shows %q", got)
 	}
 	set(func() (*pb.DeviceSnapshot, error) { panic("index out of range") })
-	if got := states(shown(t, p, &pb.ConfigureRequest{})); len(got) != 1 || !strings.Contains(got[0], "index out of range") {
+	if got := states(shown(t, p, &pb.ConfigureRequest{})); len(got) != 1 || !strings.HasPrefix(got[0], "a: looking at the hardware failed: index out of range") {
 		t.Errorf("shows %q", got)
 	}
 	set(cards("a", "b"))
