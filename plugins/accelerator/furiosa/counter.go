@@ -42,7 +42,7 @@ func fields(base int, elem ...string) (map[string]uint64, error) {
 
 // element is the directory of one of an RNGD's processing elements.
 func (m *machine) element(d *pb.Device, i int) string {
-	return m.Sys("class/rngd_mgmt", fmt.Sprintf("rngd!%spe%d", d.GetAttributes()["name"], i))
+	return m.Sys("class/rngd_mgmt", fmt.Sprintf("rngd!npu%spe%d", d.GetAttributes()["number"], i))
 }
 
 // count looks at the cycles of a card's elements.

@@ -19,7 +19,7 @@ var nodeForm = regexp.MustCompile(`^(?:pe([0-9])(?:-([0-9]))?|(_?mgmt|ch[0-9]{1,
 
 // nodes are the device files of a card or of a part of it, under /dev.
 func (m *machine) nodes(d *pb.Device) ([]string, error) {
-	card := d.GetAttributes()["name"]
+	card := "npu" + d.GetAttributes()["number"]
 	dir := "rngd"
 	if d.GetCapacity()[warboySlot] != "" {
 		dir = ""
@@ -65,40 +65,19 @@ func inside(a, b string, first, last int) bool {
 // Edit implements driver.Machine. Files keep the host's names, as with the vendor's own
 // plugin: the runtime finds cards by them, and by what /sys says of them.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
-	granted := map[string]bool{}
-	for _, g := range r.Grants {
-		granted[g.Device.GetId()] = true
-	}
 	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{
 		// The runtime pins the memory that it gives to the device.
 		Rlimits: []*pb.Rlimit{{Name: "memlock", Soft: math.MaxUint64, Hard: math.MaxUint64}},
 	}}
-	seen := map[string]bool{} // two parts of a card share what is not of elements
-	for _, d := range r.Snapshot.GetDevices() {
-		if !granted[d.GetId()] {
-			continue
-		}
-		names, err := m.nodes(d)
+	for _, g := range driver.InOrder(r.Grants, "number") {
+		names, err := m.nodes(g.Device)
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range names {
-			if seen[name] {
-				continue
-			}
-			seen[name] = true
-			node, err := m.Node(name)
-			if err != nil {
-				return nil, err
-			}
-			out.Edits.DeviceNodes = append(out.Edits.DeviceNodes, node)
-			if gid := m.Group(name); gid != 0 && !slices.Contains(out.Edits.AdditionalGids, gid) {
-				out.Edits.AdditionalGids = append(out.Edits.AdditionalGids, gid)
-			}
+		if err := m.Give(out.Edits, names...); err != nil { // parts of a card share some
+			return nil, err
 		}
-		out.Attached = append(out.Attached, &pb.AttachedDevice{
-			DeviceId: d.GetId(), Model: d.GetModel(), MemoryBytes: d.GetMemoryBytes(), ProcessingUnits: d.GetProcessingUnits(),
-		})
+		out.Attached = append(out.Attached, driver.Attached(g.Device))
 	}
 	return out, nil
 }

@@ -39,7 +39,7 @@ func scan(t *testing.T, m *machine) *pb.DeviceSnapshot {
 func of(s *pb.DeviceSnapshot, name string) map[string]*pb.Device {
 	out := map[string]*pb.Device{}
 	for _, d := range s.GetDevices() {
-		if d.GetAttributes()["name"] == name {
+		if "npu"+d.GetAttributes()["number"] == name {
 			out[d.GetAttributes()["elements"]] = d
 		}
 	}
@@ -140,7 +140,7 @@ func TestRejections(t *testing.T) {
 func TestWarboy(t *testing.T) {
 	tree := fixturetest.Start(t, "warboy-2")
 	s := scan(t, open(t, tree, ""))
-	if d := s.GetDevices()[0]; d.GetId() != "WBYB00000000010" || d.GetAttributes()["name"] != "npu9" || d.GetMemoryBytes() != 16<<30 || d.GetCapacity()["warboy.device"] != "1" {
+	if d := s.GetDevices()[0]; d.GetId() != "WBYB00000000010" || d.GetAttributes()["number"] != "9" || d.GetMemoryBytes() != 16<<30 || d.GetCapacity()["warboy.device"] != "1" {
 		t.Errorf("without uuid: %v", d)
 	}
 	if d := s.GetDevices()[2]; d.GetAllocatable() || !scan(t, open(t, tree, `{"fpga": true}`)).GetDevices()[2].GetAllocatable() {

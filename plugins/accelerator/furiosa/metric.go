@@ -27,12 +27,12 @@ func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set
 // measure is what is known of a device. Power and temperature are a card's; what an
 // RNGD's elements do the driver tells, what a Warboy does furiosa-smi alone.
 func (m *machine) measure(d *pb.Device, told map[string]reading, err error) []*pb.Metric {
-	name := d.GetAttributes()["name"]
-	if name == "" {
+	number := d.GetAttributes()["number"]
+	if number == "" {
 		return nil
 	}
 	id, memory := d.GetId(), float64(d.GetMemoryBytes())
-	r, ok := told[name]
+	r, ok := told["npu"+number]
 	if err == nil && !ok {
 		err = errUnknown
 	}

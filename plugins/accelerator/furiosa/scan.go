@@ -22,10 +22,10 @@ type machine struct {
 
 // card is how one of the two products shows itself.
 type card struct {
-	name  string // npu0
-	dir   string // of its attributes
-	slot  string
-	model string
+	number string // of npu0
+	dir    string // of its attributes
+	slot   string
+	model  string
 	// By the product's data sheet; the drivers do not tell them.
 	memory   uint64
 	elements uint32
@@ -37,8 +37,8 @@ const (
 )
 
 var (
-	rngdEntry   = regexp.MustCompile(`^rngd!(npu[0-9]{1,3})mgmt$`)
-	warboyEntry = regexp.MustCompile(`^(npu[0-9]{1,3})_mgmt$`)
+	rngdEntry   = regexp.MustCompile(`^rngd!npu([0-9]{1,3})mgmt$`)
+	warboyEntry = regexp.MustCompile(`^npu([0-9]{1,3})_mgmt$`)
 	idForm      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{3,63}$`)
 )
 
@@ -92,7 +92,7 @@ func (m *machine) device(c card) *pb.Device {
 	d := &pb.Device{
 		Model: "FuriosaAI " + c.model, Health: pb.Health_HEALTH_HEALTHY, Allocatable: true,
 		MemoryBytes: c.memory, ProcessingUnits: c.elements,
-		Capacity: map[string]string{c.slot: "1"}, Attributes: map[string]string{"name": c.name},
+		Capacity: map[string]string{c.slot: "1"}, Attributes: map[string]string{"number": c.number},
 	}
 	bus := strings.ToLower(driver.Text(c.dir, "busname"))
 	if pci, ok := m.PCIAt(bus); ok {
@@ -141,7 +141,7 @@ func identify(d *pb.Device, c card) {
 	}
 	d.Id = d.GetPciAddress()
 	if d.Id == "" {
-		d.Id = strings.ToLower(c.model) + "-" + c.name
+		d.Id = strings.ToLower(c.model) + "-" + c.number
 	}
 	if d.Serial = id("device_sn"); d.Serial != "" {
 		d.Id = d.Serial

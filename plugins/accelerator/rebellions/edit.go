@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
@@ -14,20 +17,11 @@ import (
 // Edit implements driver.Machine. In the container NPUs are numbered from 0, and the
 // group is rsd0, as the vendor's runtime expects.
 func (m *machine) Edit(ctx context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
-	granted := map[string]bool{}
-	for _, g := range r.Grants {
-		granted[g.Device.GetId()] = true
-	}
 	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{}}
 	var buses []string
-	for _, d := range r.Snapshot.GetDevices() {
-		if !granted[d.GetId()] {
-			continue
-		}
-		buses = append(buses, strings.Split(d.GetAttributes()["npus"], ",")...)
-		out.Attached = append(out.Attached, &pb.AttachedDevice{
-			DeviceId: d.GetId(), Model: d.GetModel(), MemoryBytes: d.GetMemoryBytes(), ProcessingUnits: d.GetProcessingUnits(),
-		})
+	for _, g := range slices.SortedFunc(slices.Values(r.Grants), byPlace) {
+		buses = append(buses, strings.Split(g.Device.GetAttributes()["npus"], ",")...)
+		out.Attached = append(out.Attached, driver.Attached(g.Device))
 	}
 	now, group, err := m.grouped(ctx, r.GetAllocationId(), buses, out)
 	if err != nil {
@@ -53,6 +47,10 @@ func (m *machine) Edit(ctx context.Context, r *driver.Request) (*pb.PrepareRespo
 		m.addLibraries(out.Edits)
 	}
 	return out, nil
+}
+
+func byPlace(a, b accelerator.Grant) int {
+	return cmp.Compare(a.Device.GetPciAddress(), b.Device.GetPciAddress())
 }
 
 // grouped sees to the RSD group of the NPUs.
@@ -104,12 +102,7 @@ func (m *machine) addGroupNode(e *pb.ContainerEdits, group string) error {
 // gid adds the group that may open a device file.
 func (m *machine) gid(list []uint32, node string) []uint32 {
 	id := m.Group(node)
-	for _, have := range list {
-		if have == id {
-			return list
-		}
-	}
-	if id == 0 {
+	if id == 0 || slices.Contains(list, id) {
 		return list
 	}
 	return append(list, id)

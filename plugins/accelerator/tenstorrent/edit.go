@@ -10,23 +10,12 @@ import (
 // Edit implements driver.Machine. A board keeps its number in the container: the
 // vendor's library takes whatever is in /dev/tenstorrent.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
-	granted := map[string]bool{}
-	for _, g := range r.Grants {
-		granted[g.Device.GetId()] = true
-	}
 	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{}}
-	for _, d := range r.Snapshot.GetDevices() { // in the order of their numbers
-		if !granted[d.GetId()] {
-			continue
-		}
-		node, err := m.Node(d.GetAttributes()["node"])
-		if err != nil {
+	for _, g := range driver.InOrder(r.Grants, "number") {
+		if err := m.Give(out.Edits, "tenstorrent/"+g.Device.GetAttributes()["number"]); err != nil {
 			return nil, err
 		}
-		out.Edits.DeviceNodes = append(out.Edits.DeviceNodes, node)
-		out.Attached = append(out.Attached, &pb.AttachedDevice{
-			DeviceId: d.GetId(), Model: d.GetModel(), MemoryBytes: d.GetMemoryBytes(), ProcessingUnits: d.GetProcessingUnits(),
-		})
+		out.Attached = append(out.Attached, driver.Attached(g.Device))
 	}
 	if m.config.Hugepages {
 		for _, name := range []string{"hugepages", "hugepages-1G"} {

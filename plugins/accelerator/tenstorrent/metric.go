@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"strings"
 
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
@@ -40,11 +39,11 @@ func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 var errNoLimit = errors.New("no limit is known")
 
 func (m *machine) measure(d *pb.Device) []*pb.Metric {
-	node, ok := strings.CutPrefix(d.GetAttributes()["node"], "tenstorrent/")
-	if !ok {
+	number := d.GetAttributes()["number"]
+	if number == "" {
 		return nil
 	}
-	entry, id := "tenstorrent!"+node, d.GetId()
+	entry, id := "tenstorrent!"+number, d.GetId()
 	hot, tooHot, noHeat := m.sensor(entry, "temp")
 	power, most, noPower := m.sensor(entry, "power")
 	clock, noClock := driver.Float(m.class(entry, "tt_aiclk"))

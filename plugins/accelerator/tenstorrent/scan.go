@@ -44,7 +44,7 @@ func (m *machine) Scan(context.Context) (*pb.DeviceSnapshot, error) {
 		if found == nil {
 			continue
 		}
-		d := m.device(entry, "tenstorrent/"+found[1])
+		d := m.device(entry, found[1])
 		served[d.GetPciAddress()] = true
 		s.Devices = append(s.Devices, d)
 	}
@@ -62,9 +62,9 @@ func (m *machine) Scan(context.Context) (*pb.DeviceSnapshot, error) {
 }
 
 // device reads an entry of the driver's class.
-func (m *machine) device(entry, node string) *pb.Device {
+func (m *machine) device(entry, number string) *pb.Device {
 	card := driver.Text(m.class(entry, "tt_card_type"))
-	d := &pb.Device{Health: pb.Health_HEALTH_HEALTHY, Allocatable: true, Attributes: map[string]string{"node": node}}
+	d := &pb.Device{Health: pb.Health_HEALTH_HEALTHY, Allocatable: true, Attributes: map[string]string{"number": number}}
 	var pci driver.PCI
 	if to, err := filepath.EvalSymlinks(m.class(entry, "device")); err == nil {
 		if p, ok := m.PCIAt(filepath.Base(to)); ok {
@@ -80,7 +80,7 @@ func (m *machine) device(entry, node string) *pb.Device {
 	}
 	d.Model = model(card, pci.Device)
 	m.offer(d, card, generations[pci.Device])
-	if _, err := m.Node(node); err != nil {
+	if _, err := m.Node("tenstorrent/" + number); err != nil {
 		driver.Reject(d, "%v", err)
 	}
 	m.judge(d, entry)

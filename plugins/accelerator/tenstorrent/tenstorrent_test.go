@@ -59,7 +59,7 @@ func TestDeviceIsDescribed(t *testing.T) {
 	}
 	// Ten comes after nine.
 	s = scan(t, open(t, fixturetest.Start(t, "n150-2"), ""))
-	if s.GetDevices()[0].GetAttributes()["node"] != "tenstorrent/9" {
+	if s.GetDevices()[0].GetAttributes()["number"] != "9" {
 		t.Errorf("order: %v", s.GetDevices())
 	}
 }
