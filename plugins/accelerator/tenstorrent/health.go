@@ -36,7 +36,7 @@ func (m *machine) judge(d *pb.Device, entry string) {
 			unhealthy("the firmware has shown no sign of life for more than %d s", m.config.Heartbeat)
 		}
 	}
-	if hot, limit, err := m.sensor(entry, "temp"); err == nil && limit > 0 && hot >= limit {
+	if hot, limit, err := driver.Sensor(m.class(entry, "device"), "temp"); err == nil && limit > 0 && hot >= limit {
 		unhealthy("%.0f °C, of at most %.0f", hot, limit)
 	}
 }

@@ -3,28 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"io/fs"
 
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
-
-// scale of the kernel's sensors: thousandths of degrees, millionths of watts.
-var scale = map[string]float64{"temp": 1000, "power": 1_000_000}
-
-// sensor reads a board's sensor and its limit, 0 when there is none.
-func (m *machine) sensor(entry, kind string) (value, limit float64, err error) {
-	dir := m.class(entry, "device/hwmon")
-	names := driver.Names(dir)
-	if len(names) == 0 {
-		return 0, 0, fs.ErrNotExist
-	}
-	value, err = driver.Float(dir, names[0], kind+"1_input")
-	if top, err := driver.Float(dir, names[0], kind+"1_max"); err == nil && top > 0 {
-		limit = top / scale[kind]
-	}
-	return value / scale[kind], limit, err
-}
 
 // Sample implements driver.Sampler. How busy a board is the driver does not tell;
 // power drawn of power allowed is the nearest to it.
@@ -44,8 +26,8 @@ func (m *machine) measure(d *pb.Device) []*pb.Metric {
 		return nil
 	}
 	entry, id := "tenstorrent!"+number, d.GetId()
-	hot, tooHot, noHeat := m.sensor(entry, "temp")
-	power, most, noPower := m.sensor(entry, "power")
+	hot, tooHot, noHeat := driver.Sensor(m.class(entry, "device"), "temp")
+	power, most, noPower := driver.Sensor(m.class(entry, "device"), "power")
 	clock, noClock := driver.Float(m.class(entry, "tt_aiclk"))
 	noUtil := noPower
 	if noUtil == nil && most == 0 {
