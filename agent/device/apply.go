@@ -157,9 +157,7 @@ func prepend(spec *ocispecs.Spec, name string, entries []string) {
 // privileges grants what permitted let pass.
 func privileges(spec *ocispecs.Spec, e *acceleratorpb.ContainerEdits) {
 	for _, l := range e.Rlimits {
-		spec.Process.Rlimits = append(spec.Process.Rlimits, ocispecs.POSIXRlimit{
-			Type: "RLIMIT_" + strings.ToUpper(l.Name), Soft: l.Soft, Hard: l.Hard,
-		})
+		spec.Process.Rlimits = append(spec.Process.Rlimits, limit(l, mayRaiseLimits()))
 	}
 	if caps := spec.Process.Capabilities; caps != nil {
 		caps.Bounding = append(caps.Bounding, e.Capabilities...)
