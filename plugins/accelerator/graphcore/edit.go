@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+const (
+	inside = "/etc/ipuof.conf.d" // where the vendor's library looks in a container
+	file   = "berth.conf"
+)
+
+// Edit implements driver.Machine.
+func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
+	const unlimited = ^uint64(0)
+	e := &pb.ContainerEdits{
+		Env: map[string]string{}, HostIpc: m.config.HostIPC,
+		Rlimits: []*pb.Rlimit{{Name: "memlock", Soft: unlimited, Hard: unlimited}},
+	}
+	if m.config.IPCLock {
+		e.Capabilities = []string{"CAP_IPC_LOCK"}
+	}
+	out := &pb.PrepareResponse{Edits: e}
+	var remote []*pb.Device
+	for _, g := range r.Grants {
+		d := g.Device
+		out.Attached = append(out.Attached, driver.Attached(d))
+		if d.GetAttributes()["ipu_machine"] != "" {
+			remote = append(remote, d)
+			continue
+		}
+		nodes, err := m.nodes(driver.Number(d, "number"))
+		if err != nil {
+			return nil, err
+		}
+		if err := m.Give(e, nodes...); err != nil {
+			return nil, err
+		}
+	}
+	if len(remote) > 0 {
+		return out, m.network(r.GetWorkDir(), remote, e)
+	}
+	return out, nil
+}
+
+// network gives a container the way to its IPUs of IPU-Machines.
+func (m *machine) network(dir string, devices []*pb.Device, e *pb.ContainerEdits) error {
+	if !filepath.IsAbs(dir) {
+		return status.Errorf(codes.InvalidArgument, "work_dir: %.200q is not absolute", dir)
+	}
+	text, err := m.filtered(devices)
+	if err != nil {
+		return err
+	}
+	own := filepath.Join(dir, "ipuof.conf.d")
+	if err := os.MkdirAll(own, 0o755); err != nil {
+		return fmt.Errorf("IPUoF file: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(own, file), text, 0o644); err != nil {
+		return fmt.Errorf("IPUoF file: %w", err)
+	}
+	e.Mounts = append(e.Mounts, &pb.Mount{Source: own, Target: inside})
+	e.Env["IPUOF_CONFIG_PATH"] = inside + "/" + file
+	if m.config.Infiniband {
+		return m.Give(e, m.rdma()...)
+	}
+	return nil
+}
+
+var rdmaForm = regexp.MustCompile(`^(uverbs[0-9]{1,4}|rdma_cm)$`)
+
+// rdma are the host's devices that IPU-Machines are reached by. Those that manage
+// the network (umad, issm) stay where they are.
+func (m *machine) rdma() []string {
+	var out []string
+	for _, name := range driver.Names(m.Dev("infiniband")) {
+		if rdmaForm.MatchString(name) {
+			out = append(out, "infiniband/"+name)
+		}
+	}
+	return out
+}
+
+// Check implements driver.Checker.
+func (m *machine) Check(ctx context.Context) []*pb.Check {
+	check := func(name, good string, err error) *pb.Check {
+		if err == nil {
+			return &pb.Check{Name: name, Ok: true, Detail: good}
+		}
+		return &pb.Check{Name: name, Detail: err.Error()}
+	}
+	all, err := m.inventory(ctx)
+	out := []*pb.Check{check("gc-inventory", "answers", err)}
+	for _, one := range all {
+		if one.fabric() {
+			f := m.fabric(ctx)
+			var noRDMA error
+			if len(m.rdma()) == 0 {
+				noRDMA = errors.New("there are no RDMA devices in /dev/infiniband")
+			}
+			return append(out, check("fabric", "gc-monitor and the IPUoF file tell the way to IPU-Machines", f.doubt), check("rdma", "there are RDMA devices", noRDMA))
+		}
+	}
+	return out
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/internal/fixture"
+	"github.com/berthhq/berth/internal/fixture/fixturetest"
+	"github.com/berthhq/berth/plugins/accelerator"
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+func open(t *testing.T, tree *fixture.Tree, config string) *machine {
+	t.Helper()
+	m, err := vendor{}.Open(driver.NewHost(tree.Roots()), []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.(*machine)
+}
+
+func scan(t *testing.T, m *machine) (*pb.DeviceSnapshot, map[string]*pb.Device) {
+	t.Helper()
+	s, err := m.Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Revision = 1
+	if err := accelerator.Validate(vendor{}.Describe(), s); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*pb.Device{}
+	for _, d := range s.GetDevices() {
+		all[d.GetId()] = d
+	}
+	return s, all
+}
+
+// The second IPU of the IPU-Machine, and the IPU of a card.
+const remote, local = "0020.0002.8203321/1", "0063.0063.822391/0"
+
+func edit(t *testing.T, m *machine, dir string, ids ...string) (*pb.PrepareResponse, error) {
+	t.Helper()
+	s, _ := scan(t, m)
+	var allocations []*pb.Allocation
+	for _, id := range ids {
+		allocations = append(allocations, &pb.Allocation{Slot: slot, DeviceId: id, Amount: "1"})
+	}
+	grants, err := accelerator.Grants(s, allocations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Edit(t.Context(), &driver.Request{PrepareRequest: &pb.PrepareRequest{WorkDir: dir}, Grants: grants, Snapshot: s})
+}
+
+func TestDevicesAreDescribed(t *testing.T) {
+	s, all := scan(t, open(t, fixturetest.Start(t, "ipu-pod4"), ""))
+	if d := all[remote]; d.GetModel() != "IPU-M2000" || d.GetMemoryBytes() != 900<<20 || d.GetProcessingUnits() != 1472 || d.GetAttributes()["ipu_machine"] != "10.1.5.10" ||
+		!slices.Equal(d.GetGroups(), []string{"ipu-machine-10.1.5.10"}) || d.NumaNode != nil || d.GetPciAddress() != "" {
+		t.Errorf("%v", d)
+	}
+	if d := all[local]; d.GetModel() != "C600" || d.GetPciAddress() != "0000:41:00.0" || d.GetNumaNode() != 0 || d.GetAttributes()["firmware"] != "2.6.8" {
+		t.Errorf("%v", d)
+	}
+	for id, why := range map[string]string{"0011.0002.1234/0": "too old", "0000:81:00.0": "does not list it"} {
+		if d := all[id]; d.GetAllocatable() || !strings.Contains(strings.Join(d.GetRejectReasons(), ";"), why) {
+			t.Errorf("%s: %v", id, d)
+		}
+	}
+	if len(s.GetLinks()) != 6 { // of four IPUs, each pair
+		t.Errorf("%v", s.GetLinks())
+	}
+	if _, all := scan(t, open(t, fixturetest.Start(t, "ipu-pod4"), `{"first_generation": true}`)); !all["0011.0002.1234/0"].GetAllocatable() {
+		t.Errorf("%v", all["0011.0002.1234/0"])
+	}
+}
+
+func TestWhatBreaksCostsItsOwn(t *testing.T) {
+	const conf = "root/etc/ipuof.conf.d/pod4.conf"
+	entry := func(id int) string {
+		return fmt.Sprintf(`{"ip": "10.1.5.10", "device_id": %d, "port": 50010}`, id)
+	}
+	for name, row := range map[string]struct {
+		spoil                 func(*fixture.Tree) error
+		remoteWhy, localWhy   string // "" = still given away
+		neighbourStillAllowed bool
+	}{
+		"no IPUoF file": {func(t *fixture.Tree) error { return t.Remove(conf) }, "IPUoF file", "", false},
+		"no JSON":       {func(t *fixture.Tree) error { return t.Write(conf, "[") }, "no JSON", "", false},
+		"no devices":    {func(t *fixture.Tree) error { return t.Write(conf, `{"devices": {}}`) }, "lists no devices", "", false},
+		"no address":    {func(t *fixture.Tree) error { return t.Write(conf, `{"devices": [{"device_id": 1}]}`) }, "devices[0] wants ip", "", false},
+		"not an entry":  {func(t *fixture.Tree) error { return t.Write(conf, `{"devices": [`+entry(0)+`]}`) }, "no entry of IPU 1", "", true},
+		"gc-monitor":    {func(t *fixture.Tree) error { return t.Fail("gc-monitor", 1, "no server") }, "no server", "", false},
+		"no node":       {func(t *fixture.Tree) error { return errors.Join(t.Remove("dev/ipu4"), t.Remove("dev/ipu4_ex")) }, "", "no device file", true},
+		"node is file":  {func(t *fixture.Tree) error { return t.Write("dev/ipu4", "x") }, "", "is no device", true},
+		"no card":       {func(t *fixture.Tree) error { return t.Remove("sys/bus/pci/devices/0000:41:00.0") }, "", "no card of Graphcore", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := fixturetest.Start(t, "ipu-pod4")
+			if err := row.spoil(tree); err != nil {
+				t.Fatal(err)
+			}
+			_, all := scan(t, open(t, tree, ""))
+			for id, why := range map[string]string{remote: row.remoteWhy, local: row.localWhy} {
+				if got := strings.Join(all[id].GetRejectReasons(), "; "); (got == "") != (why == "") || !strings.Contains(got, why) {
+					t.Errorf("%s: %q, want %q", id, got, why)
+				}
+			}
+			if got := all["0020.0002.8203321/0"].GetAllocatable(); got != row.neighbourStillAllowed {
+				t.Errorf("the first IPU: %v", got)
+			}
+		})
+	}
+}
+
+// TestWithoutPrograms shows what is on the bus, and gives nothing away.
+func TestWithoutPrograms(t *testing.T) {
+	tree := fixturetest.Start(t, "ipu-pod4")
+	if err := os.Remove(filepath.Join(tree.Roots().GetPath()[0], "gc-inventory")); err != nil {
+		t.Fatal(err)
+	}
+	s, all := scan(t, open(t, tree, ""))
+	if len(s.GetDevices()) != 3 || !strings.Contains(all["0000:41:00.0"].GetRejectReasons()[0], "gc-inventory: not installed") {
+		t.Errorf("%v", s.GetDevices())
+	}
+}
+
+func TestRemoteIPUs(t *testing.T) {
+	dir := t.TempDir()
+	out, err := edit(t, open(t, fixturetest.Start(t, "ipu-pod4"), ""), dir, "0020.0002.8203321/3", remote)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := out.GetEdits()
+	var nodes []string
+	for _, n := range e.DeviceNodes {
+		nodes = append(nodes, n.Path)
+	}
+	if want := []string{"/dev/infiniband/rdma_cm", "/dev/infiniband/uverbs0"}; !slices.Equal(nodes, want) {
+		t.Errorf("nodes are %q", nodes)
+	}
+	if len(e.Mounts) != 1 || e.Mounts[0].Target != "/etc/ipuof.conf.d" || e.Mounts[0].Writable || e.Env["IPUOF_CONFIG_PATH"] != "/etc/ipuof.conf.d/berth.conf" {
+		t.Errorf("%v", e)
+	}
+	if len(e.Capabilities) > 0 || e.HostIpc || e.Rlimits[0].Name != "memlock" {
+		t.Errorf("%v", e)
+	}
+	text, err := os.ReadFile(filepath.Join(e.Mounts[0].Source, "berth.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var conf struct {
+		Attributes map[string]string `json:"attributes"`
+		Devices    []struct {
+			ID   int `json:"device_id"`
+			Port int `json:"port"`
+		} `json:"devices"`
+	}
+	if err := json.Unmarshal(text, &conf); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(conf); got != "{map[IPUoF:PartitionName:pod4 IPUoF:Version:1] [{1 50010} {3 50010}]}" {
+		t.Errorf("the container's file: %s", got)
+	}
+	if _, err := edit(t, open(t, fixturetest.Start(t, "ipu-pod4"), ""), "work", remote); err == nil || !strings.Contains(err.Error(), "work_dir") {
+		t.Errorf("relative work_dir: %v", err)
+	}
+}
+
+func TestCards(t *testing.T) {
+	out, err := edit(t, open(t, fixturetest.Start(t, "ipu-pod4"), `{"ipc_lock": true, "host_ipc": true}`), "", local)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := out.GetEdits()
+	if len(e.DeviceNodes) != 2 || e.DeviceNodes[0].Path != "/dev/ipu4" || e.DeviceNodes[1].Path != "/dev/ipu4_ex" || len(e.Mounts)+len(e.Env) > 0 {
+		t.Errorf("%v", e)
+	}
+	if !e.HostIpc || !slices.Equal(e.Capabilities, []string{"CAP_IPC_LOCK"}) {
+		t.Errorf("%v", e)
+	}
+}
+
+func TestMeasurements(t *testing.T) {
+	tree := fixturetest.Start(t, "ipu-pod4")
+	m := open(t, tree, "")
+	s, _ := scan(t, m)
+	got := map[string]string{}
+	for _, x := range m.Sample(t.Context(), s) {
+		got[x.GetDeviceId()+" "+x.GetName()] = fmt.Sprint(x.GetValue(), " ", x.GetQuality())
+	}
+	for name, want := range map[string]string{
+		remote + " ipu_util": "81.25 MEASURED", remote + " ipu_power": "51.2 MEASURED", remote + " ipu_temperature": "31.5 MEASURED",
+		remote + " ipu_host_mem": "1.048576e+06 MEASURED", local + " ipu_power": "0 UNAVAILABLE", local + " ipu_clock": "20 MEASURED",
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+	if err := tree.Fail("gc-inventory", 1, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range m.Sample(t.Context(), s) {
+		if x.GetQuality() != pb.Metric_UNAVAILABLE {
+			t.Errorf("gc-inventory fails: %v", x)
+		}
+	}
+}
+
+// TestWhoseItIs: the process that gc-inventory names is the workload's, or is not.
+func TestWhoseItIs(t *testing.T) {
+	m := open(t, fixturetest.Start(t, "ipu-pod4"), "")
+	s, _ := scan(t, m)
+	for _, row := range []struct {
+		pids    []int32
+		quality pb.Metric_Quality
+		of      int
+	}{{[]int32{12, 4711}, pb.Metric_MEASURED, 1}, {[]int32{12}, pb.Metric_ATTRIBUTED, 0}, {nil, pb.Metric_ATTRIBUTED, 0}} {
+		w := m.SampleWorkloads(t.Context(), s, &pb.WorkloadSet{PerProcess: true, Workloads: []*pb.Workload{{
+			AllocationId: "a", HostPids: row.pids, Allocations: []*pb.Allocation{{Slot: slot, DeviceId: remote, Amount: "1"}},
+		}}})[0]
+		if w.Metrics[0].GetName() != "ipu_util" || w.Metrics[0].GetQuality() != row.quality || len(w.Processes) != row.of {
+			t.Errorf("%v: %v", row.pids, w)
+		}
+		if row.of > 0 && w.Processes[0].GetHostPid() != 4711 {
+			t.Errorf("%v", w.Processes)
+		}
+	}
+}
+
+func TestBadSettingsNameTheField(t *testing.T) {
+	for text, want := range map[string]string{`{"speed": 1}`: "speed", `{"ipuof_config": ""}`: "ipuof_config", `{"ipuof_config": "/etc/../x"}`: "ipuof_config"} {
+		if _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
