@@ -14,15 +14,10 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 	e := &pb.ContainerEdits{Rlimits: []*pb.Rlimit{{Name: "memlock", Soft: unlimited, Hard: unlimited}}}
 	out := &pb.PrepareResponse{Edits: e}
 	for _, g := range r.Grants {
-		d := g.Device
-		node, err := m.Node(d.GetAttributes()["node"])
-		if err != nil {
+		if err := m.Give(e, g.Device.GetAttributes()["node"]); err != nil {
 			return nil, err
 		}
-		e.DeviceNodes = append(e.DeviceNodes, node)
-		out.Attached = append(out.Attached, &pb.AttachedDevice{
-			DeviceId: d.GetId(), Model: d.GetModel(), MemoryBytes: d.GetMemoryBytes(), ProcessingUnits: d.GetProcessingUnits(),
-		})
+		out.Attached = append(out.Attached, driver.Attached(g.Device))
 	}
 	if m.config.Runtime != "" {
 		e.Mounts = append(e.Mounts, &pb.Mount{Source: m.Root(m.config.Runtime), Target: m.config.Runtime, Recursive: true, Optional: true})

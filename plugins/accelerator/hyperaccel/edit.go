@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
@@ -21,20 +20,10 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 	}
 	out := &pb.PrepareResponse{Edits: e}
 	for _, g := range r.Grants {
-		d := g.Device
-		for _, name := range []string{d.GetAttributes()["node"], d.GetAttributes()["render_node"]} {
-			node, err := m.Node(name)
-			if err != nil {
-				return nil, err
-			}
-			e.DeviceNodes = append(e.DeviceNodes, node)
-			if gid := m.Group(name); gid != 0 && !slices.Contains(e.AdditionalGids, gid) {
-				e.AdditionalGids = append(e.AdditionalGids, gid)
-			}
+		if err := m.Give(e, g.Device.GetAttributes()["node"], g.Device.GetAttributes()["render_node"]); err != nil {
+			return nil, err
 		}
-		out.Attached = append(out.Attached, &pb.AttachedDevice{
-			DeviceId: d.GetId(), Model: d.GetModel(), MemoryBytes: d.GetMemoryBytes(), ProcessingUnits: d.GetProcessingUnits(),
-		})
+		out.Attached = append(out.Attached, driver.Attached(g.Device))
 	}
 	return out, nil
 }
