@@ -93,6 +93,12 @@ const cluster = createRoute({
   validateSearch: (search): { view?: string } => ({ view: text(search.view) }),
 });
 
+const device = createRoute({
+  getParentRoute: () => frame,
+  path: "/cluster/devices/$id",
+  component: lazyRouteComponent(() => import("./pages/Device"), "Device"),
+});
+
 const account = createRoute({
   getParentRoute: () => frame,
   path: "/account",
@@ -274,6 +280,7 @@ export const router = createRouter({
       data,
       folder,
       cluster,
+      device,
       account.addChildren([accountStart, profile, password, secondStep, logins, tokens, keypairs, sshKeys, limits, activity]),
       admin.addChildren([adminStart, users, projects, domains, invitations, providers, tasks, policies, resourceGroups, idle, roles, presets, volumes, images, agents, audit, retention]),
     ]),

@@ -10,7 +10,7 @@ const embedded = () => null;
 
 /** Objects without an id: the cache keeps them inside their parent. */
 const withoutId = [
-  "AgentPlugin", "AgentProbe", "DeviceHolder", "DroppedAgents", "DryRun", "EffectiveLimit", "EventStep", "File", "FileList", "FileResult", "IdleDryRun", "IdleDryRunEnd", "IdleThreshold", "ImportResult",
+  "AgentLink", "AgentPlugin", "AgentProbe", "DeviceCounter", "DeviceHolder", "DeviceLink", "DroppedAgents", "DryRun", "EffectiveLimit", "EventStep", "File", "FileList", "FileResult", "IdleDryRun", "IdleDryRunEnd", "IdleThreshold", "ImportResult",
   "KernelStats", "LimitReached", "LogChunk", "LoginProvider", "Metric", "NearestFit", "PendingOrder", "PendingReport", "PendingStanding", "PresetFit", "Queue", "QueueEntry", "Refusal",
   "ResourceGroupAccess", "ResourceGroupAccessList", "RolePermission", "ScanResult", "Server", "SessionIdle", "ShareHolder", "Suggestion", "SignUpOffer", "UploadTarget", "UsageEntry", "UserAccount", "Viewer",
 ];

@@ -5,7 +5,8 @@ import { useSubscription } from "urql";
 import { fromGraphQL } from "../api/errors";
 import { type FragmentOf, type ResultOf, graphql } from "../api/graphql";
 import { Empty, FailureNote } from "../components/Note";
-import { AgentCard, AgentTable } from "../components/device/AgentCard";
+import { AgentCard } from "../components/device/AgentCard";
+import { AgentTable } from "../components/device/AgentTable";
 import { useGathered } from "../hooks/useGathered";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useThrottled } from "../hooks/useThrottled";
@@ -17,7 +18,7 @@ const AgentParts = graphql(`
     id name status schedulable cordonReason drainDeadline drainAction drained sessionsLeft version architecture lastSeenAt
     resourceGroup { id name }
     devices {
-      id deviceId plugin vendor model capacity health healthMessage allocatable rejectReasons
+      id deviceId plugin vendor model pciAddress capacity health healthMessage allocatable rejectReasons parent { id }
       holders { slot amount since mine session { id name } }
     }
     plugins { name version state message restarts }
@@ -106,7 +107,10 @@ function Legend() {
         <i className="tide" /> {t("measured utilization")}
       </span>
       <span>
-        <i className="sick" /> {t("not usable")}
+        <i className="sick" /> {t("unhealthy")}
+      </span>
+      <span>
+        <i className="rejected" /> {t("not given away")}
       </span>
       <span>{t("A segment's height is the part of the device that is held.")}</span>
     </div>

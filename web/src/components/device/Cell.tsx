@@ -1,18 +1,10 @@
 import { t } from "../../i18n";
 import { amount, slotName, trim } from "../format";
+import { type Member, shortName, standing, why } from "./fleet";
 import { type Holder, type Segment, held, mainSlot, segments } from "./segments";
 
-export interface DeviceView {
-  id: string;
-  deviceId: string;
+export interface DeviceView extends Member {
   model: string;
-  vendor: string;
-  plugin: string;
-  health: string;
-  healthMessage: string;
-  allocatable: boolean;
-  rejectReasons: string[];
-  capacity: Record<string, string>;
   holders: Holder[];
 }
 
@@ -27,9 +19,9 @@ export function describe(device: DeviceView, parts: Segment[], utilization: numb
   const holders = parts.map((p) => `${who(p)} ${Object.entries(p.amounts).map(([s, n]) => amount(s, n)).join(" + ")}`);
   return [
     `${device.deviceId} ${device.model}`.trim(),
-    parts.length > 0 ? `${trim((held(parts) * 100).toFixed(0))} % ${t("of")} ${capacity} ${slotName(slot)} ${t("held")}: ${holders.join(", ")}` : t("free"),
+    parts.length > 0 ? `${trim((held(parts) * 100).toFixed(0))} % ${t("of")} ${capacity} ${slotName(slot)} ${t("held")}: ${holders.join(", ")}` : sick(device) ? t("held by nobody") : t("free"),
     utilization === null ? "" : t("utilization {{n}} %", { n: Math.round(utilization) }),
-    sick(device) ? `${t(device.health)} ${device.rejectReasons.join(" ")}`.trim() : t(device.health),
+    [t(device.health), sick(device) && device.health === "healthy" ? t("not given away") : "", why(device)].filter(Boolean).join(", "),
   ]
     .filter(Boolean)
     .join("; ");
@@ -40,23 +32,28 @@ interface Props {
   utilization: number | null;
   opened: boolean;
   onOpen: () => void;
+  /** Smaller, where there are many. */
+  size?: "dense" | "small";
+  /** What it is cut from, as the agent names it. */
+  parent?: string;
 }
 
 /** A device as a slip in the quay: what is held fills it from the bottom. */
-export function Cell({ device, utilization, opened, onOpen }: Props) {
+export function Cell({ device, utilization, opened, onOpen, size, parent }: Props) {
   const parts = segments(device);
   const slot = mainSlot(device.capacity);
   const label = describe(device, parts, utilization);
+  const how = standing(device);
   return (
     <button type="button" className="slip" aria-label={label} title={label} aria-expanded={opened} onClick={onOpen} data-device={device.deviceId}>
-      <span className={`cell${sick(device) ? " sick" : ""}`} aria-hidden="true">
+      <span className={`cell ${size ?? ""} stands-${how}`} aria-hidden="true">
         {parts.map((p, i) => (
           <span key={p.key} className={`part ${p.kind}${i % 2 ? " odd" : ""}`} style={{ height: `${p.part * 100}%` }} data-part={p.part}
-            data-amount={p.part >= 0.15 ? short(slot, p) : undefined} />
+            data-amount={p.part >= 0.15 && !size ? short(slot, p) : undefined} />
         ))}
         {utilization !== null ? <span className="tide" style={{ height: `${Math.min(100, Math.max(0, utilization))}%` }} /> : null}
       </span>
-      <span className="slip-name">{device.deviceId.slice(device.deviceId.indexOf(":") + 1)}</span>
+      <span className="slip-name" aria-hidden="true">{shortName(device.deviceId, parent)}</span>
     </button>
   );
 }

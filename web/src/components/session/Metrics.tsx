@@ -2,8 +2,9 @@ import { useSubscription } from "urql";
 import { graphql } from "../../api/graphql";
 import { t } from "../../i18n";
 import { Empty } from "../Note";
-import { bySlot, bytes, slotHours, slotName, trim } from "../format";
-import { type Series, extend, isCounter, rates } from "./series";
+import { bySlot, slotHours, slotName } from "../format";
+import { Chart } from "./Chart";
+import { type Series, extend } from "./series";
 
 const KernelStats = graphql(`
   subscription KernelStats($session: ID!) {
@@ -20,6 +21,8 @@ const words: Record<string, string> = {
 
 /** What people look for first comes first; metrics of devices come right after CPU and memory. */
 const place = ({ name, deviceId }: Series) => (deviceId ? 2 : ["cpu_util", "mem_used", "", "net_rx", "net_tx", "io_read", "io_write", "pids"].indexOf(name));
+
+const nameOf = (s: Series) => `${t(words[s.name] ?? s.name.replaceAll("_", " "))}${s.deviceId ? ` · ${s.deviceId}` : ""}`;
 
 interface Props {
   session: string;
@@ -42,7 +45,7 @@ export function Metrics({ session, live, usage }: Props) {
       ) : null}
       <div className="cards">
         {shown.map((s) => (
-          <Chart key={s.key} series={s} />
+          <Chart key={s.key} series={s} name={nameOf(s)} />
         ))}
       </div>
       {usage.length > 0 ? (
@@ -52,45 +55,5 @@ export function Metrics({ session, live, usage }: Props) {
         </p>
       ) : null}
     </div>
-  );
-}
-
-function say(value: number, unit: string): string {
-  if (unit === "bytes") return bytes(value);
-  if (unit === "percent") return `${trim(value.toFixed(1))} %`;
-  if (unit === "celsius") return `${Math.round(value)} °C`;
-  if (unit === "watt") return `${Math.round(value)} W`;
-  return trim(value.toFixed(value < 10 ? 1 : 0)) + (unit === "count" || !unit ? "" : ` ${unit}`);
-}
-
-function Chart({ series }: { series: Series }) {
-  const counter = isCounter(series.name);
-  const points = counter ? rates(series.points) : series.points;
-  const last = points.at(-1);
-  const ceiling = Math.max(counter ? 0 : series.capacity, series.unit === "percent" && !counter ? 100 : 0, ...points.map((p) => p.value), 1e-9);
-  const from = points[0]?.at ?? 0;
-  const span = Math.max(1, (last?.at ?? 1) - from);
-  const at = (p: { at: number; value: number }) => `${((p.at - from) / span) * 300},${62 - (p.value / ceiling) * 58}`;
-  const line = points.map(at).join(" ");
-  const name = `${t(words[series.name] ?? series.name.replaceAll("_", " "))}${series.deviceId ? ` · ${series.deviceId}` : ""}`;
-  const value = last ? say(last.value, series.unit) + (counter ? "/s" : "") : "–";
-  return (
-    <figure className="panel pad" style={{ margin: 0 }}>
-      <figcaption className="row">
-        <span>{name}</span>
-        {series.quality !== "measured" ? <span className="dim">{t(series.quality)}</span> : null}
-        <b className="push">{value}</b>
-        {series.capacity > 0 && !counter && series.unit !== "percent" ? <span className="dim">/ {say(series.capacity, series.unit)}</span> : null}
-      </figcaption>
-      <svg className="spark" viewBox="0 0 300 64" preserveAspectRatio="none" role="img" aria-label={`${name}: ${value}`}>
-        {points.length > 1 ? (
-          <>
-            <polygon className="area" points={`0,63 ${line} 300,63`} />
-            <polyline className="edge" points={line} />
-          </>
-        ) : null}
-        <line x1="0" y1="63" x2="300" y2="63" stroke="var(--line)" vectorEffect="non-scaling-stroke" />
-      </svg>
-    </figure>
   );
 }

@@ -1,12 +1,9 @@
 import { Button, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { graphql } from "../../../api/graphql";
-import { useLiveQuery } from "../../../hooks/useLiveQuery";
+import { useSlotTypes } from "../../../hooks/useSlotTypes";
 import { t } from "../../../i18n";
 import { bySlot, isMemory } from "../../format";
 import type { SlotTexts } from "./amounts";
-
-const SlotTypesQuery = graphql(`query SlotTypes { slotTypes { id name displayName unit } }`);
 
 interface Props {
   legend: string;
@@ -21,9 +18,8 @@ interface Props {
 
 /** An amount per slot, each in its own unit; empty is none. */
 export function SlotsInput({ legend, hint, value, wrong, free, onChange }: Props) {
-  const { data } = useLiveQuery({ query: SlotTypesQuery });
   const [another, setAnother] = useState("");
-  const types = new Map((data?.slotTypes ?? []).map((s) => [s.name, s]));
+  const types = useSlotTypes();
   const slots = [...new Set([...types.keys(), ...Object.keys(value)])].sort(bySlot);
   const name = another.trim();
   function add() {

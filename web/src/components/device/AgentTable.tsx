@@ -1,0 +1,67 @@
+import { Link } from "@tanstack/react-router";
+import { type SlotType, useSlotTypes } from "../../hooks/useSlotTypes";
+import { t } from "../../i18n";
+import { Status } from "../Status";
+import { slotName } from "../format";
+import { type AgentView, utilization } from "./AgentCard";
+import { type DeviceView, describe } from "./Cell";
+import { Glyph } from "./Glyph";
+import { iconOf } from "./FamilyBerths";
+import { accelerators, pools, standing, why } from "./fleet";
+import { mainSlot, segments } from "./segments";
+
+/** The same as the cards, for those who read tables better. */
+export function AgentTable({ agents }: { agents: AgentView[] }) {
+  const types = useSlotTypes();
+  return (
+    <div className="panel scroll-x" role="region" aria-label={t("Devices")} tabIndex={0}>
+      <table className="grid" aria-label={t("Devices")}>
+        <thead>
+          <tr>
+            <th scope="col">{t("Agent")}</th>
+            <th scope="col">{t("Device")}</th>
+            <th scope="col">{t("Model")}</th>
+            <th scope="col">{t("Health")}</th>
+            <th scope="col" className="num">{t("Utilization")}</th>
+            <th scope="col">{t("Held")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {agents.flatMap((a) =>
+            [...pools.flatMap((slot) => a.devices.filter((d) => slot in d.capacity)), ...accelerators(a.devices)].map((d) => (
+              <Row key={d.id} agent={a} device={d} cut={a.devices.some((p) => p.parent?.id === d.id)} types={types} />
+            )),
+          )}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Row({ agent, device, cut, types }: { agent: AgentView; device: DeviceView; cut: boolean; types: ReadonlyMap<string, SlotType> }) {
+  const load = utilization(agent, device);
+  const how = standing(device, cut);
+  const reason = why(device);
+  return (
+    <tr className={how === "rejected" || how === "cut" ? "dimmed" : undefined}>
+      <td>
+        {agent.name} {agent.status === "alive" ? null : <Status status={agent.status} />}
+      </td>
+      <td className={device.parent ? "below" : undefined}>
+        <Link to="/cluster/devices/$id" params={{ id: device.id }}>{device.deviceId}</Link>
+      </td>
+      <td>
+        <span className="row tight keep">
+          {device.plugin ? <Glyph icon={iconOf(device.plugin, Object.keys(device.capacity), types)} size={18} /> : null}
+          {device.model || slotName(mainSlot(device.capacity))}
+        </span>
+      </td>
+      <td>
+        <Status status={how} />
+        {reason ? <div className="dim prosy">{reason}</div> : null}
+      </td>
+      <td className="num nowrap">{load === null ? "–" : `${Math.round(load)} %`}</td>
+      <td>{how === "cut" ? "–" : describe(device, segments(device), null).split("; ")[1]}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,76 @@
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { useSlotTypes } from "../../hooks/useSlotTypes";
+import { t } from "../../i18n";
+import { amount, bySlot, bytes, slotName } from "../format";
+import { shortName } from "./fleet";
+
+interface Near {
+  id: string;
+  deviceId: string;
+}
+
+export interface Facts {
+  deviceId: string;
+  vendor: string;
+  model: string;
+  pciAddress: string;
+  pcieRoot: string;
+  numaNode: number | null;
+  memoryBytes: number;
+  processingUnits: number;
+  groups: string[];
+  enforcement: string;
+  capacity: Record<string, string>;
+  occupied: Record<string, string>;
+  attributes: Record<string, string>;
+  parent: Near | null;
+  partitions: Near[];
+  counters: { set: string; name: string; amount: number; total: number }[];
+}
+
+/** How parts of a device are held to their size, in a sentence. */
+const enforcements: Record<string, string> = {
+  advisory: "Advisory: a container is told its part, nothing holds it to it",
+  limit: "Limit: a library in the container refuses memory beyond its part",
+  mps: "MPS: the vendor's own server divides it, within one project",
+  mig: "MIG: the hardware itself divides it",
+};
+
+/** What there is to know of a device. */
+export function DeviceFacts({ device }: { device: Facts }) {
+  const types = useSlotTypes();
+  const unit = (slot: string) => types.get(slot)?.displayName || slotName(slot);
+  const rows: [string, ReactNode][] = [
+    [t("Vendor"), device.vendor],
+    [t("Device"), <code key="id">{device.deviceId}</code>],
+    ...Object.keys(device.capacity).sort(bySlot).map((slot): [string, ReactNode] => [
+      unit(slot), <span key={slot} title={slot}>{t("{{held}} of {{all}} held", { held: amount(slot, device.occupied[slot] ?? "0"), all: amount(slot, device.capacity[slot]!) })}</span>,
+    ]),
+    [t("Memory"), device.memoryBytes > 0 ? bytes(device.memoryBytes) : ""],
+    [t("Processing units"), device.processingUnits > 0 ? device.processingUnits : ""],
+    [t("PCI address"), device.pciAddress ? <code key="pci">{device.pciAddress}</code> : ""],
+    [t("PCIe root"), device.pcieRoot ? <code key="root">{device.pcieRoot}</code> : ""],
+    [t("NUMA node"), device.numaNode === null ? "" : String(device.numaNode)],
+    [t("Groups"), device.groups.join(", ")],
+    [t("Enforcement"), device.enforcement ? t(enforcements[device.enforcement] ?? device.enforcement) : ""],
+    [t("Cut from"), device.parent ? <To key="parent" device={device.parent} name={device.parent.deviceId} /> : ""],
+    [t("Cut into"), device.partitions.length > 0 ? <Parts key="parts" list={device.partitions} of={device.deviceId} /> : ""],
+    ...device.counters.map((c): [string, ReactNode] => [`${shortName(c.set)} ${c.name.replaceAll("_", " ")}`, t("draws {{n}} of {{all}}", { n: count(c.amount, c.name), all: count(c.total, c.name) })]),
+    ...Object.keys(device.attributes).filter((name) => name !== "enforcement").sort().map((name): [string, ReactNode] => [name.replaceAll("_", " "), device.attributes[name]]),
+  ];
+  return (
+    <dl className="facts">
+      {rows.filter(([, value]) => value !== "").map(([name, value]) => [<dt key={`${name}:`}>{name}</dt>, <dd key={name}>{value}</dd>])}
+    </dl>
+  );
+}
+
+/** Counters are numbers without a unit; only the names of some tell that they are bytes. */
+const count = (n: number, name: string) => (/memory|bytes/.test(name) && n >= 1 << 20 ? bytes(n) : String(n));
+
+const To = ({ device, name }: { device: Near; name: string }) => <Link to="/cluster/devices/$id" params={{ id: device.id }}>{name}</Link>;
+
+const Parts = ({ list, of }: { list: Near[]; of: string }) => (
+  <span className="row tight">{list.map((d) => <To key={d.id} device={d} name={shortName(d.deviceId, of)} />)}</span>
+);

@@ -1,0 +1,41 @@
+import { t } from "../../i18n";
+import { Chart } from "../session/Chart";
+import type { Sample, Series } from "../session/series";
+
+const words: Record<string, string> = {
+  util: "Utilization", mem: "Memory", power: "Power", temperature: "Temperature", clock: "Clock", energy: "Energy",
+};
+const order = Object.keys(words);
+
+/** cuda_util of the plugin cuda is "Utilization". */
+export function metricName(name: string, plugin: string): string {
+  const short = name.startsWith(`${plugin}_`) ? name.slice(plugin.length + 1) : (order.find((w) => name.endsWith(`_${w}`)) ?? name);
+  return t(words[short] ?? short.replaceAll("_", " "));
+}
+
+const place = (name: string) => {
+  const at = order.findIndex((w) => name.endsWith(`_${w}`));
+  return at < 0 ? order.length : at;
+};
+
+interface Props {
+  plugin: string;
+  latest: readonly Sample[];
+  /** What came since the page was opened. */
+  series: readonly Series[];
+}
+
+/** What a device measures now, and how well that is known. */
+export function DeviceMetrics({ plugin, latest, series }: Props) {
+  const missing = latest.filter((m) => m.quality === "unavailable");
+  const shown = [...series].sort((a, b) => place(a.name) - place(b.name) || a.name.localeCompare(b.name));
+  return (
+    <div className="stack small">
+      {shown.length === 0 ? <p className="dim">{latest.length > missing.length ? t("Waiting for the next samples") : t("Nothing is measured of it.")}</p> : null}
+      <div className="gauges">
+        {shown.map((s) => <Chart key={s.key} series={s} name={metricName(s.name, plugin)} frank />)}
+      </div>
+      {missing.length > 0 ? <p className="dim">{t("unavailable")}: {missing.map((m) => metricName(m.name, plugin)).join(", ")}</p> : null}
+    </div>
+  );
+}

@@ -1,0 +1,78 @@
+import { type SlotType, useSlotTypes } from "../../hooks/useSlotTypes";
+import { t } from "../../i18n";
+import { Status } from "../Status";
+import { slotName } from "../format";
+import { Cell, type DeviceView } from "./Cell";
+import { Glyph } from "./Glyph";
+import { type Family, type Trouble, leaves, shortName, standing, troubles } from "./fleet";
+
+/** More of them than this are drawn smaller. */
+const many = 16;
+
+interface Props {
+  family: Family<DeviceView>;
+  load: (device: DeviceView) => number | null;
+  opened: string | null;
+  onOpen: (id: string) => void;
+}
+
+/** One vendor's accelerators of an agent: what they are, each as a berth, and what is wrong with which. */
+export function FamilyBerths({ family, load, opened, onOpen }: Props) {
+  const types = useSlotTypes();
+  const given = leaves(family).filter((d) => !["rejected", "unhealthy", "lost"].includes(standing(d)));
+  const busy = given.filter((d) => d.holders.length > 0).length;
+  const cell = (d: DeviceView, more?: { size: "small"; parent: string }) => (
+    <Cell key={d.id} device={d} utilization={load(d)} opened={opened === d.id} onOpen={() => onOpen(d.id)} size={family.units.length > many ? "dense" : undefined} {...more} />
+  );
+  return (
+    <div className="stack small" role="group" aria-label={family.vendor || family.plugin} data-family={family.plugin}>
+      <div className="row tight">
+        <Glyph icon={iconOf(family.plugin, family.slots, types)} />
+        <b>{family.vendor || family.plugin}</b>
+        <span className="dim">{namesOf(family.slots, types)}</span>
+        <span className="push dim">{t("{{busy}} of {{all}} in use", { busy, all: given.length })}</span>
+      </div>
+      <div className="quay">
+        {family.units.map(({ device, partitions }) =>
+          partitions.length === 0 ? cell(device) : (
+            <div key={device.id} className={`cutting stands-${standing(device, true)}`}>
+              <div className="row tight keep">{partitions.map((p) => cell(p, { size: "small", parent: device.deviceId }))}</div>
+              <button type="button" className="cutting-name" aria-expanded={opened === device.id} onClick={() => onOpen(device.id)} data-device={device.deviceId}
+                aria-label={t("{{short}}: {{device}} {{model}}, cut into {{n}}", { short: shortName(device.deviceId), device: device.deviceId, model: device.model, n: partitions.length })} title={`${device.deviceId} ${device.model}`}>
+                {shortName(device.deviceId)}
+              </button>
+            </div>
+          ),
+        )}
+      </div>
+      <Troubles list={troubles(family)} />
+    </div>
+  );
+}
+
+function Troubles({ list }: { list: Trouble<DeviceView>[] }) {
+  if (list.length === 0) return null;
+  return (
+    <ul className="troubles">
+      {list.map((x) => (
+        <li key={`${x.standing} ${x.why}`}>
+          <Status status={x.standing} />{" "}
+          <span className="mono" title={x.devices.map((d) => d.deviceId).join(", ")}>{some(x.devices.map((d) => shortName(d.deviceId)))}</span>
+          {x.why ? <span className="dim">: {x.why}</span> : null}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The first few of many names. */
+const some = (names: string[]) => (names.length <= 4 ? names.join(", ") : `${names.slice(0, 3).join(", ")} ${t("and {{count}} more", { count: names.length - 3 })}`);
+
+type Types = ReadonlyMap<string, SlotType>;
+
+/** The sign of the first of the slots that has one, or of another of the same plugin where a device has none. */
+export const iconOf = (plugin: string, slots: readonly string[], types: Types) =>
+  slots.map((s) => types.get(s)?.icon).find(Boolean) ?? [...types.values()].find((s) => s.name.startsWith(`${plugin}.`))?.icon ?? "";
+
+export const namesOf = (slots: readonly string[], types: Types) =>
+  [...new Set(slots.filter((s) => !s.endsWith(".mem")).map((s) => types.get(s)?.displayName || slotName(s)))].join(", ");

@@ -1,0 +1,27 @@
+import { Link } from "@tanstack/react-router";
+import { t } from "../../i18n";
+import { amount, slotName } from "../format";
+import { type DeviceShare, segments } from "./segments";
+
+/** Who holds which part of a device. */
+export function Holders({ device }: { device: DeviceShare }) {
+  const parts = segments(device);
+  if (parts.length === 0) return <p className="dim">{t("Nobody holds a part of it.")}</p>;
+  return (
+    <ul className="rows">
+      {parts.map((p) => (
+        <li key={p.key} style={{ padding: "4px 0" }}>
+          {p.session ? (
+            <Link to="/sessions/$id" params={{ id: p.session.id }}>
+              {p.session.name}
+            </Link>
+          ) : (
+            <span className="dim">{t("someone else")}</span>
+          )}
+          {p.kind === "mine" ? <span className="dim">{t("yours")}</span> : null}
+          <span className="push">{Object.entries(p.amounts).map(([s, n]) => `${amount(s, n)} ${slotName(s)}`).join(" + ")}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}

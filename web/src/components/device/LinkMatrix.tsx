@@ -1,0 +1,70 @@
+import { Link } from "@tanstack/react-router";
+import { t } from "../../i18n";
+import { trim } from "../format";
+import { shortName } from "./fleet";
+import { type Link as DeviceLink, linkNames, linkSigns, matrix } from "./links";
+
+interface Props {
+  /** Devices of one plugin, in order. */
+  devices: { id: string; deviceId: string }[];
+  links: readonly DeviceLink[];
+  /** Whose page this is. */
+  here: string;
+}
+
+/** In more columns than this there is no room for signs; colour and the words below the pointer remain. */
+const many = 24;
+
+const near = new Set(["nvlink", "xgmi", "noc", "same_board"]);
+
+/** How each of the devices reaches each other. */
+export function LinkMatrix({ devices, links, here }: Props) {
+  const m = matrix(devices.map((d) => d.deviceId), links);
+  const ids = new Map(devices.map((d) => [d.deviceId, d.id]));
+  const dense = m.names.length > many;
+  if (m.names.length === 0) return <p className="dim">{t("Its plugin tells of no links between devices.")}</p>;
+  return (
+    <div className="stack small">
+      <div className="scroll-x" role="region" aria-label={t("Links")} tabIndex={0}>
+        <table className={`links${dense ? " dense" : ""}`} aria-label={t("Links")}>
+          <thead>
+            <tr>
+              <td />
+              {m.names.map((name) => <th key={name} scope="col" className={name === here ? "here" : undefined}>{shortName(name)}</th>)}
+            </tr>
+          </thead>
+          <tbody>
+            {m.names.map((row) => (
+              <tr key={row}>
+                <th scope="row" className={row === here ? "here" : undefined}>
+                  {row === here ? shortName(row) : <Link to="/cluster/devices/$id" params={{ id: ids.get(row)! }} title={row}>{shortName(row)}</Link>}
+                </th>
+                {m.names.map((column) => {
+                  if (row === column) return <td key={column} className="self" />;
+                  const link = m.between(row, column);
+                  if (!link) return <td key={column} aria-label={t("none")}>·</td>;
+                  const told = describeLink(link);
+                  return (
+                    <td key={column} className={`on${near.has(link.type) ? " near" : ""}`} title={`${shortName(row)} – ${shortName(column)}: ${told}`}>
+                      <span className={dense ? "hushed" : undefined}>{linkSigns[link.type] ?? "?"}</span>
+                    </td>
+                  );
+                })}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p className="dim">{m.kinds.map((kind) => `${linkSigns[kind] ?? "?"} ${t(linkNames[kind] ?? kind)}`).join(" · ")}</p>
+    </div>
+  );
+}
+
+function describeLink(link: DeviceLink) {
+  return [
+    t(linkNames[link.type] ?? link.type),
+    link.gbps > 0 ? `${trim(link.gbps.toFixed(0))} Gbit/s` : "",
+    t("distance {{n}}", { n: link.distance }),
+    link.p2p ? t("reaches its memory directly") : "",
+  ].filter(Boolean).join(", ");
+}

@@ -1,0 +1,15 @@
+import { expect, it } from "vitest";
+import { type Link, matrix } from "./links";
+
+const link = (a: string, b: string, type: string, distance: number): Link => ({ a, b, type, distance, gbps: 0, p2p: true });
+
+it("shows the nearest link of two devices from both sides", () => {
+  const m = matrix(["x:0", "x:1", "x:2"], [link("x:1", "x:0", "pcie", 5), link("x:0", "x:1", "nvlink", 1), link("x:0", "nic:0", "nic", 0)]);
+  expect(m.names).toEqual(["x:0", "x:1"]);
+  expect(m.between("x:0", "x:1")).toBe(m.between("x:1", "x:0"));
+  expect(m.between("x:0", "x:1")!.type).toBe("nvlink");
+  expect(m.between("x:0", "x:2")).toBeUndefined();
+  expect(m.kinds).toEqual(["nvlink"]);
+});
+
+it("is empty without links", () => expect(matrix(["x:0"], []).names).toEqual([]));

@@ -1,0 +1,50 @@
+import { t } from "../../i18n";
+import { bytes, trim } from "../format";
+import { type Series, isCounter, rates } from "./series";
+
+export function say(value: number, unit: string): string {
+  if (unit === "bytes") return bytes(value);
+  if (unit === "percent") return `${trim(value.toFixed(1))} %`;
+  if (unit === "celsius") return `${Math.round(value)} °C`;
+  if (unit === "watt") return `${Math.round(value)} W`;
+  return trim(value.toFixed(value < 10 ? 1 : 0)) + (unit === "count" || !unit ? "" : ` ${unit}`);
+}
+
+interface Props {
+  series: Series;
+  name: string;
+  /** Says how well it is known even where it is measured. */
+  frank?: boolean;
+}
+
+/** What one metric was since the page was opened. */
+export function Chart({ series, name, frank }: Props) {
+  const counter = isCounter(series.name);
+  const points = counter ? rates(series.points) : series.points;
+  const last = points.at(-1);
+  const ceiling = Math.max(counter ? 0 : series.capacity, series.unit === "percent" && !counter ? 100 : 0, ...points.map((p) => p.value), 1e-9);
+  const from = points[0]?.at ?? 0;
+  const span = Math.max(1, (last?.at ?? 1) - from);
+  const at = (p: { at: number; value: number }) => `${((p.at - from) / span) * 300},${62 - (p.value / ceiling) * 58}`;
+  const line = points.map(at).join(" ");
+  const value = last ? say(last.value, series.unit) + (counter ? "/s" : "") : "–";
+  return (
+    <figure className="panel pad" style={{ margin: 0 }}>
+      <figcaption className="row">
+        <span>{name}</span>
+        {frank || series.quality !== "measured" ? <span className="dim">{t(series.quality)}</span> : null}
+        <b className="push">{value}</b>
+        {series.capacity > 0 && !counter && series.unit !== "percent" ? <span className="dim">/ {say(series.capacity, series.unit)}</span> : null}
+      </figcaption>
+      <svg className="spark" viewBox="0 0 300 64" preserveAspectRatio="none" role="img" aria-label={`${name}: ${value}`}>
+        {points.length > 1 ? (
+          <>
+            <polygon className="area" points={`0,63 ${line} 300,63`} />
+            <polyline className="edge" points={line} />
+          </>
+        ) : null}
+        <line x1="0" y1="63" x2="300" y2="63" stroke="var(--line)" vectorEffect="non-scaling-stroke" />
+      </svg>
+    </figure>
+  );
+}

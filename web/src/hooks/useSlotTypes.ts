@@ -1,0 +1,12 @@
+import { type ResultOf, graphql } from "../api/graphql";
+import { useLiveQuery } from "./useLiveQuery";
+
+const SlotTypesQuery = graphql(`query SlotTypes { slotTypes { id name displayName unit icon } }`);
+
+export type SlotType = ResultOf<typeof SlotTypesQuery>["slotTypes"][number];
+
+/** What people call the slots, by their names. */
+export function useSlotTypes(): ReadonlyMap<string, SlotType> {
+  const { data } = useLiveQuery({ query: SlotTypesQuery });
+  return new Map((data?.slotTypes ?? []).map((s) => [s.name, s]));
+}

@@ -1,0 +1,136 @@
+import { Link, useParams } from "@tanstack/react-router";
+import { useSubscription } from "urql";
+import { type ResultOf, graphql } from "../api/graphql";
+import { FailureNote } from "../components/Note";
+import { Status } from "../components/Status";
+import { PluginNote } from "../components/device/AgentCard";
+import { DeviceFacts } from "../components/device/DeviceFacts";
+import { DeviceMetrics } from "../components/device/DeviceMetrics";
+import { iconOf } from "../components/device/FamilyBerths";
+import { Glyph } from "../components/device/Glyph";
+import { Holders } from "../components/device/Holders";
+import { LinkMatrix } from "../components/device/LinkMatrix";
+import { accelerators, standing, why } from "../components/device/fleet";
+import { slotName } from "../components/format";
+import { type Series, extend } from "../components/session/series";
+import { mainSlot } from "../components/device/segments";
+import { useLiveQuery } from "../hooks/useLiveQuery";
+import { useSlotTypes } from "../hooks/useSlotTypes";
+import { t } from "../i18n";
+import { Lost } from "./Lost";
+
+// What changes of a device while one looks at it.
+const DeviceNow = graphql(`
+  fragment DeviceNow on Device {
+    id health healthMessage allocatable rejectReasons capacity occupied
+    holders { slot amount since mine session { id name } }
+  }
+`);
+
+const DeviceQuery = graphql(`
+  query Device($id: ID!) {
+    node(id: $id) {
+      id
+      ... on Device {
+        ...DeviceNow
+        deviceId plugin vendor model pciAddress pcieRoot numaNode memoryBytes processingUnits groups enforcement attributes
+        parent { id deviceId } partitions { id deviceId }
+        counters { set name amount total }
+        agent {
+          id name status resourceGroup { id name }
+          plugins { name version state message restarts }
+          links { a b type distance gbps p2p }
+          devices { id deviceId plugin vendor pciAddress capacity health healthMessage allocatable rejectReasons parent { id } }
+        }
+      }
+    }
+  }
+`, [DeviceNow]);
+
+const DeviceChanged = graphql(`
+  subscription DeviceChanged($agent: ID!) {
+    agentChanged(id: $agent) {
+      id status statsAt
+      plugins { name version state message restarts }
+      stats { name deviceId value capacity unit quality }
+      devices { ...DeviceNow }
+    }
+  }
+`, [DeviceNow]);
+
+type Found = Extract<NonNullable<ResultOf<typeof DeviceQuery>["node"]>, { deviceId: string }>;
+
+/** One device: what it is, how it is, who holds it, and what it reaches. */
+export function Device() {
+  const { id } = useParams({ from: "/frame/cluster/devices/$id" });
+  const { data, failure } = useLiveQuery({ query: DeviceQuery, variables: { id } });
+  const device = data?.node as Found | null | undefined;
+  if (data && !device?.deviceId) return <Lost />;
+  if (!device) {
+    return (
+      <>
+        <h1>{t("Device")}</h1>
+        <FailureNote failure={failure} what={t("The device could not be read")} />
+      </>
+    );
+  }
+  return <Detail key={id} device={device} failure={failure} />;
+}
+
+type Samples = { latest: ResultOf<typeof DeviceChanged>["agentChanged"]["stats"]; series: Series[] };
+
+function Detail({ device, failure }: { device: Found; failure: ReturnType<typeof useLiveQuery>["failure"] }) {
+  const types = useSlotTypes();
+  const { agent } = device;
+  const [{ data: samples }] = useSubscription({ query: DeviceChanged, variables: { agent: agent.id } }, (known: Samples | undefined, { agentChanged: now }): Samples => {
+    const latest = now.stats.filter((m) => m.deviceId === device.deviceId);
+    return { latest, series: extend(known?.series ?? [], "", Date.parse(now.statsAt ?? new Date().toISOString()), latest) };
+  });
+  const how = standing(device, device.partitions.length > 0);
+  const reason = why(device);
+  const plugin = agent.plugins.find((p) => p.name === device.plugin);
+  return (
+    <>
+      <nav aria-label={t("Where this is")}>
+        <ol className="crumbs">
+          <li><Link to="/cluster">{t("Cluster")}</Link> /</li>
+          <li>{agent.name} <span className="dim">({agent.resourceGroup.name})</span></li>
+          {device.parent ? <li>/ <Link to="/cluster/devices/$id" params={{ id: device.parent.id }}>{device.parent.deviceId}</Link></li> : null}
+        </ol>
+      </nav>
+      <div className="page-head">
+        {device.plugin ? <Glyph icon={iconOf(device.plugin, Object.keys(device.capacity), types)} size={30} /> : null}
+        <h1>{device.model || slotName(mainSlot(device.capacity))}</h1>
+        <Status status={how} pill />
+        {agent.status === "alive" ? null : <Status status={agent.status} pill />}
+        <code className="push dim clip">{device.deviceId}</code>
+      </div>
+      <FailureNote failure={failure} what={t("The device could not be read")} />
+      {reason ? <p className={`panel pad${how === "cut" ? "" : " warned"}`}>{reason}</p> : null}
+      <div className="columns">
+        <div className="stack">
+          <Section title={t("Now")}><DeviceMetrics plugin={device.plugin} latest={samples?.latest ?? []} series={samples?.series ?? []} /></Section>
+          <Section title={t("Held by")}><Holders device={device} /></Section>
+          {device.plugin ? (
+            <Section title={t("Links")}>
+              <LinkMatrix here={device.deviceId} links={agent.links} devices={accelerators(agent.devices).filter((d) => d.plugin === device.plugin)} />
+            </Section>
+          ) : null}
+        </div>
+        <div className="stack">
+          <Section title={t("What it is")}><DeviceFacts device={device} /></Section>
+          {plugin ? <Section title={t("Plugin")}><PluginNote plugin={plugin} /></Section> : null}
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Section({ title, children }: { title: string; children: React.ReactNode }) {
+  return (
+    <section className="panel pad stack small" aria-label={title}>
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
