@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -18,7 +19,7 @@ import (
 // it is looked at. Beyond it the next best is taken for each kernel. It is some
 // microseconds for each, and kernels that differ in a session rarely need a
 // hundred.
-const maxPlaces = 4096
+const maxPlaces = 512
 
 // crew is the kernels of a session, on agents as they are.
 type crew struct {
@@ -132,33 +133,72 @@ func (g *crew) from(n int) bool {
 	s := g.shapes[k]
 	var tried []uint64 // states of agents
 	for _, i := range g.on[s] {
-		a := &g.c.agents[i]
-		if slices.Contains(tried, a.key) {
+		key := g.c.agents[i].key
+		if slices.Contains(tried, key) {
 			continue
 		}
-		tried = append(tried, a.key)
-		for _, pick := range g.c.picks([]uint64{0}, s, a) {
-			mark := len(g.c.taken)
-			if !g.take(i, s, pick) {
-				continue
-			}
-			g.at[k], g.needs[k] = i, slices.Clone(g.c.taken[mark:])
-			if g.from(n + 1) {
-				return true
-			}
-			g.c.undo(mark)
-			if g.tries >= maxPlaces {
-				return false
-			}
+		tried = append(tried, key)
+		switch room, all := g.upon(i, n, nil, map[string]bool{}); {
+		case all:
+			return true
+		case room && g.tries >= maxPlaces:
+			return false
 		}
 	}
 	g.seen[state] = true
 	return false
 }
 
-// take takes a kernel's devices on an agent.
-func (g *crew) take(i int, s *shape, pick uint64) bool {
-	a := &g.c.agents[i]
+// upon takes devices of an agent for the nth kernel, and for all that follow it:
+// the best ones but for those that are shut, and where that leaves none for
+// another kernel, others than each of them. It tells whether there is room for
+// this one, and for all.
+func (g *crew) upon(i, n int, shut []int, known map[string]bool) (room, all bool) {
+	k, mark := g.order[n], len(g.c.taken)
+	if !g.take(i, g.shapes[k], shut) {
+		return false, false
+	}
+	took := slices.Clone(g.c.taken[mark:])
+	g.at[k], g.needs[k] = i, took
+	if g.from(n + 1) {
+		return true, true
+	}
+	g.c.undo(mark)
+	for _, d := range g.distinct(took) {
+		more := slices.Sorted(slices.Values(append(slices.Clone(shut), d)))
+		key := fmt.Sprint(more)
+		if known[key] || g.tries >= maxPlaces {
+			continue
+		}
+		known[key] = true
+		if _, all := g.upon(i, n, more, known); all {
+			return true, true
+		}
+	}
+	return true, false
+}
+
+// distinct lists the accelerators among takings, of those in the same state one.
+func (g *crew) distinct(takings []taking) (list []int) {
+	type state struct{ device, salt, pool uint64 }
+	seen := map[state]bool{}
+	for _, t := range takings {
+		d := &g.c.agents[t.agent].devices[t.device]
+		of := state{device: d.key, salt: d.salt}
+		if d.pool != nil {
+			of.pool = d.pool.key
+		}
+		if d.family != "" && !seen[of] {
+			seen[of] = true
+			list = append(list, t.device)
+		}
+	}
+	return list
+}
+
+// take takes a kernel's devices on an agent, other than those that are shut.
+func (g *crew) take(i int, s *shape, shut []int) bool {
+	a, mark := &g.c.agents[i], len(g.c.taken)
 	if !a.mayFit(g.c, s.needs) {
 		return false
 	}
@@ -166,8 +206,35 @@ func (g *crew) take(i int, s *shape, pick uint64) bool {
 		g.base[i] = a.key
 	}
 	g.tries++
-	return g.c.fitFrom(i, s.steps, pick)
+	for _, d := range shut {
+		a.turn(&a.devices[d], false)
+	}
+	ok := g.c.takeSteps(i, s.steps, 0)
+	if !ok {
+		g.c.rollback(mark)
+	} else if !a.flat {
+		g.c.arrange(i, s.steps, mark)
+	}
+	for _, d := range shut {
+		a.turn(&a.devices[d], true)
+	}
+	g.c.refresh(a)
+	return ok
 }
+
+// turn makes a usable device one that is not, or that again.
+func (a *agent) turn(d *device, usable bool) {
+	a.drop(d)
+	if d.usable = usable; usable {
+		d.key -= shutKey
+	} else {
+		d.key += shutKey
+	}
+	a.add(d)
+}
+
+// shutKey tells the state of a device that is shut from that of others.
+const shutKey = 0x7368757473687574
 
 // key is the state of all agents.
 func (g *crew) key() (key uint64) {

@@ -82,8 +82,8 @@ func TestNothingStartsLaterThanForeseen(t *testing.T) {
 	}
 	heard, silent := 0, 0
 	for seed := range n {
-		c := newQueueAt(t, seed, single, true)
 		w := newWorld(seed + n)
+		c := newQueueAt(t, seed, pick(w, single, gang), true)
 		patience := pick(w, -1, time.Nanosecond, 90*time.Minute)
 		c.Groups[0].HoldAfter, c.Groups[0].Order = patience, pick(w, plan.OrderFIFO, plan.OrderLIFO, plan.OrderDRF)
 		c.Groups[0].Strategy = pick(w, plan.Strategies...)

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -46,6 +47,45 @@ func TestKernelsOfASessionShareAnAgent(t *testing.T) {
 			}
 			if len(used) < c.agents || c.agents < 2 && len(used) != c.agents || c.agents > 0 && len(kernels) != c.kernels || d.Placed() != (c.agents > 0) {
 				t.Errorf("%s: %d kernels on agents with %v free devices use %d agents, want %d: %+v", strategy, c.kernels, c.free, len(used), c.agents, d)
+			}
+		}
+	}
+}
+
+// TestKernelsMakeWay has kernels of which one would take what is best for it, and
+// leave none to another.
+func TestKernelsMakeWay(t *testing.T) {
+	one := resource.Slots{"cuda.device": 1}
+	for name, c := range map[string]struct {
+		site    func(*site)
+		kernels []resource.Slots
+	}{
+		"the only agent with enough": {func(s *site) {
+			for i := range 3 {
+				s.agent(fmt.Sprint("a", i), nil).Devices[0].Used = resource.Slots{"cpu": int64(2000 * i)}
+			}
+		}, []resource.Slots{one, {"cuda.device": 1, "cpu": 5000}, {"cuda.device": 1, "cpu": 7000}}},
+		"the only two that are linked": {func(s *site) {
+			s.Groups[0].Topology = plan.TopologyLinked
+			a := s.agent("a", nil, nil, nil)
+			link(a)
+			for i := range a.Devices[:2] { // so that the first kernel would rather be on the same node
+				a.Devices[i].NUMANode = a.Devices[2].NUMANode
+			}
+		}, []resource.Slots{{"cuda.device": 1, "cpu": 1000, "mem": 1}, {"cuda.device": 2}}},
+		"the only device with enough": {func(s *site) {
+			s.agent("a", resource.Slots{"cuda.shares": 400}, resource.Slots{"cuda.shares": 500})
+		}, []resource.Slots{{"cuda.shares": 300}, {"cuda.shares": 200}, {"cuda.shares": 200}, {"cuda.shares": 400}}},
+	} {
+		for _, strategy := range plan.Strategies {
+			for from := range c.kernels {
+				s := newSite()
+				s.Groups[0].Strategy = strategy
+				c.site(s)
+				s.ask("s", 0, slices.Concat(c.kernels[from:], c.kernels[:from])...)
+				if d := s.decide(t)["s"]; !d.Placed() {
+					t.Errorf("%s, %s, from kernel %d on: %+v", name, strategy, from, d.Waiting)
+				}
 			}
 		}
 	}

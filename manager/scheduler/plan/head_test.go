@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -71,7 +72,11 @@ func TestNoHeadStarves(t *testing.T) {
 						}
 					}
 					at, _ := c.untilHead(until, func() {
-						for i := 0; others && i < 6 && len(c.Pending) < 60; i++ {
+						if !others {
+							return
+						}
+						c.Pending = slices.DeleteFunc(c.Pending, func(r plan.Request) bool { return r.SessionID != idOf("head") })
+						for range 8 { // others, who have had enough
 							c.Pending = append(c.Pending, w.asked(c.Snapshot, w.id().String(), 50, 0))
 						}
 					})

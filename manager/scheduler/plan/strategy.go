@@ -202,10 +202,7 @@ func (q *queue) best(s *shape, i int) (score float64, pick uint64) {
 	m := q.mixtureOf(g)
 	before := m.worth(q.c, a)
 	score = unfit
-	if q.choices = q.c.picks(q.choices[:0], s, a); len(q.choices) == 0 {
-		q.choices = append(q.choices, 0)
-	}
-	for _, p := range q.choices {
+	for _, p := range q.picks(s, a) {
 		if q.c.takeSteps(i, s.steps, p) {
 			after := m.worth(q.c, a)
 			if v := before.worth - after.worth + tieLeft*after.left; v < score || v == score && p < pick {
@@ -236,23 +233,27 @@ func (st Strategy) score(a *agent, s *shape) float64 {
 	return 0
 }
 
-// picks adds the states of the devices that the kernel's first part could come
-// from.
-func (c *cluster) picks(list []uint64, s *shape, a *agent) []uint64 {
+// picks lists the states of the devices that the kernel's first part could
+// come from.
+func (q *queue) picks(s *shape, a *agent) []uint64 {
+	q.choices = q.choices[:0]
 	for i := range s.steps {
 		st := &s.steps[i]
-		if c.slots[st.slot].rule != part {
+		if q.c.slots[st.slot].rule != part {
 			continue
 		}
 		for j := range a.devices {
 			d := &a.devices[j]
-			if st.amount <= a.most[st.slot] && c.available(d, st.slot) >= st.amount && !slices.Contains(list, d.key) {
-				list = append(list, d.key)
+			if st.amount <= a.most[st.slot] && q.c.available(d, st.slot) >= st.amount && !slices.Contains(q.choices, d.key) {
+				q.choices = append(q.choices, d.key)
 			}
 		}
 		break
 	}
-	return list
+	if len(q.choices) == 0 {
+		q.choices = append(q.choices, 0)
+	}
+	return q.choices
 }
 
 // take gives the kernel its place on an agent that has room.
