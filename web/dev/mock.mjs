@@ -66,7 +66,7 @@ const root = {
   vfolders: ({ first, where }) => w.list(w.folders.map(withFiles).filter(same({ status: "ready", ...where })), first),
   volumes: [w.volume],
   agents: conn(w.agents),
-  slotTypes: ["cpu", "mem", "cuda.shares"].map((name) => ({ id: name, name, kind: "count", displayName: name, description: "", unit: "", icon: "", quantum: name.endsWith("shares") ? "0.01" : "1" })),
+  slotTypes: ["cpu", "mem", "cuda.shares"].map((name) => ({ id: name, name, kind: "count", displayName: name, description: "", unit: "", icon: name.startsWith("cuda") ? "nvidia" : "", quantum: name.endsWith("shares") ? "0.01" : "1" })),
   images: conn(w.images), registries: [w.registry], users: conn(w.users), domains: conn([w.domain]), projects: conn([w.project]),
   resourcePolicies: conn([w.policy]), resourceGroups: conn([w.group]), accessTokens: conn(tokens), loginSessions: logins,
   createSession: ({ input }) => {

@@ -27,9 +27,9 @@ export const registry = named("Registry", "local", { host: "127.0.0.1:5000", pla
 export const images = ["python:3.11", "minimal:12", "jupyter:2026"].map((name, i) =>
   named("Image", name, { reference: `127.0.0.1:5000/${name}`, architecture: "x86_64", digest: `sha256:${"ab12".repeat(16)}`, sizeBytes: (i + 1) * 180e6, labels: {}, status: "alive", createdAt: ago(9e4), registry }));
 
-const device = (agent, deviceId, capacity, more = {}) => ({ __typename: "Device", id: randomUUID(), agent, deviceId, plugin: "", vendor: "", model: "", capacity, attributes: {}, numaNode: null, health: "healthy", healthMessage: "", allocatable: true, rejectReasons: [], occupied: {}, holders: [], ...more });
+const device = (agent, deviceId, capacity, more = {}) => ({ __typename: "Device", id: randomUUID(), agent, deviceId, plugin: "", vendor: "", model: "", capacity, attributes: {}, numaNode: null, pciAddress: "", pcieRoot: "", memoryBytes: 0, processingUnits: 0, groups: [], enforcement: "", parent: null, partitions: [], links: [], counters: [], metrics: [], health: "healthy", healthMessage: "", allocatable: true, rejectReasons: [], occupied: {}, holders: [], ...more });
 function agent(name, gpus, more = {}) {
-  const a = { __typename: "Agent", id: randomUUID(), name, status: "alive", schedulable: true, version: "0.1.0", architecture: "x86_64", address: "10.0.0.7", firstSeenAt: ago(8e5), lastSeenAt: ago(2), resourceGroup: group, capacity: {}, occupied: {}, plugins: [{ name: "mock", version: "1.0.0", state: "running", message: "", restarts: 0 }], probes: [{ name: "overlayfs", ok: true, detail: "" }], stats: [], ...more };
+  const a = { __typename: "Agent", id: randomUUID(), name, status: "alive", schedulable: true, version: "0.1.0", architecture: "x86_64", address: "10.0.0.7", firstSeenAt: ago(8e5), lastSeenAt: ago(2), resourceGroup: group, capacity: {}, occupied: {}, plugins: [{ name: "mock", version: "1.0.0", state: "running", message: "", restarts: 0 }], probes: [{ name: "overlayfs", ok: true, detail: "" }], stats: [], statsAt: null, links: [], ...more };
   a.devices = [device(a, "cpu", { cpu: "8" }), device(a, "mem", { mem: String(32 * gib) }),
     ...Array.from({ length: gpus }, (_, i) => device(a, `gpu${i}`, { "cuda.shares": "1.000" }, { plugin: "mock", vendor: "Mock", model: "MX-80", attributes: {} }))];
   return a;
@@ -45,6 +45,7 @@ function recount(a) {
   a.capacity = { cpu: "8", mem: String(32 * gib), "cuda.shares": String(a.devices.length - 2) };
   a.occupied = Object.assign({}, ...a.devices.map((d) => d.occupied));
   a.stats = a.devices.slice(2).map((d) => ({ name: "cuda_util", deviceId: d.deviceId, value: d.holders.length ? 30 + Math.random() * 60 : 0, capacity: 100, unit: "percent", quality: "measured" }));
+  a.statsAt = new Date().toISOString();
   bus.emit("agent", a);
 }
 

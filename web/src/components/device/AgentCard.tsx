@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useNow } from "../../hooks/useNow";
+import { useSlotTypes } from "../../hooks/useSlotTypes";
 import { t } from "../../i18n";
 import { Status } from "../Status";
 import { amount, duration, slotName } from "../format";
@@ -8,7 +9,7 @@ import { type DeviceView, Pool } from "./Cell";
 import { Cordon, type Cordoned } from "./Cordon";
 import { FamilyBerths } from "./FamilyBerths";
 import { Holders } from "./Holders";
-import { families, pools, standing, why } from "./fleet";
+import { type Family, families, pools, standing, why } from "./fleet";
 import { mainSlot } from "./segments";
 
 export interface AgentView extends Cordoned {
@@ -44,7 +45,7 @@ const broad = 24;
 export function AgentCard({ agent }: { agent: AgentView }) {
   const [opened, setOpened] = useState<string | null>(null);
   const now = useNow(agent.status !== "alive" || agent.drainDeadline !== null, 5000);
-  const device = agent.devices.find((d) => d.id === opened);
+  const of = (family: Family<DeviceView>) => family.units.flatMap((u) => [u.device, ...u.partitions]).find((d) => d.id === opened);
   const kinds = families(agent.devices);
   const wide = agent.devices.length > broad;
   return (
@@ -60,11 +61,15 @@ export function AgentCard({ agent }: { agent: AgentView }) {
       {agent.status === "alive" ? null : <p className="dim">{t("last heard of {{ago}} ago", { ago: duration(now - Date.parse(agent.lastSeenAt)) })}</p>}
       {kinds.length === 0 ? <p className="dim">{t("No accelerators.")}</p> : null}
       <div className="kinds">
-        {kinds.map((family) => (
-          <FamilyBerths key={family.key} family={family} load={(d) => utilization(agent, d)} opened={opened} onOpen={(id) => setOpened(opened === id ? null : id)} />
-        ))}
+        {kinds.map((family) => {
+          const device = of(family);
+          return (
+            <FamilyBerths key={family.key} family={family} load={(d) => utilization(agent, d)} opened={opened} onOpen={(id) => setOpened(opened === id ? null : id)}>
+              {device ? <Detail device={device} load={utilization(agent, device)} cut={agent.devices.some((d) => d.parent?.id === device.id)} /> : null}
+            </FamilyBerths>
+          );
+        })}
       </div>
-      {device ? <Detail device={device} load={utilization(agent, device)} cut={agent.devices.some((d) => d.parent?.id === device.id)} /> : null}
       <div className="stack small">
         {pools.map((slot) => {
           const pool = agent.devices.find((d) => slot in d.capacity);
@@ -88,6 +93,7 @@ export function PluginNote({ plugin: p }: { plugin: PluginView }) {
 
 /** The short of a device; its own page has the rest. */
 function Detail({ device, load, cut }: { device: DeviceView; load: number | null; cut: boolean }) {
+  const types = useSlotTypes();
   const slot = mainSlot(device.capacity);
   const reason = why(device);
   return (
@@ -97,7 +103,7 @@ function Detail({ device, load, cut }: { device: DeviceView; load: number | null
         <Status status={standing(device, cut)} />
         <span className="dim">
           {device.model}
-          {slot ? ` · ${amount(slot, device.capacity[slot] ?? "0")} ${slotName(slot)}` : ""}
+          {slot ? ` · ${amount(slot, device.capacity[slot] ?? "0")} ${types.get(slot)?.displayName || slotName(slot)}` : ""}
           {load === null ? "" : ` · ${t("utilization {{n}} %", { n: Math.round(load) })}`}
         </span>
         <Link className="push" to="/cluster/devices/$id" params={{ id: device.id }}>{t("All about it")}</Link>

@@ -7,7 +7,7 @@ import { type AgentView, utilization } from "./AgentCard";
 import { type DeviceView, describe } from "./Cell";
 import { Glyph } from "./Glyph";
 import { iconOf } from "./FamilyBerths";
-import { accelerators, pools, standing, why } from "./fleet";
+import { families, pools, standing, why } from "./fleet";
 import { mainSlot, segments } from "./segments";
 
 /** The same as the cards, for those who read tables better. */
@@ -28,7 +28,7 @@ export function AgentTable({ agents }: { agents: AgentView[] }) {
         </thead>
         <tbody>
           {agents.flatMap((a) =>
-            [...pools.flatMap((slot) => a.devices.filter((d) => slot in d.capacity)), ...accelerators(a.devices)].map((d) => (
+            [...pools.flatMap((slot) => a.devices.filter((d) => slot in d.capacity)), ...families(a.devices).flatMap((f) => f.units.flatMap((u) => [u.device, ...u.partitions]))].map((d) => (
               <Row key={d.id} agent={a} device={d} cut={a.devices.some((p) => p.parent?.id === d.id)} types={types} />
             )),
           )}
@@ -51,7 +51,7 @@ function Row({ agent, device, cut, types }: { agent: AgentView; device: DeviceVi
         <Link to="/cluster/devices/$id" params={{ id: device.id }}>{device.deviceId}</Link>
       </td>
       <td>
-        <span className="row tight keep">
+        <span className="row tight keep nowrap">
           {device.plugin ? <Glyph icon={iconOf(device.plugin, Object.keys(device.capacity), types)} size={18} /> : null}
           {device.model || slotName(mainSlot(device.capacity))}
         </span>

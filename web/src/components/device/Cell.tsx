@@ -42,7 +42,9 @@ interface Props {
 export function Cell({ device, utilization, opened, onOpen, size, parent }: Props) {
   const parts = segments(device);
   const slot = mainSlot(device.capacity);
-  const label = describe(device, parts, utilization);
+  const name = shortName(device.deviceId, parent);
+  const told = describe(device, parts, utilization);
+  const label = told.includes(name) ? told : `${name}: ${told}`; // what one sees is what one says
   const how = standing(device);
   return (
     <button type="button" className="slip" aria-label={label} title={label} aria-expanded={opened} onClick={onOpen} data-device={device.deviceId}>
@@ -53,7 +55,7 @@ export function Cell({ device, utilization, opened, onOpen, size, parent }: Prop
         ))}
         {utilization !== null ? <span className="tide" style={{ height: `${Math.min(100, Math.max(0, utilization))}%` }} /> : null}
       </span>
-      <span className="slip-name" aria-hidden="true">{shortName(device.deviceId, parent)}</span>
+      <span className="slip-name">{name}</span>
     </button>
   );
 }

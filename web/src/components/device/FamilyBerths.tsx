@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import { type SlotType, useSlotTypes } from "../../hooks/useSlotTypes";
 import { t } from "../../i18n";
 import { Status } from "../Status";
@@ -14,10 +15,12 @@ interface Props {
   load: (device: DeviceView) => number | null;
   opened: string | null;
   onOpen: (id: string) => void;
+  /** About the one that is opened. */
+  children: ReactNode;
 }
 
 /** One vendor's accelerators of an agent: what they are, each as a berth, and what is wrong with which. */
-export function FamilyBerths({ family, load, opened, onOpen }: Props) {
+export function FamilyBerths({ family, load, opened, onOpen, children }: Props) {
   const types = useSlotTypes();
   const given = leaves(family).filter((d) => !["rejected", "unhealthy", "lost"].includes(standing(d)));
   const busy = given.filter((d) => d.holders.length > 0).length;
@@ -45,6 +48,7 @@ export function FamilyBerths({ family, load, opened, onOpen }: Props) {
           ),
         )}
       </div>
+      {children}
       <Troubles list={troubles(family)} />
     </div>
   );

@@ -2,11 +2,11 @@ import { Link } from "@tanstack/react-router";
 import { t } from "../../i18n";
 import { trim } from "../format";
 import { shortName } from "./fleet";
-import { type Link as DeviceLink, linkNames, linkSigns, matrix } from "./links";
+import { type Link as DeviceLink, fold, linkNames, linkSigns, matrix, wholes } from "./links";
 
 interface Props {
   /** Devices of one plugin, in order. */
-  devices: { id: string; deviceId: string }[];
+  devices: { id: string; deviceId: string; parent: { id: string } | null }[];
   links: readonly DeviceLink[];
   /** Whose page this is. */
   here: string;
@@ -18,8 +18,10 @@ const many = 24;
 const near = new Set(["nvlink", "xgmi", "noc", "same_board"]);
 
 /** How each of the devices reaches each other. */
-export function LinkMatrix({ devices, links, here }: Props) {
-  const m = matrix(devices.map((d) => d.deviceId), links);
+export function LinkMatrix({ devices, links, here: page }: Props) {
+  const folded = devices.length > many ? wholes(devices) : null;
+  const m = matrix(devices.map((d) => d.deviceId), folded ? fold(links, folded) : links);
+  const here = folded?.get(page) ?? page;
   const ids = new Map(devices.map((d) => [d.deviceId, d.id]));
   const dense = m.names.length > many;
   if (m.names.length === 0) return <p className="dim">{t("Its plugin tells of no links between devices.")}</p>;
@@ -37,7 +39,7 @@ export function LinkMatrix({ devices, links, here }: Props) {
             {m.names.map((row) => (
               <tr key={row}>
                 <th scope="row" className={row === here ? "here" : undefined}>
-                  {row === here ? shortName(row) : <Link to="/cluster/devices/$id" params={{ id: ids.get(row)! }} title={row}>{shortName(row)}</Link>}
+                  {row === page ? shortName(row) : <Link to="/cluster/devices/$id" params={{ id: ids.get(row)! }} title={row}>{shortName(row)}</Link>}
                 </th>
                 {m.names.map((column) => {
                   if (row === column) return <td key={column} className="self" />;
@@ -55,6 +57,7 @@ export function LinkMatrix({ devices, links, here }: Props) {
           </tbody>
         </table>
       </div>
+      {folded && folded.size > 0 ? <p className="dim">{t("What links parts of two devices is shown as a link of the devices.")}</p> : null}
       <p className="dim">{m.kinds.map((kind) => `${linkSigns[kind] ?? "?"} ${t(linkNames[kind] ?? kind)}`).join(" · ")}</p>
     </div>
   );

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type Link, matrix } from "./links";
+import { type Link, fold, matrix, wholes } from "./links";
 
 const link = (a: string, b: string, type: string, distance: number): Link => ({ a, b, type, distance, gbps: 0, p2p: true });
 
@@ -13,3 +13,10 @@ it("shows the nearest link of two devices from both sides", () => {
 });
 
 it("is empty without links", () => expect(matrix(["x:0"], []).names).toEqual([]));
+
+it("folds partitions into what they are cut from", () => {
+  const part = (id: string, parent: string | null) => ({ id, deviceId: `x:${id}`, parent: parent ? { id: parent } : null });
+  const whole = wholes([part("0", null), part("0/0", "0"), part("1", null), part("1/0", "1"), part("2/0", "gone")]);
+  const links = fold([link("x:0/0", "x:1/0", "xgmi", 3), link("x:0/0", "x:2/0", "xgmi", 4)], whole);
+  expect(links.map((l) => [l.a, l.b])).toEqual([["x:0", "x:1"], ["x:0", "x:2/0"]]);
+});

@@ -41,3 +41,16 @@ export function matrix(order: readonly string[], links: readonly Link[]): Matrix
     kinds: [...new Set([...nearest.values()].map((l) => l.type))].sort(),
   };
 }
+
+/** What each partition is cut from, by names. */
+export function wholes(devices: readonly { id: string; deviceId: string; parent: { id: string } | null }[]): ReadonlyMap<string, string> {
+  const names = new Map(devices.map((d) => [d.id, d.deviceId]));
+  return new Map(devices.flatMap((d): [string, string][] => {
+    const whole = d.parent ? names.get(d.parent.id) : undefined;
+    return whole ? [[d.deviceId, whole]] : [];
+  }));
+}
+
+/** Links of partitions as links of what they are cut from. */
+export const fold = (links: readonly Link[], whole: ReadonlyMap<string, string>): Link[] =>
+  links.map((l) => ({ ...l, a: whole.get(l.a) ?? l.a, b: whole.get(l.b) ?? l.b }));
