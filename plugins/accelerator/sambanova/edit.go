@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// nodes are the device files of an RDU, or of the one that a tile is of.
+func (m *machine) nodes(d *pb.Device) []string {
+	xrdu, rdu := driver.Number(d, "xrdu"), driver.Number(d, "rdu")
+	fill := strings.NewReplacer("{xrdu}", strconv.Itoa(xrdu), "{rdu}", strconv.Itoa(rdu), "{index}", strconv.Itoa(xrdu*perXRDU+rdu))
+	var out []string
+	for _, n := range m.config.Nodes {
+		out = append(out, fill.Replace(n))
+	}
+	return out
+}
+
+// Edit implements driver.Machine. Which tiles are its own a workload is told by
+// SN_RDU_DEVICES alone.
+func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
+	const unlimited = ^uint64(0)
+	e := &pb.ContainerEdits{Rlimits: []*pb.Rlimit{{Name: "memlock", Soft: unlimited, Hard: unlimited}}}
+	out := &pb.PrepareResponse{Edits: e}
+	var places []string
+	for _, g := range r.Grants {
+		if err := m.Give(e, m.nodes(g.Device)...); err != nil {
+			return nil, err
+		}
+		places = append(places, "/"+g.Device.GetAttributes()["place"])
+		out.Attached = append(out.Attached, driver.Attached(g.Device))
+	}
+	if err := m.Give(e, m.config.Shared...); err != nil {
+		return nil, err
+	}
+	out.ResourceData = map[string]string{"SN_RDU_DEVICES": strings.Join(places, ",")}
+	e.Env = map[string]string{"SN_RDU_DEVICES": out.ResourceData["SN_RDU_DEVICES"]}
+	return out, nil
+}
+
+// Check implements driver.Checker.
+func (m *machine) Check(ctx context.Context) []*pb.Check {
+	check := func(name string, err error) *pb.Check {
+		if err != nil {
+			return &pb.Check{Name: name, Detail: driver.Clean(err.Error(), 200)}
+		}
+		return &pb.Check{Name: name, Ok: true, Detail: "answers"}
+	}
+	_, noPlatform := m.platform(ctx)
+	_, noTree := m.Run(ctx, "snconfig", "show", "Node", "static")
+	_, noTiles := m.tilestat(ctx)
+	return []*pb.Check{check("snml", noPlatform), check("snconfig", noTree), check("sntilestat", noTiles)}
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+
+	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
+	"github.com/berthhq/berth/plugins/accelerator/driver"
+)
+
+// tile is a tile's place.
+type tile struct{ xrdu, rdu, tile int }
+
+// row is what sntilestat says of one: how busy it is, and for which process.
+type row struct {
+	busy float64
+	pid  int32 // 0 = nobody's
+}
+
+var rowForm = regexp.MustCompile(`^/XRDU_([0-9]{1,3})/RDU_([0-9]{1,3})/TILE_([0-9]{1,3})\s+([0-9.]+)((?:\s+[0-9.]+){5})(?:\s+([0-9]{1,9})\s+\S+.*)?$`)
+
+// tilestat asks for all tiles, once; a tile that processes share has several rows.
+func (m *machine) tilestat(ctx context.Context) (map[tile][]row, error) {
+	out, err := m.Run(ctx, "sntilestat", "-i", "1", "--count", "1")
+	if err != nil {
+		return nil, err
+	}
+	all := map[tile][]row{}
+	for line := range strings.Lines(string(out)) {
+		found := rowForm.FindStringSubmatch(strings.TrimSpace(line))
+		if found == nil {
+			continue // headings, and lines that a command's arguments begin
+		}
+		number := func(i int) int { n, _ := strconv.Atoi(found[i]); return n }
+		idle, err := strconv.ParseFloat(found[4], 64)
+		if err != nil || idle > 100 {
+			continue
+		}
+		at := tile{number(1), number(2), number(3)}
+		all[at] = append(all[at], row{100 - idle, int32(number(6))})
+	}
+	if len(all) == 0 {
+		return nil, errors.New("sntilestat lists no tiles")
+	}
+	return all, nil
+}
+
+// covers tells whether a tile is a device, or of it.
+func covers(d *pb.Device, at tile) bool {
+	if _, one := d.GetAttributes()["tile"]; one && driver.Number(d, "tile") != at.tile {
+		return false
+	}
+	return driver.Number(d, "xrdu") == at.xrdu && driver.Number(d, "rdu") == at.rdu
+}
+
+// util is how busy the tiles of a device are on average, for the processes that count.
+func util(d *pb.Device, rows map[tile][]row, err error, counts func(pid int32) bool) *pb.Metric {
+	sum := 0.0
+	tiles := 0
+	for at, list := range rows {
+		if !covers(d, at) {
+			continue
+		}
+		tiles++
+		busy := 0.0
+		for _, r := range list {
+			if counts(r.pid) {
+				busy += r.busy
+			}
+		}
+		sum += min(busy, 100)
+	}
+	if err == nil && tiles == 0 {
+		err = errors.New("sntilestat does not list it")
+	}
+	return driver.Gauge(key+"_util", d.GetId(), "percent", sum/float64(max(tiles, 1)), 100, err)
+}
+
+func anybody(int32) bool { return true }
+
+// Sample implements driver.Sampler.
+func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
+	if len(s.GetDevices()) == 0 {
+		return nil
+	}
+	rows, err := m.tilestat(ctx)
+	var out []*pb.Metric
+	for _, d := range s.GetDevices() {
+		out = append(out, util(d, rows, err, anybody))
+	}
+	return out
+}
+
+// SampleWorkloads implements driver.WorkloadSampler. sntilestat names the process
+// that a tile works for; as long as a workload's are not known its devices'
+// figures are attributed to it.
+func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
+	rows, err := m.tilestat(ctx)
+	out := driver.Whole(s, set, func(d *pb.Device) []*pb.Metric { return []*pb.Metric{util(d, rows, err, anybody)} })
+	devices := map[string]*pb.Device{}
+	for _, d := range s.GetDevices() {
+		devices[d.GetId()] = d
+	}
+	for i, w := range set.GetWorkloads() {
+		if len(w.GetHostPids()) == 0 || err != nil {
+			continue
+		}
+		own := map[int32]bool{}
+		for _, pid := range w.GetHostPids() {
+			own[pid] = true
+		}
+		for n, metric := range out[i].GetMetrics() {
+			out[i].Metrics[n] = util(devices[metric.GetDeviceId()], rows, nil, func(pid int32) bool { return own[pid] })
+		}
+		if set.GetPerProcess() {
+			out[i].Processes = processes(w.GetHostPids(), out[i].GetMetrics(), devices, rows)
+		}
+	}
+	return out
+}
+
+// processes are the workload's that tiles work for.
+func processes(pids []int32, metrics []*pb.Metric, devices map[string]*pb.Device, rows map[tile][]row) []*pb.ProcessMetrics {
+	var out []*pb.ProcessMetrics
+	for _, pid := range pids {
+		p := &pb.ProcessMetrics{HostPid: pid}
+		for _, metric := range metrics {
+			one := util(devices[metric.GetDeviceId()], rows, nil, func(other int32) bool { return other == pid })
+			if one.GetValue() > 0 {
+				p.Metrics = append(p.Metrics, one)
+			}
+		}
+		if len(p.Metrics) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,3 @@
+// Package snml is the little of SambaNova's management layer that the SambaNova
+// plugin asks, which alone imports it.
+package snml
