@@ -51,6 +51,8 @@ type Agent struct {
 	Volumes []string `json:"volumes,omitempty"`
 	// Counters holds the value of the "counters" field.
 	Counters report.Counters `json:"counters,omitempty"`
+	// AllowedCounts holds the value of the "allowed_counts" field.
+	AllowedCounts report.Counts `json:"allowed_counts,omitempty"`
 	// Links holds the value of the "links" field.
 	Links []report.Link `json:"links,omitempty"`
 	// FirstSeenAt holds the value of the "first_seen_at" field.
@@ -117,7 +119,7 @@ func (*Agent) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case agent.FieldPlugins, agent.FieldProbes, agent.FieldVolumes, agent.FieldCounters, agent.FieldLinks:
+		case agent.FieldPlugins, agent.FieldProbes, agent.FieldVolumes, agent.FieldCounters, agent.FieldAllowedCounts, agent.FieldLinks:
 			values[i] = new([]byte)
 		case agent.FieldSchedulable:
 			values[i] = new(sql.NullBool)
@@ -249,6 +251,14 @@ func (_m *Agent) assignValues(columns []string, values []any) error {
 					return fmt.Errorf("unmarshal field counters: %w", err)
 				}
 			}
+		case agent.FieldAllowedCounts:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field allowed_counts", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.AllowedCounts); err != nil {
+					return fmt.Errorf("unmarshal field allowed_counts: %w", err)
+				}
+			}
 		case agent.FieldLinks:
 			if value, ok := values[i].(*[]byte); !ok {
 				return fmt.Errorf("unexpected type %T for field links", values[i])
@@ -376,6 +386,9 @@ func (_m *Agent) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("counters=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Counters))
+	builder.WriteString(", ")
+	builder.WriteString("allowed_counts=")
+	builder.WriteString(fmt.Sprintf("%v", _m.AllowedCounts))
 	builder.WriteString(", ")
 	builder.WriteString("links=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Links))

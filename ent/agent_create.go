@@ -198,6 +198,12 @@ func (_c *AgentCreate) SetCounters(v report.Counters) *AgentCreate {
 	return _c
 }
 
+// SetAllowedCounts sets the "allowed_counts" field.
+func (_c *AgentCreate) SetAllowedCounts(v report.Counts) *AgentCreate {
+	_c.mutation.SetAllowedCounts(v)
+	return _c
+}
+
 // SetLinks sets the "links" field.
 func (_c *AgentCreate) SetLinks(v []report.Link) *AgentCreate {
 	_c.mutation.SetLinks(v)
@@ -366,6 +372,10 @@ func (_c *AgentCreate) defaults() {
 		v := agent.DefaultCounters
 		_c.mutation.SetCounters(v)
 	}
+	if _, ok := _c.mutation.AllowedCounts(); !ok {
+		v := agent.DefaultAllowedCounts
+		_c.mutation.SetAllowedCounts(v)
+	}
 	if _, ok := _c.mutation.Links(); !ok {
 		v := agent.DefaultLinks
 		_c.mutation.SetLinks(v)
@@ -436,6 +446,9 @@ func (_c *AgentCreate) check() error {
 	}
 	if _, ok := _c.mutation.Counters(); !ok {
 		return &ValidationError{Name: "counters", err: errors.New(`ent: missing required field "Agent.counters"`)}
+	}
+	if _, ok := _c.mutation.AllowedCounts(); !ok {
+		return &ValidationError{Name: "allowed_counts", err: errors.New(`ent: missing required field "Agent.allowed_counts"`)}
 	}
 	if _, ok := _c.mutation.Links(); !ok {
 		return &ValidationError{Name: "links", err: errors.New(`ent: missing required field "Agent.links"`)}
@@ -547,6 +560,10 @@ func (_c *AgentCreate) createSpec() (*Agent, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Counters(); ok {
 		_spec.SetField(agent.FieldCounters, field.TypeJSON, value)
 		_node.Counters = value
+	}
+	if value, ok := _c.mutation.AllowedCounts(); ok {
+		_spec.SetField(agent.FieldAllowedCounts, field.TypeJSON, value)
+		_node.AllowedCounts = value
 	}
 	if value, ok := _c.mutation.Links(); ok {
 		_spec.SetField(agent.FieldLinks, field.TypeJSON, value)
@@ -856,6 +873,18 @@ func (u *AgentUpsert) SetCounters(v report.Counters) *AgentUpsert {
 // UpdateCounters sets the "counters" field to the value that was provided on create.
 func (u *AgentUpsert) UpdateCounters() *AgentUpsert {
 	u.SetExcluded(agent.FieldCounters)
+	return u
+}
+
+// SetAllowedCounts sets the "allowed_counts" field.
+func (u *AgentUpsert) SetAllowedCounts(v report.Counts) *AgentUpsert {
+	u.Set(agent.FieldAllowedCounts, v)
+	return u
+}
+
+// UpdateAllowedCounts sets the "allowed_counts" field to the value that was provided on create.
+func (u *AgentUpsert) UpdateAllowedCounts() *AgentUpsert {
+	u.SetExcluded(agent.FieldAllowedCounts)
 	return u
 }
 
@@ -1174,6 +1203,20 @@ func (u *AgentUpsertOne) SetCounters(v report.Counters) *AgentUpsertOne {
 func (u *AgentUpsertOne) UpdateCounters() *AgentUpsertOne {
 	return u.Update(func(s *AgentUpsert) {
 		s.UpdateCounters()
+	})
+}
+
+// SetAllowedCounts sets the "allowed_counts" field.
+func (u *AgentUpsertOne) SetAllowedCounts(v report.Counts) *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetAllowedCounts(v)
+	})
+}
+
+// UpdateAllowedCounts sets the "allowed_counts" field to the value that was provided on create.
+func (u *AgentUpsertOne) UpdateAllowedCounts() *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateAllowedCounts()
 	})
 }
 
@@ -1665,6 +1708,20 @@ func (u *AgentUpsertBulk) SetCounters(v report.Counters) *AgentUpsertBulk {
 func (u *AgentUpsertBulk) UpdateCounters() *AgentUpsertBulk {
 	return u.Update(func(s *AgentUpsert) {
 		s.UpdateCounters()
+	})
+}
+
+// SetAllowedCounts sets the "allowed_counts" field.
+func (u *AgentUpsertBulk) SetAllowedCounts(v report.Counts) *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetAllowedCounts(v)
+	})
+}
+
+// UpdateAllowedCounts sets the "allowed_counts" field to the value that was provided on create.
+func (u *AgentUpsertBulk) UpdateAllowedCounts() *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateAllowedCounts()
 	})
 }
 

@@ -249,6 +249,12 @@ func (_u *AgentUpdate) SetCounters(v report.Counters) *AgentUpdate {
 	return _u
 }
 
+// SetAllowedCounts sets the "allowed_counts" field.
+func (_u *AgentUpdate) SetAllowedCounts(v report.Counts) *AgentUpdate {
+	_u.mutation.SetAllowedCounts(v)
+	return _u
+}
+
 // SetLinks sets the "links" field.
 func (_u *AgentUpdate) SetLinks(v []report.Link) *AgentUpdate {
 	_u.mutation.SetLinks(v)
@@ -513,6 +519,9 @@ func (_u *AgentUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.Counters(); ok {
 		_spec.SetField(agent.FieldCounters, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AllowedCounts(); ok {
+		_spec.SetField(agent.FieldAllowedCounts, field.TypeJSON, value)
 	}
 	if value, ok := _u.mutation.Links(); ok {
 		_spec.SetField(agent.FieldLinks, field.TypeJSON, value)
@@ -880,6 +889,12 @@ func (_u *AgentUpdateOne) SetCounters(v report.Counters) *AgentUpdateOne {
 	return _u
 }
 
+// SetAllowedCounts sets the "allowed_counts" field.
+func (_u *AgentUpdateOne) SetAllowedCounts(v report.Counts) *AgentUpdateOne {
+	_u.mutation.SetAllowedCounts(v)
+	return _u
+}
+
 // SetLinks sets the "links" field.
 func (_u *AgentUpdateOne) SetLinks(v []report.Link) *AgentUpdateOne {
 	_u.mutation.SetLinks(v)
@@ -1174,6 +1189,9 @@ func (_u *AgentUpdateOne) sqlSave(ctx context.Context) (_node *Agent, err error)
 	}
 	if value, ok := _u.mutation.Counters(); ok {
 		_spec.SetField(agent.FieldCounters, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AllowedCounts(); ok {
+		_spec.SetField(agent.FieldAllowedCounts, field.TypeJSON, value)
 	}
 	if value, ok := _u.mutation.Links(); ok {
 		_spec.SetField(agent.FieldLinks, field.TypeJSON, value)

@@ -6399,6 +6399,11 @@ func (_q *SlotTypeQuery) collectField(ctx context.Context, oneNode bool, opCtx *
 				selectedFields = append(selectedFields, slottype.FieldExclusiveWith)
 				fieldSeen[slottype.FieldExclusiveWith] = struct{}{}
 			}
+		case "allowedCounts":
+			if _, ok := fieldSeen[slottype.FieldAllowedCounts]; !ok {
+				selectedFields = append(selectedFields, slottype.FieldAllowedCounts)
+				fieldSeen[slottype.FieldAllowedCounts] = struct{}{}
+			}
 		case "id":
 		case "__typename":
 		default:

@@ -1159,6 +1159,7 @@ type AgentMutation struct {
 	volumes               *[]string
 	appendvolumes         []string
 	counters              *report.Counters
+	allowed_counts        *report.Counts
 	links                 *[]report.Link
 	appendlinks           []report.Link
 	first_seen_at         *time.Time
@@ -1905,6 +1906,42 @@ func (m *AgentMutation) ResetCounters() {
 	m.counters = nil
 }
 
+// SetAllowedCounts sets the "allowed_counts" field.
+func (m *AgentMutation) SetAllowedCounts(r report.Counts) {
+	m.allowed_counts = &r
+}
+
+// AllowedCounts returns the value of the "allowed_counts" field in the mutation.
+func (m *AgentMutation) AllowedCounts() (r report.Counts, exists bool) {
+	v := m.allowed_counts
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAllowedCounts returns the old "allowed_counts" field's value of the Agent entity.
+// If the Agent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentMutation) OldAllowedCounts(ctx context.Context) (v report.Counts, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAllowedCounts is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAllowedCounts requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAllowedCounts: %w", err)
+	}
+	return oldValue.AllowedCounts, nil
+}
+
+// ResetAllowedCounts resets all changes to the "allowed_counts" field.
+func (m *AgentMutation) ResetAllowedCounts() {
+	m.allowed_counts = nil
+}
+
 // SetLinks sets the "links" field.
 func (m *AgentMutation) SetLinks(r []report.Link) {
 	m.links = &r
@@ -2233,7 +2270,7 @@ func (m *AgentMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *AgentMutation) Fields() []string {
-	fields := make([]string, 0, 19)
+	fields := make([]string, 0, 20)
 	if m.name != nil {
 		fields = append(fields, agent.FieldName)
 	}
@@ -2278,6 +2315,9 @@ func (m *AgentMutation) Fields() []string {
 	}
 	if m.counters != nil {
 		fields = append(fields, agent.FieldCounters)
+	}
+	if m.allowed_counts != nil {
+		fields = append(fields, agent.FieldAllowedCounts)
 	}
 	if m.links != nil {
 		fields = append(fields, agent.FieldLinks)
@@ -2329,6 +2369,8 @@ func (m *AgentMutation) Field(name string) (ent.Value, bool) {
 		return m.Volumes()
 	case agent.FieldCounters:
 		return m.Counters()
+	case agent.FieldAllowedCounts:
+		return m.AllowedCounts()
 	case agent.FieldLinks:
 		return m.Links()
 	case agent.FieldFirstSeenAt:
@@ -2376,6 +2418,8 @@ func (m *AgentMutation) OldField(ctx context.Context, name string) (ent.Value, e
 		return m.OldVolumes(ctx)
 	case agent.FieldCounters:
 		return m.OldCounters(ctx)
+	case agent.FieldAllowedCounts:
+		return m.OldAllowedCounts(ctx)
 	case agent.FieldLinks:
 		return m.OldLinks(ctx)
 	case agent.FieldFirstSeenAt:
@@ -2497,6 +2541,13 @@ func (m *AgentMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetCounters(v)
+		return nil
+	case agent.FieldAllowedCounts:
+		v, ok := value.(report.Counts)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAllowedCounts(v)
 		return nil
 	case agent.FieldLinks:
 		v, ok := value.([]report.Link)
@@ -2640,6 +2691,9 @@ func (m *AgentMutation) ResetField(name string) error {
 		return nil
 	case agent.FieldCounters:
 		m.ResetCounters()
+		return nil
+	case agent.FieldAllowedCounts:
+		m.ResetAllowedCounts()
 		return nil
 	case agent.FieldLinks:
 		m.ResetLinks()
@@ -39998,6 +40052,8 @@ type SlotTypeMutation struct {
 	quantum              *string
 	exclusive_with       *[]string
 	appendexclusive_with []string
+	allowed_counts       *[]int
+	appendallowed_counts []int
 	clearedFields        map[string]struct{}
 	done                 bool
 	oldValue             func(context.Context) (*SlotType, error)
@@ -40411,6 +40467,57 @@ func (m *SlotTypeMutation) ResetExclusiveWith() {
 	m.appendexclusive_with = nil
 }
 
+// SetAllowedCounts sets the "allowed_counts" field.
+func (m *SlotTypeMutation) SetAllowedCounts(i []int) {
+	m.allowed_counts = &i
+	m.appendallowed_counts = nil
+}
+
+// AllowedCounts returns the value of the "allowed_counts" field in the mutation.
+func (m *SlotTypeMutation) AllowedCounts() (r []int, exists bool) {
+	v := m.allowed_counts
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAllowedCounts returns the old "allowed_counts" field's value of the SlotType entity.
+// If the SlotType object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SlotTypeMutation) OldAllowedCounts(ctx context.Context) (v []int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAllowedCounts is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAllowedCounts requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAllowedCounts: %w", err)
+	}
+	return oldValue.AllowedCounts, nil
+}
+
+// AppendAllowedCounts adds i to the "allowed_counts" field.
+func (m *SlotTypeMutation) AppendAllowedCounts(i []int) {
+	m.appendallowed_counts = append(m.appendallowed_counts, i...)
+}
+
+// AppendedAllowedCounts returns the list of values that were appended to the "allowed_counts" field in this mutation.
+func (m *SlotTypeMutation) AppendedAllowedCounts() ([]int, bool) {
+	if len(m.appendallowed_counts) == 0 {
+		return nil, false
+	}
+	return m.appendallowed_counts, true
+}
+
+// ResetAllowedCounts resets all changes to the "allowed_counts" field.
+func (m *SlotTypeMutation) ResetAllowedCounts() {
+	m.allowed_counts = nil
+	m.appendallowed_counts = nil
+}
+
 // Where appends a list predicates to the SlotTypeMutation builder.
 func (m *SlotTypeMutation) Where(ps ...predicate.SlotType) {
 	m.predicates = append(m.predicates, ps...)
@@ -40445,7 +40552,7 @@ func (m *SlotTypeMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *SlotTypeMutation) Fields() []string {
-	fields := make([]string, 0, 8)
+	fields := make([]string, 0, 9)
 	if m.name != nil {
 		fields = append(fields, slottype.FieldName)
 	}
@@ -40469,6 +40576,9 @@ func (m *SlotTypeMutation) Fields() []string {
 	}
 	if m.exclusive_with != nil {
 		fields = append(fields, slottype.FieldExclusiveWith)
+	}
+	if m.allowed_counts != nil {
+		fields = append(fields, slottype.FieldAllowedCounts)
 	}
 	return fields
 }
@@ -40494,6 +40604,8 @@ func (m *SlotTypeMutation) Field(name string) (ent.Value, bool) {
 		return m.Quantum()
 	case slottype.FieldExclusiveWith:
 		return m.ExclusiveWith()
+	case slottype.FieldAllowedCounts:
+		return m.AllowedCounts()
 	}
 	return nil, false
 }
@@ -40519,6 +40631,8 @@ func (m *SlotTypeMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldQuantum(ctx)
 	case slottype.FieldExclusiveWith:
 		return m.OldExclusiveWith(ctx)
+	case slottype.FieldAllowedCounts:
+		return m.OldAllowedCounts(ctx)
 	}
 	return nil, fmt.Errorf("unknown SlotType field %s", name)
 }
@@ -40583,6 +40697,13 @@ func (m *SlotTypeMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetExclusiveWith(v)
+		return nil
+	case slottype.FieldAllowedCounts:
+		v, ok := value.([]int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAllowedCounts(v)
 		return nil
 	}
 	return fmt.Errorf("unknown SlotType field %s", name)
@@ -40656,6 +40777,9 @@ func (m *SlotTypeMutation) ResetField(name string) error {
 		return nil
 	case slottype.FieldExclusiveWith:
 		m.ResetExclusiveWith()
+		return nil
+	case slottype.FieldAllowedCounts:
+		m.ResetAllowedCounts()
 		return nil
 	}
 	return fmt.Errorf("unknown SlotType field %s", name)

@@ -34,6 +34,8 @@ type SlotType struct {
 	Quantum string `json:"quantum,omitempty"`
 	// ExclusiveWith holds the value of the "exclusive_with" field.
 	ExclusiveWith []string `json:"exclusive_with,omitempty"`
+	// AllowedCounts holds the value of the "allowed_counts" field.
+	AllowedCounts []int `json:"allowed_counts,omitempty"`
 	selectValues  sql.SelectValues
 }
 
@@ -42,7 +44,7 @@ func (*SlotType) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case slottype.FieldExclusiveWith:
+		case slottype.FieldExclusiveWith, slottype.FieldAllowedCounts:
 			values[i] = new([]byte)
 		case slottype.FieldName, slottype.FieldKind, slottype.FieldDisplayName, slottype.FieldDescription, slottype.FieldUnit, slottype.FieldIcon, slottype.FieldQuantum:
 			values[i] = new(sql.NullString)
@@ -119,6 +121,14 @@ func (_m *SlotType) assignValues(columns []string, values []any) error {
 					return fmt.Errorf("unmarshal field exclusive_with: %w", err)
 				}
 			}
+		case slottype.FieldAllowedCounts:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field allowed_counts", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.AllowedCounts); err != nil {
+					return fmt.Errorf("unmarshal field allowed_counts: %w", err)
+				}
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -178,6 +188,9 @@ func (_m *SlotType) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("exclusive_with=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ExclusiveWith))
+	builder.WriteString(", ")
+	builder.WriteString("allowed_counts=")
+	builder.WriteString(fmt.Sprintf("%v", _m.AllowedCounts))
 	builder.WriteByte(')')
 	return builder.String()
 }

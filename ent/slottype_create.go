@@ -111,6 +111,12 @@ func (_c *SlotTypeCreate) SetExclusiveWith(v []string) *SlotTypeCreate {
 	return _c
 }
 
+// SetAllowedCounts sets the "allowed_counts" field.
+func (_c *SlotTypeCreate) SetAllowedCounts(v []int) *SlotTypeCreate {
+	_c.mutation.SetAllowedCounts(v)
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *SlotTypeCreate) SetID(v uuid.UUID) *SlotTypeCreate {
 	_c.mutation.SetID(v)
@@ -184,6 +190,10 @@ func (_c *SlotTypeCreate) defaults() {
 		v := slottype.DefaultExclusiveWith
 		_c.mutation.SetExclusiveWith(v)
 	}
+	if _, ok := _c.mutation.AllowedCounts(); !ok {
+		v := slottype.DefaultAllowedCounts
+		_c.mutation.SetAllowedCounts(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := slottype.DefaultID()
 		_c.mutation.SetID(v)
@@ -215,6 +225,9 @@ func (_c *SlotTypeCreate) check() error {
 	}
 	if _, ok := _c.mutation.ExclusiveWith(); !ok {
 		return &ValidationError{Name: "exclusive_with", err: errors.New(`ent: missing required field "SlotType.exclusive_with"`)}
+	}
+	if _, ok := _c.mutation.AllowedCounts(); !ok {
+		return &ValidationError{Name: "allowed_counts", err: errors.New(`ent: missing required field "SlotType.allowed_counts"`)}
 	}
 	return nil
 }
@@ -283,6 +296,10 @@ func (_c *SlotTypeCreate) createSpec() (*SlotType, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.ExclusiveWith(); ok {
 		_spec.SetField(slottype.FieldExclusiveWith, field.TypeJSON, value)
 		_node.ExclusiveWith = value
+	}
+	if value, ok := _c.mutation.AllowedCounts(); ok {
+		_spec.SetField(slottype.FieldAllowedCounts, field.TypeJSON, value)
+		_node.AllowedCounts = value
 	}
 	return _node, _spec
 }
@@ -417,6 +434,18 @@ func (u *SlotTypeUpsert) SetExclusiveWith(v []string) *SlotTypeUpsert {
 // UpdateExclusiveWith sets the "exclusive_with" field to the value that was provided on create.
 func (u *SlotTypeUpsert) UpdateExclusiveWith() *SlotTypeUpsert {
 	u.SetExcluded(slottype.FieldExclusiveWith)
+	return u
+}
+
+// SetAllowedCounts sets the "allowed_counts" field.
+func (u *SlotTypeUpsert) SetAllowedCounts(v []int) *SlotTypeUpsert {
+	u.Set(slottype.FieldAllowedCounts, v)
+	return u
+}
+
+// UpdateAllowedCounts sets the "allowed_counts" field to the value that was provided on create.
+func (u *SlotTypeUpsert) UpdateAllowedCounts() *SlotTypeUpsert {
+	u.SetExcluded(slottype.FieldAllowedCounts)
 	return u
 }
 
@@ -566,6 +595,20 @@ func (u *SlotTypeUpsertOne) SetExclusiveWith(v []string) *SlotTypeUpsertOne {
 func (u *SlotTypeUpsertOne) UpdateExclusiveWith() *SlotTypeUpsertOne {
 	return u.Update(func(s *SlotTypeUpsert) {
 		s.UpdateExclusiveWith()
+	})
+}
+
+// SetAllowedCounts sets the "allowed_counts" field.
+func (u *SlotTypeUpsertOne) SetAllowedCounts(v []int) *SlotTypeUpsertOne {
+	return u.Update(func(s *SlotTypeUpsert) {
+		s.SetAllowedCounts(v)
+	})
+}
+
+// UpdateAllowedCounts sets the "allowed_counts" field to the value that was provided on create.
+func (u *SlotTypeUpsertOne) UpdateAllowedCounts() *SlotTypeUpsertOne {
+	return u.Update(func(s *SlotTypeUpsert) {
+		s.UpdateAllowedCounts()
 	})
 }
 
@@ -882,6 +925,20 @@ func (u *SlotTypeUpsertBulk) SetExclusiveWith(v []string) *SlotTypeUpsertBulk {
 func (u *SlotTypeUpsertBulk) UpdateExclusiveWith() *SlotTypeUpsertBulk {
 	return u.Update(func(s *SlotTypeUpsert) {
 		s.UpdateExclusiveWith()
+	})
+}
+
+// SetAllowedCounts sets the "allowed_counts" field.
+func (u *SlotTypeUpsertBulk) SetAllowedCounts(v []int) *SlotTypeUpsertBulk {
+	return u.Update(func(s *SlotTypeUpsert) {
+		s.SetAllowedCounts(v)
+	})
+}
+
+// UpdateAllowedCounts sets the "allowed_counts" field to the value that was provided on create.
+func (u *SlotTypeUpsertBulk) UpdateAllowedCounts() *SlotTypeUpsertBulk {
+	return u.Update(func(s *SlotTypeUpsert) {
+		s.UpdateAllowedCounts()
 	})
 }
 

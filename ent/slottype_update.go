@@ -125,6 +125,18 @@ func (_u *SlotTypeUpdate) AppendExclusiveWith(v []string) *SlotTypeUpdate {
 	return _u
 }
 
+// SetAllowedCounts sets the "allowed_counts" field.
+func (_u *SlotTypeUpdate) SetAllowedCounts(v []int) *SlotTypeUpdate {
+	_u.mutation.SetAllowedCounts(v)
+	return _u
+}
+
+// AppendAllowedCounts appends value to the "allowed_counts" field.
+func (_u *SlotTypeUpdate) AppendAllowedCounts(v []int) *SlotTypeUpdate {
+	_u.mutation.AppendAllowedCounts(v)
+	return _u
+}
+
 // Mutation returns the SlotTypeMutation object of the builder.
 func (_u *SlotTypeUpdate) Mutation() *SlotTypeMutation {
 	return _u.mutation
@@ -196,6 +208,14 @@ func (_u *SlotTypeUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.AppendedExclusiveWith(); ok {
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, slottype.FieldExclusiveWith, value)
+		})
+	}
+	if value, ok := _u.mutation.AllowedCounts(); ok {
+		_spec.SetField(slottype.FieldAllowedCounts, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedAllowedCounts(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, slottype.FieldAllowedCounts, value)
 		})
 	}
 	_spec.AddModifiers(_u.modifiers...)
@@ -316,6 +336,18 @@ func (_u *SlotTypeUpdateOne) AppendExclusiveWith(v []string) *SlotTypeUpdateOne 
 	return _u
 }
 
+// SetAllowedCounts sets the "allowed_counts" field.
+func (_u *SlotTypeUpdateOne) SetAllowedCounts(v []int) *SlotTypeUpdateOne {
+	_u.mutation.SetAllowedCounts(v)
+	return _u
+}
+
+// AppendAllowedCounts appends value to the "allowed_counts" field.
+func (_u *SlotTypeUpdateOne) AppendAllowedCounts(v []int) *SlotTypeUpdateOne {
+	_u.mutation.AppendAllowedCounts(v)
+	return _u
+}
+
 // Mutation returns the SlotTypeMutation object of the builder.
 func (_u *SlotTypeUpdateOne) Mutation() *SlotTypeMutation {
 	return _u.mutation
@@ -417,6 +449,14 @@ func (_u *SlotTypeUpdateOne) sqlSave(ctx context.Context) (_node *SlotType, err 
 	if value, ok := _u.mutation.AppendedExclusiveWith(); ok {
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, slottype.FieldExclusiveWith, value)
+		})
+	}
+	if value, ok := _u.mutation.AllowedCounts(); ok {
+		_spec.SetField(slottype.FieldAllowedCounts, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedAllowedCounts(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, slottype.FieldAllowedCounts, value)
 		})
 	}
 	_spec.AddModifiers(_u.modifiers...)

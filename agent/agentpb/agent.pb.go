@@ -794,6 +794,7 @@ type SlotType struct {
 	Unit          string                 `protobuf:"bytes,6,opt,name=unit,proto3" json:"unit,omitempty"`
 	Icon          string                 `protobuf:"bytes,7,opt,name=icon,proto3" json:"icon,omitempty"`
 	ExclusiveWith []string               `protobuf:"bytes,8,rep,name=exclusive_with,json=exclusiveWith,proto3" json:"exclusive_with,omitempty"`
+	AllowedCounts []uint32               `protobuf:"varint,9,rep,packed,name=allowed_counts,json=allowedCounts,proto3" json:"allowed_counts,omitempty"` // the only amounts a kernel may have, growing; empty = any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -880,6 +881,13 @@ func (x *SlotType) GetIcon() string {
 func (x *SlotType) GetExclusiveWith() []string {
 	if x != nil {
 		return x.ExclusiveWith
+	}
+	return nil
+}
+
+func (x *SlotType) GetAllowedCounts() []uint32 {
+	if x != nil {
+		return x.AllowedCounts
 	}
 	return nil
 }
@@ -3104,7 +3112,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x0fruntime_classes\x18\r \x03(\tR\x0eruntimeClasses\x12\x18\n" +
 	"\aaddress\x18\x0e \x01(\tR\aaddress\x126\n" +
 	"\bcounters\x18\x0f \x03(\v2\x1a.berth.agent.v1.CounterSetR\bcounters\x12*\n" +
-	"\x05links\x18\x10 \x03(\v2\x14.berth.agent.v1.LinkR\x05links\"\xc2\x02\n" +
+	"\x05links\x18\x10 \x03(\v2\x14.berth.agent.v1.LinkR\x05links\"\xe9\x02\n" +
 	"\bSlotType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1d.berth.agent.v1.SlotType.KindR\x04kind\x12\x18\n" +
@@ -3113,7 +3121,8 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\vdescription\x18\x05 \x01(\tR\vdescription\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unit\x12\x12\n" +
 	"\x04icon\x18\a \x01(\tR\x04icon\x12%\n" +
-	"\x0eexclusive_with\x18\b \x03(\tR\rexclusiveWith\"A\n" +
+	"\x0eexclusive_with\x18\b \x03(\tR\rexclusiveWith\x12%\n" +
+	"\x0eallowed_counts\x18\t \x03(\rR\rallowedCounts\"A\n" +
 	"\x04Kind\x12\t\n" +
 	"\x05COUNT\x10\x00\x12\t\n" +
 	"\x05BYTES\x10\x01\x12\n" +

@@ -50,6 +50,8 @@ const (
 	FieldVolumes = "volumes"
 	// FieldCounters holds the string denoting the counters field in the database.
 	FieldCounters = "counters"
+	// FieldAllowedCounts holds the string denoting the allowed_counts field in the database.
+	FieldAllowedCounts = "allowed_counts"
 	// FieldLinks holds the string denoting the links field in the database.
 	FieldLinks = "links"
 	// FieldFirstSeenAt holds the string denoting the first_seen_at field in the database.
@@ -105,6 +107,7 @@ var Columns = []string{
 	FieldProbes,
 	FieldVolumes,
 	FieldCounters,
+	FieldAllowedCounts,
 	FieldLinks,
 	FieldFirstSeenAt,
 	FieldLastSeenAt,
@@ -156,6 +159,8 @@ var (
 	DefaultVolumes []string
 	// DefaultCounters holds the default value on creation for the "counters" field.
 	DefaultCounters report.Counters
+	// DefaultAllowedCounts holds the default value on creation for the "allowed_counts" field.
+	DefaultAllowedCounts report.Counts
 	// DefaultLinks holds the default value on creation for the "links" field.
 	DefaultLinks []report.Link
 	// DefaultFirstSeenAt holds the default value on creation for the "first_seen_at" field.

@@ -68,6 +68,7 @@ var (
 		{Name: "probes", Type: field.TypeJSON},
 		{Name: "volumes", Type: field.TypeJSON},
 		{Name: "counters", Type: field.TypeJSON},
+		{Name: "allowed_counts", Type: field.TypeJSON},
 		{Name: "links", Type: field.TypeJSON},
 		{Name: "first_seen_at", Type: field.TypeTime},
 		{Name: "last_seen_at", Type: field.TypeTime},
@@ -81,7 +82,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "agents_resource_groups_agents",
-				Columns:    []*schema.Column{AgentsColumns[19]},
+				Columns:    []*schema.Column{AgentsColumns[20]},
 				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -90,7 +91,7 @@ var (
 			{
 				Name:    "agent_resource_group_id",
 				Unique:  false,
-				Columns: []*schema.Column{AgentsColumns[19]},
+				Columns: []*schema.Column{AgentsColumns[20]},
 			},
 		},
 	}
@@ -1720,6 +1721,7 @@ var (
 		{Name: "icon", Type: field.TypeString, Default: ""},
 		{Name: "quantum", Type: field.TypeString, Default: "1"},
 		{Name: "exclusive_with", Type: field.TypeJSON},
+		{Name: "allowed_counts", Type: field.TypeJSON},
 	}
 	// SlotTypesTable holds the schema information for the "slot_types" table.
 	SlotTypesTable = &schema.Table{

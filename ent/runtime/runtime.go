@@ -166,16 +166,20 @@ func init() {
 	agentDescCounters := agentFields[14].Descriptor()
 	// agent.DefaultCounters holds the default value on creation for the counters field.
 	agent.DefaultCounters = agentDescCounters.Default.(report.Counters)
+	// agentDescAllowedCounts is the schema descriptor for allowed_counts field.
+	agentDescAllowedCounts := agentFields[15].Descriptor()
+	// agent.DefaultAllowedCounts holds the default value on creation for the allowed_counts field.
+	agent.DefaultAllowedCounts = agentDescAllowedCounts.Default.(report.Counts)
 	// agentDescLinks is the schema descriptor for links field.
-	agentDescLinks := agentFields[15].Descriptor()
+	agentDescLinks := agentFields[16].Descriptor()
 	// agent.DefaultLinks holds the default value on creation for the links field.
 	agent.DefaultLinks = agentDescLinks.Default.([]report.Link)
 	// agentDescFirstSeenAt is the schema descriptor for first_seen_at field.
-	agentDescFirstSeenAt := agentFields[16].Descriptor()
+	agentDescFirstSeenAt := agentFields[17].Descriptor()
 	// agent.DefaultFirstSeenAt holds the default value on creation for the first_seen_at field.
 	agent.DefaultFirstSeenAt = agentDescFirstSeenAt.Default.(func() time.Time)
 	// agentDescLastSeenAt is the schema descriptor for last_seen_at field.
-	agentDescLastSeenAt := agentFields[17].Descriptor()
+	agentDescLastSeenAt := agentFields[18].Descriptor()
 	// agent.DefaultLastSeenAt holds the default value on creation for the last_seen_at field.
 	agent.DefaultLastSeenAt = agentDescLastSeenAt.Default.(func() time.Time)
 	// agentDescID is the schema descriptor for id field.
@@ -1484,6 +1488,10 @@ func init() {
 	slottypeDescExclusiveWith := slottypeFields[7].Descriptor()
 	// slottype.DefaultExclusiveWith holds the default value on creation for the exclusive_with field.
 	slottype.DefaultExclusiveWith = slottypeDescExclusiveWith.Default.([]string)
+	// slottypeDescAllowedCounts is the schema descriptor for allowed_counts field.
+	slottypeDescAllowedCounts := slottypeFields[8].Descriptor()
+	// slottype.DefaultAllowedCounts holds the default value on creation for the allowed_counts field.
+	slottype.DefaultAllowedCounts = slottypeDescAllowedCounts.Default.([]int)
 	// slottypeDescID is the schema descriptor for id field.
 	slottypeDescID := slottypeMixinFields0[0].Descriptor()
 	// slottype.DefaultID holds the default value on creation for the id field.

@@ -24,5 +24,8 @@ func (SlotType) Fields() []ent.Field {
 		field.String("icon").Default(""),
 		field.String("quantum").Default("1"),
 		field.JSON("exclusive_with", []string{}).Default([]string{}),
+		// The only amounts that a kernel gets on any agent, growing; empty: any. Follows
+		// from what the agents with the slot say.
+		field.JSON("allowed_counts", []int{}).Default([]int{}),
 	}
 }

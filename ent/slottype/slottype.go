@@ -29,6 +29,8 @@ const (
 	FieldQuantum = "quantum"
 	// FieldExclusiveWith holds the string denoting the exclusive_with field in the database.
 	FieldExclusiveWith = "exclusive_with"
+	// FieldAllowedCounts holds the string denoting the allowed_counts field in the database.
+	FieldAllowedCounts = "allowed_counts"
 	// Table holds the table name of the slottype in the database.
 	Table = "slot_types"
 )
@@ -44,6 +46,7 @@ var Columns = []string{
 	FieldIcon,
 	FieldQuantum,
 	FieldExclusiveWith,
+	FieldAllowedCounts,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -75,6 +78,8 @@ var (
 	DefaultQuantum string
 	// DefaultExclusiveWith holds the default value on creation for the "exclusive_with" field.
 	DefaultExclusiveWith []string
+	// DefaultAllowedCounts holds the default value on creation for the "allowed_counts" field.
+	DefaultAllowedCounts []int
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )

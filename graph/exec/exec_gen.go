@@ -1453,14 +1453,15 @@ type ComplexityRoot struct {
 	}
 
 	SlotType struct {
-		Description func(childComplexity int) int
-		DisplayName func(childComplexity int) int
-		ID          func(childComplexity int) int
-		Icon        func(childComplexity int) int
-		Kind        func(childComplexity int) int
-		Name        func(childComplexity int) int
-		Quantum     func(childComplexity int) int
-		Unit        func(childComplexity int) int
+		AllowedCounts func(childComplexity int) int
+		Description   func(childComplexity int) int
+		DisplayName   func(childComplexity int) int
+		ID            func(childComplexity int) int
+		Icon          func(childComplexity int) int
+		Kind          func(childComplexity int) int
+		Name          func(childComplexity int) int
+		Quantum       func(childComplexity int) int
+		Unit          func(childComplexity int) int
 	}
 
 	StartTotpPayload struct {
@@ -7900,6 +7901,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.SignUpOffer.Named(childComplexity), true
 
+	case "SlotType.allowedCounts":
+		if e.ComplexityRoot.SlotType.AllowedCounts == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SlotType.AllowedCounts(childComplexity), true
 	case "SlotType.description":
 		if e.ComplexityRoot.SlotType.Description == nil {
 			break
@@ -9379,6 +9386,8 @@ type SlotType implements Node @allow(to: USER) {
   icon: String!
   "Smallest step, decimal."
   quantum: String!
+  "The only amounts that one kernel may ask for, growing. Empty: any."
+  allowedCounts: [Int!]!
 }
 
 type Metric @allow(to: USER) {
@@ -14054,6 +14063,8 @@ func (ec *executionContext) childFields_SlotType(ctx context.Context, field grap
 		return ec.fieldContext_SlotType_icon(ctx, field)
 	case "quantum":
 		return ec.fieldContext_SlotType_quantum(ctx, field)
+	case "allowedCounts":
+		return ec.fieldContext_SlotType_allowedCounts(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SlotType", field.Name)
 }
@@ -42192,6 +42203,29 @@ func (ec *executionContext) fieldContext_SlotType_quantum(_ context.Context, fie
 	return graphql.NewScalarFieldContext("SlotType", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _SlotType_allowedCounts(ctx context.Context, field graphql.CollectedField, obj *ent.SlotType) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SlotType_allowedCounts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AllowedCounts, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []int) graphql.Marshaler {
+			return ec.marshalNInt2ᚕintᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SlotType_allowedCounts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SlotType", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _StartTotpPayload_secret(ctx context.Context, field graphql.CollectedField, obj *auth.StartTotpPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -68425,6 +68459,11 @@ func (ec *executionContext) _SlotType(ctx context.Context, sel ast.SelectionSet,
 			}
 		case "quantum":
 			out.Values[i] = ec._SlotType_quantum(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "allowedCounts":
+			out.Values[i] = ec._SlotType_allowedCounts(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
